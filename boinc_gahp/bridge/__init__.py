@@ -1,0 +1,1 @@
+"""What each BOINC_* request does, as a sequence of web RPCs."""

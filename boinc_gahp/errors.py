@@ -1,0 +1,132 @@
+"""The tree of exceptions: the type tells who must act, the text tells what to do.
+
+::
+
+    GahpError
+    ├── BadRequest           whoever wrote the line (or called the API): its form is wrong
+    ├── ConfigError          the submit node's admin, or the user who keeps a settings file
+    ├── JobRefused           the job's owner: the project would mangle this job or choke on it
+    ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
+    ├── OutputError          the job's owner: an output cannot be delivered
+    ├── BatchConflict        the submitter: the batch's name means something else on the project
+    ├── LedgerError          the submit node's admin: the state directory
+    └── RpcError             has .rpc and .host
+        ├── TransportError   the network, or the project's web server
+        ├── ProtocolError    the project's admin: what answered is no BOINC reply
+        └── ProjectError     the project said no; has .number and .words
+            ├── ProjectDown       wait: web stopped (-183), database down (-138)
+            ├── PermissionDenied  the account, or its rights on the project
+            └── NotFound          a name or id that the project does not know
+
+``str()`` of any of them is one line for the person who must act: what was asked of whom, what came
+back, what to do. None of them ever holds an authenticator.
+"""
+
+from __future__ import annotations
+
+#: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
+#: (``web-rpcs.md``, "Transport and framing").
+MAX_WORDS = 400
+
+
+def shorten(words: str, limit: int = MAX_WORDS) -> str:
+    """Return ``words`` on one line and at most ``limit`` characters long, cut in the middle."""
+    line = " ".join(words.split())
+    if len(line) <= limit:
+        return line
+    head = limit * 2 // 3
+    tail = limit - head - 5
+    return f"{line[:head]} ... {line[-tail:]}"
+
+
+class GahpError(Exception):
+    """Anything that boinc_gahp reports on purpose."""
+
+
+class BadRequest(GahpError):
+    """The request's form is wrong: on pipes an ``E`` line, on the console this text."""
+
+
+class ConfigError(GahpError):
+    """A setting is missing, wrong or unsafe."""
+
+
+class JobRefused(GahpError):
+    """A job that the project would mangle or choke on; nothing was created."""
+
+
+class StagingError(GahpError):
+    """An input file cannot be read, changed while it was sent, or is too large for the project."""
+
+
+class OutputError(GahpError):
+    """An output is missing, damaged, or cannot be written where it was asked for."""
+
+
+class BatchConflict(GahpError):
+    """The batch's name is taken, or the batch is in a state that excludes what was asked."""
+
+
+class LedgerError(GahpError):
+    """The ledger cannot be opened or written."""
+
+
+class RpcError(GahpError):
+    """An exchange with a project went wrong.
+
+    Attributes:
+        rpc: the RPC's name, for example ``create_batch``.
+        host: the project's host (and port, where it is not the scheme's own).
+        may_have_happened: whether the project may have carried the request out all the same.
+    """
+
+    def __init__(
+        self, message: str, *, rpc: str, host: str, may_have_happened: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.rpc = rpc
+        self.host = host
+        self.may_have_happened = may_have_happened
+
+
+class TransportError(RpcError):
+    """No answer: connection refused, reset, timed out, certificate, redirect, HTTP 4xx or 5xx."""
+
+
+class ProtocolError(RpcError):
+    """An answer that is no complete reply: HTML, empty, cut off, a PHP fatal error."""
+
+
+class ProjectError(RpcError):
+    """A complete reply that says no.
+
+    Attributes:
+        number: the project's ``error_num`` (nearly always -1).
+        words: the project's ``error_msg``, whole.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rpc: str,
+        host: str,
+        number: int,
+        words: str,
+        may_have_happened: bool = False,
+    ) -> None:
+        super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
+        self.number = number
+        self.words = words
+
+
+class ProjectDown(ProjectError):
+    """The project is stopped for maintenance (-183) or its database is down (-138)."""
+
+
+class PermissionDenied(ProjectError):
+    """The account is unknown, or lacks the right that this request needs."""
+
+
+class NotFound(ProjectError):
+    """The project does not know the batch, job, app or file that was named."""

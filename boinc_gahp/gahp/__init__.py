@@ -1,0 +1,1 @@
+"""HTCondor's GAHP protocol, without I/O."""

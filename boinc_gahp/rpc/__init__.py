@@ -1,0 +1,1 @@
+"""A BOINC project's web RPCs."""

@@ -1,0 +1,220 @@
+"""What goes to a project and what comes back, as values.
+
+Field names are the project's own element names (``web-rpcs.md``, "The RPCs"). Points in time are
+seconds since the epoch, durations seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class BatchState(IntEnum):
+    """A batch's state (``web-rpcs.md``, "Queries")."""
+
+    INIT = 0
+    """Made by create_batch; its submit_batch has not ended, or ended half way."""
+    IN_PROGRESS = 1
+    """Submitted; COMPLETE is only noticed by query_batch and query_batches."""
+    COMPLETE = 2
+    """Every job has a canonical instance or an error."""
+    ABORTED = 3
+    RETIRED = 4
+    """Its files and records may be deleted; query_batches leaves it out."""
+    UNKNOWN = -1
+    """A number this program does not know; never read as success."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One ``<input_file>``; use the constructors below, one a mode.
+
+    ``mode`` is one of local, local_staged, semilocal, inline, remote.
+    """
+
+    mode: str
+    source: str = ""
+    url: str = ""
+    nbytes: int = 0
+    md5: str = ""
+
+    @classmethod
+    def local_staged(cls, physical_name: str) -> InputFile:
+        """Return a file that was staged before, by its physical name."""
+        return cls("local_staged", source=physical_name)
+
+    @classmethod
+    def inline(cls, contents: str) -> InputFile:
+        """Return a file whose contents (not empty, text only) travel in the request."""
+        return cls("inline", source=contents)
+
+    @classmethod
+    def remote(cls, url: str, nbytes: int, md5: str) -> InputFile:
+        """Return a file that volunteers fetch from another server."""
+        return cls("remote", url=url, nbytes=nbytes, md5=md5)
+
+    @classmethod
+    def local(cls, path: str) -> InputFile:
+        """Return a file on the project's own server, by its path there."""
+        return cls("local", source=path)
+
+    @classmethod
+    def semilocal(cls, url: str) -> InputFile:
+        """Return a file that the project's server fetches by URL when the job is submitted."""
+        return cls("semilocal", source=url)
+
+
+@dataclass(frozen=True, slots=True)
+class JobParams:
+    """``<job_params>``: None leaves an element out, so that the template's value counts."""
+
+    rsc_fpops_est: float | None = None
+    rsc_fpops_bound: float | None = None
+    rsc_memory_bound: float | None = None
+    rsc_disk_bound: float | None = None
+    delay_bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One ``<job>`` of submit_batch and estimate_batch.
+
+    ``command_line`` is sent as it is: what the project does to it is in ``web-rpcs.md``,
+    "submit_batch". ``input_template`` and ``output_template`` are XML documents.
+    """
+
+    name: str = ""
+    command_line: str = ""
+    input_files: tuple[InputFile, ...] = ()
+    rsc_fpops_est: float | None = None
+    priority: int | None = None
+    target_team: int | None = None
+    target_user: int | None = None
+    target_host: int | None = None
+    input_template: str | None = None
+    output_template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSubmission:
+    """The ``<batch>`` of submit_batch and estimate_batch; ``batch_id`` wins over ``batch_name``."""
+
+    app_name: str
+    jobs: Sequence[Job]
+    batch_id: int | None = None
+    batch_name: str | None = None
+    app_version_num: int | None = None
+    priority: int | None = None
+    allocation_priority: bool = False
+    input_template_filename: str | None = None
+    output_template_filename: str | None = None
+    job_params: JobParams = JobParams()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch as query_batches and query_batch describe it.
+
+    ``state`` and ``fraction_done`` are computed by the project when it is asked; a batch in state
+    INIT counts nothing. ``total_cpu_time`` is None unless it was asked for.
+    """
+
+    id: int
+    name: str
+    app_name: str
+    state: BatchState
+    create_time: float
+    expire_time: float
+    est_completion_time: float
+    completion_time: float
+    njobs: int
+    nerror_jobs: int
+    fraction_done: float
+    credit_estimate: float
+    credit_canonical: float
+    total_cpu_time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """One job of query_batch; the last four fields only with get_job_details.
+
+    ``errors`` are the project's words for the bits of error_mask ("too_many_error_results",
+    "cancelled"); ``exit_statuses`` one number a failed instance; ``status`` one of queued,
+    in_progress, error, done.
+    """
+
+    id: int
+    name: str
+    canonical_instance_id: int
+    status: str = ""
+    errors: tuple[str, ...] = ()
+    exit_statuses: tuple[int, ...] = ()
+    cpu_time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDetails:
+    """What query_batch answers: the batch, and its jobs in the order of their submission."""
+
+    batch: Batch
+    jobs: tuple[BatchJob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """One job of query_batch2: DONE, ERROR, IN_PROGRESS, UNSENT (QUEUED in older projects)."""
+
+    name: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatuses:
+    """What query_batch2 answers.
+
+    Attributes:
+        server_time: the project's clock as it wrote it, to be handed on untouched.
+        batches: one tuple of jobs for each batch asked for, in the order of the question.
+    """
+
+    server_time: str
+    batches: tuple[tuple[JobStatus, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance (result) of a job, from query_job; sizes of the files it uploaded, in order."""
+
+    id: int
+    name: str
+    state: str
+    outfile_sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedJob:
+    """What query_completed_job answers; ``stderr_out`` is unescaped, the client's wrapper kept."""
+
+    error_mask: int
+    canonical_resultid: int | None
+    error_resultid: int | None
+    exit_status: int
+    elapsed_time: float
+    cpu_time: float
+    stderr_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class UploadFile:
+    """A local file for upload_files, with the size and MD5 (hex) that it must turn out to have."""
+
+    physical_name: str
+    path: str
+    nbytes: int
+    md5: str

@@ -1,0 +1,53 @@
+"""The authenticator: a value that cannot be printed by accident."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NoReturn
+
+
+class Authenticator:
+    """An account's authenticator.
+
+    It has no readable ``str``, ``repr`` or format, cannot be pickled, and keeps its text in a
+    closure so that no attribute dump shows it. :meth:`reveal` is for the one place that builds
+    requests.
+    """
+
+    __slots__ = ("_account", "_reveal")
+
+    def __init__(self, text: str) -> None:
+        def reveal() -> str:
+            return text
+
+        self._reveal = reveal
+        self._account = hashlib.sha256(
+            b"boinc_gahp account\0" + text.encode("utf-8", "surrogateescape")
+        ).hexdigest()[:16]
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._reveal()
+
+    @property
+    def account(self) -> str:
+        """16 hex digits that tell accounts apart and give nothing away; kept in the ledger."""
+        return self._account
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by account."""
+        return isinstance(other, Authenticator) and other._account == self._account
+
+    def __hash__(self) -> int:
+        """Hash by account."""
+        return hash(self._account)
+
+    def __repr__(self) -> str:
+        """Show that there is one, not which."""
+        return "<authenticator>"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: a pickle would hold the text."""
+        raise TypeError("an authenticator is not to be written anywhere")
