@@ -1,0 +1,151 @@
+"""XML as admins write it: what is common to reading templates and filled-in documents.
+
+BOINC's own reader looks at a template tag by tag, so a project's templates need not be XML: there
+are comments, odd white space, declarations in the middle, several root elements
+(``job-templates.md``). Here lxml recovers what it can; nothing is fetched, no entity is defined.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from .types import Problem, TemplateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Characters of a text that is looked at; a filled-in document has at most 64 KB.
+MAX_TEXT = 1 << 20
+
+_PROLOG = re.compile(r"<\?.*?\?>|<!DOCTYPE[^>\[]*(?:\[.*?\])?\s*>", re.DOTALL)
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_DIGITS = re.compile(r"[+-]?[0-9]+")
+
+
+def parse(text: str, what: str) -> etree._Element:
+    """Return ``text`` below one made-up root element, whatever roots it has itself.
+
+    Raises:
+        TemplateError: it is too long, or nothing in it is an element.
+    """
+    if len(text) > MAX_TEXT:
+        raise TemplateError(
+            what, [Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most")]
+        )
+    cleaned = _PROLOG.sub(lambda match: "\n" * match[0].count("\n"), text)
+    cleaned = _NOT_XML.sub(" ", cleaned)
+    parser = etree.XMLParser(
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    root = etree.fromstring(f"<document>{cleaned}</document>".encode(), parser)
+    if root is None or len(root) == 0:
+        raise TemplateError(what, [Problem(0, "expected XML elements, found none")])
+    return root
+
+
+def children(element: etree._Element) -> Iterator[etree._Element]:
+    """Yield the child elements: no entities, comments or instructions."""
+    return (child for child in element if isinstance(child.tag, str))
+
+
+def inner(element: etree._Element) -> str:
+    """Return an element's text, with empty elements inside written as ``<TAG/>``, stripped."""
+    parts = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str):
+            parts.append(f"<{child.tag}/>")
+        parts.append(child.tail or "")
+    return "".join(parts).strip()
+
+
+def line_of(element: etree._Element) -> int:
+    """Return the line in which an element begins, 0 if unknown."""
+    line = getattr(element, "sourceline", None)
+    return line if isinstance(line, int) else 0
+
+
+class Fields:
+    """The child elements of one or two elements, read by name and type.
+
+    What cannot be read is noted in ``problems``, so that one pass finds everything.
+    """
+
+    def __init__(self, problems: list[Problem], *elements: etree._Element) -> None:
+        self._problems = problems
+        self._elements = elements
+        self._found: dict[str, list[etree._Element]] = {}
+        for element in elements:
+            for child in children(element):
+                self._found.setdefault(str(child.tag), []).append(child)
+
+    @property
+    def line(self) -> int:
+        """The line in which the first of the elements begins."""
+        return line_of(self._elements[0])
+
+    def problem(self, text: str, element: etree._Element | None = None) -> None:
+        """Note what is wrong with ``element``, or with the whole."""
+        line = self.line if element is None else line_of(element)
+        self._problems.append(Problem(line, text))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the texts of all elements called ``name`` that have one."""
+        found = (inner(element) for element in self._found.get(name, ()))
+        return tuple(text for text in found if text)
+
+    def text(self, name: str) -> str | None:
+        """Return the text of the first such element; None if there is none or it is empty."""
+        texts = self.texts(name)
+        return texts[0] if texts else None
+
+    def flag(self, *names: str) -> bool:
+        """Return whether a flag is set: ``<x/>`` or ``<x>1</x>``, not ``<x>0</x>``."""
+        for name in names:
+            for element in self._found.get(name, ()):
+                text = inner(element)
+                value = 1.0 if text == "" else _finite(text)
+                if value is None:
+                    self.problem(
+                        f"<{name}> holds {text!r}: expected <{name}/>, or 1 or 0 in it", element
+                    )
+                elif value:
+                    return True
+        return False
+
+    def real(self, name: str) -> float | None:
+        """Return a number of at least 0."""
+        for element in self._found.get(name, ()):
+            text = inner(element)
+            value = _finite(text)
+            if value is not None and value >= 0:
+                return value
+            self.problem(f"<{name}> holds {text!r}: expected a number, 0 or more", element)
+        return None
+
+    def integer(self, name: str, *, least: int | None = 0) -> int | None:
+        """Return a whole number; forms such as ``11.000000`` and ``1e6`` are taken too."""
+        for element in self._found.get(name, ()):
+            text = inner(element)
+            value = _finite(text)
+            if value is not None and value == int(value) and (least is None or value >= least):
+                return int(text) if _DIGITS.fullmatch(text) else int(value)
+            bound = "" if least is None else f", {least} or more"
+            self.problem(f"<{name}> holds {text!r}: expected a whole number{bound}", element)
+        return None
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None

@@ -1,0 +1,271 @@
+"""Reading templates, tolerantly: as get_templates hands them back and as admins write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .markup import Fields, children, line_of, parse
+from .types import (
+    UPLOAD_URL,
+    InputFileInfo,
+    InputTemplate,
+    OutputFileInfo,
+    OutputTemplate,
+    Problem,
+    TemplateError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lxml import etree
+
+_INPUT = "input template"
+_OUTPUT = "output template"
+
+#: The element that makes a template one of its kind, and the kind.
+_BODIES = {"workunit": _INPUT, "result": _OUTPUT}
+#: Elements around or inside templates; anything else is an outer wrapper and is looked into.
+_ROOTS = {"input_template": _INPUT, "output_template": _OUTPUT}
+
+
+class _Parts:
+    """The elements of one template: its file_infos, and its workunit or result."""
+
+    def __init__(self, file_infos: Sequence[etree._Element], body: etree._Element | None) -> None:
+        self.file_infos = file_infos
+        self.body = body
+
+
+def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
+    """Read an input template and an output template that stand in one text.
+
+    Their root elements may be missing, and there may be anything round them.
+
+    Raises:
+        TemplateError: one is missing, there are two of a kind, or one is wrong.
+    """
+    parts = _split(text, "job templates")
+    return _input(_only(parts, _INPUT)), _output(_only(parts, _OUTPUT))
+
+
+def read_input_template(text: str) -> InputTemplate:
+    """Read an input template.
+
+    Raises:
+        TemplateError: with everything that is wrong with it.
+    """
+    return _input(_only(_split(text, _INPUT), _INPUT))
+
+
+def read_output_template(text: str) -> OutputTemplate:
+    """Read an output template.
+
+    Raises:
+        TemplateError: with everything that is wrong with it.
+    """
+    return _output(_only(_split(text, _OUTPUT), _OUTPUT))
+
+
+def _only(parts: dict[str, list[_Parts]], kind: str) -> _Parts:
+    found = parts[kind]
+    root = "<input_template>" if kind == _INPUT else "<output_template>"
+    body = "<workunit>" if kind == _INPUT else "<result>"
+    if not found:
+        raise TemplateError(kind, [Problem(0, f"there is none: expected {root} with a {body}")])
+    if len(found) > 1:
+        line = line_of(found[1].body) if found[1].body is not None else 0
+        raise TemplateError(kind, [Problem(line, f"a second one begins here: expected one {root}")])
+    return found[0]
+
+
+def _split(text: str, what: str) -> dict[str, list[_Parts]]:
+    """Sort the elements into templates: by root element, or else by what follows file_infos."""
+    parts: dict[str, list[_Parts]] = {_INPUT: [], _OUTPUT: []}
+    loose: list[etree._Element] = []
+    for element in _flat(parse(text, what)):
+        kind = _ROOTS.get(element.tag)
+        if kind is not None:
+            parts[kind].append(_rooted(element, kind))
+        elif element.tag == "file_info":
+            loose.append(element)
+        else:
+            parts[_BODIES[element.tag]].append(_Parts(loose, element))
+            loose = []
+    return parts
+
+
+def _flat(element: etree._Element) -> Iterator[etree._Element]:
+    for child in children(element):
+        if child.tag in _ROOTS or child.tag in _BODIES or child.tag == "file_info":
+            yield child
+        else:
+            yield from _flat(child)
+
+
+def _rooted(root: etree._Element, kind: str) -> _Parts:
+    infos = [child for child in children(root) if child.tag == "file_info"]
+    bodies = [child for child in children(root) if _BODIES.get(child.tag) == kind]
+    return _Parts(infos, bodies[0] if bodies else None)
+
+
+def _refs(parts: _Parts, kind: str, problems: list[Problem]) -> tuple[Fields, list[etree._Element]]:
+    """Return the body and its file_refs; there must be one for each file_info."""
+    if parts.body is None:
+        tag = "workunit" if kind == _INPUT else "result"
+        raise TemplateError(kind, [Problem(0, f"expected a <{tag}> after the <file_info>s")])
+    body = Fields(problems, parts.body)
+    refs = [child for child in children(parts.body) if child.tag == "file_ref"]
+    if len(refs) != len(parts.file_infos):
+        body.problem(
+            f"{len(parts.file_infos)} <file_info> but {len(refs)} <file_ref>: "
+            "expected one <file_ref> for each <file_info>, in the same order"
+        )
+        raise TemplateError(kind, problems)
+    return body, refs
+
+
+def _open_name(fields: Fields, ref: etree._Element, seen: dict[str, int]) -> str:
+    name = fields.text("open_name")
+    if name is None:
+        fields.problem("<file_ref> without <open_name>: expected the file's logical name", ref)
+        return ""
+    if name in seen:
+        fields.problem(
+            f"open_name {name!r} is used before, in line {seen[name]}: "
+            "expected another name for each file",
+            ref,
+        )
+    seen.setdefault(name, line_of(ref))
+    return name
+
+
+def _input(parts: _Parts) -> InputTemplate:
+    problems: list[Problem] = []
+    body, refs = _refs(parts, _INPUT, problems)
+    seen: dict[str, int] = {}
+    files = []
+    for place, (info, ref) in enumerate(zip(parts.file_infos, refs, strict=True)):
+        fields = Fields(problems, info, ref)
+        _check_numbers(fields, place, ref)
+        files.append(_input_file(fields, _open_name(fields, ref, seen)))
+    template = InputTemplate(
+        files=tuple(files),
+        command_line=body.text("command_line"),
+        rsc_fpops_est=body.real("rsc_fpops_est"),
+        rsc_fpops_bound=body.real("rsc_fpops_bound"),
+        rsc_memory_bound=body.real("rsc_memory_bound"),
+        rsc_disk_bound=body.real("rsc_disk_bound"),
+        rsc_bandwidth_bound=body.real("rsc_bandwidth_bound"),
+        delay_bound=body.real("delay_bound"),
+        min_quorum=body.integer("min_quorum", least=1),
+        target_nresults=body.integer("target_nresults", least=1),
+        max_error_results=body.integer("max_error_results"),
+        max_total_results=body.integer("max_total_results"),
+        max_success_results=body.integer("max_success_results"),
+        size_class=body.integer("size_class", least=None),
+        priority=body.integer("priority", least=None),
+        batch=body.integer("batch"),
+    )
+    if problems:
+        raise TemplateError(_INPUT, sorted(problems, key=lambda problem: problem.line))
+    return template
+
+
+def _check_numbers(fields: Fields, place: int, ref: etree._Element) -> None:
+    """Old templates number their files; today's BOINC goes by order alone, so both must agree."""
+    for name in ("number", "file_number"):
+        number = fields.integer(name)
+        if number is not None and number != place:
+            fields.problem(
+                f"<{name}> {number} at place {place}: expected files and their file_refs in order, "
+                "numbered from 0 (or no numbers: they are no longer used)",
+                ref,
+            )
+
+
+def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
+    file = InputFileInfo(
+        open_name=open_name,
+        copy_file=fields.flag("copy_file"),
+        gzip=fields.flag("gzip"),
+        gzipped_nbytes=fields.integer("gzipped_nbytes"),
+        sticky=fields.flag("sticky"),
+        no_delete=fields.flag("no_delete"),
+        report_on_rpc=fields.flag("report_on_rpc"),
+        physical_name=fields.text("physical_name"),
+        urls=fields.texts("url"),
+        md5_cksum=fields.text("md5_cksum"),
+        nbytes=fields.integer("nbytes"),
+        generate_locally=fields.flag("generate_locally", "generated_locally"),
+    )
+    if file.urls and (file.md5_cksum is None or file.nbytes is None):
+        fields.problem("<url> without <md5_cksum> and <nbytes>: a remote file needs all three")
+    return file
+
+
+def _output(parts: _Parts) -> OutputTemplate:
+    problems: list[Problem] = []
+    body, refs = _refs(parts, _OUTPUT, problems)
+    by_name: dict[str, etree._Element] = {}
+    for info in parts.file_infos:
+        fields = Fields(problems, info)
+        name = fields.text("name")
+        if name is None:
+            fields.problem("<file_info> without <name>: expected <OUTFILE_0/>, <OUTFILE_1/>, …")
+        elif name in by_name:
+            fields.problem(f"a second <file_info> named {name}: expected different names")
+        else:
+            by_name[name] = info
+    seen: dict[str, int] = {}
+    files = []
+    for ref in refs:
+        name = Fields(problems, ref).text("file_name")
+        matching = by_name.pop(name, None) if name else None
+        if name is None or matching is None:
+            problems.append(
+                Problem(
+                    line_of(ref),
+                    f"<file_name> {name or 'missing'}: expected the <name> of a <file_info> that "
+                    "no other <file_ref> has",
+                )
+            )
+            continue
+        fields = Fields(problems, matching, ref)
+        files.append(_output_file(fields, _open_name(fields, ref, seen), name))
+    if not problems:
+        files = _numbered(files, body)
+    report_immediately = body.flag("report_immediately")
+    if problems:
+        raise TemplateError(_OUTPUT, sorted(problems, key=lambda problem: problem.line))
+    return OutputTemplate(tuple(files), report_immediately)
+
+
+def _output_file(fields: Fields, open_name: str, name: str) -> OutputFileInfo:
+    return OutputFileInfo(
+        open_name=open_name,
+        file_name=name,
+        generated_locally=fields.flag("generated_locally"),
+        upload_when_present=fields.flag("upload_when_present"),
+        max_nbytes=fields.real("max_nbytes"),
+        urls=fields.texts("url") or (UPLOAD_URL,),
+        gzip_when_done=fields.flag("gzip_when_done"),
+        copy_file=fields.flag("copy_file"),
+        optional=fields.flag("optional"),
+        no_validate=fields.flag("no_validate"),
+        no_delete=fields.flag("no_delete"),
+    )
+
+
+def _numbered(files: list[OutputFileInfo], body: Fields) -> list[OutputFileInfo]:
+    """Put files in the order of their OUTFILE numbers, which must be their places."""
+    if all(file.number is None for file in files):
+        return files
+    ordered = sorted(files, key=lambda file: -1 if file.number is None else file.number)
+    if [file.number for file in ordered] != list(range(len(ordered))):
+        names = " ".join(file.file_name for file in files)
+        body.problem(
+            f"output files are called {names}: expected <OUTFILE_0/> to "
+            f"<OUTFILE_{len(files) - 1}/>, each once"
+        )
+    return ordered

@@ -1,0 +1,142 @@
+"""Job templates as values, and what can be wrong with one.
+
+Fields are named for the elements of ``seeds/000`` (JobTemplates) and ``seeds/001`` (JobIn), where
+their meaning is described; ``job-templates.md`` sums them up. Sizes are bytes, durations seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import GahpError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: ``workunit.xml_doc`` and ``result.xml_doc_in`` are MySQL blobs; a document must stay under this
+#: (``job-templates.md``).
+DOCUMENT_LIMIT = 65_535
+
+#: What an output template writes where the project's upload handler is to be filled in.
+UPLOAD_URL = "<UPLOAD_URL/>"
+
+_OUTFILE = re.compile(r"<OUTFILE_([0-9]{1,4})/>")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a template: in which line (0: unknown), and what."""
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}" if self.line else self.text
+
+
+class TemplateError(GahpError):
+    """A job template that cannot be used.
+
+    Attributes:
+        what: which template or document, for example ``input template``.
+        problems: all that was found, in the order of the lines.
+    """
+
+    def __init__(self, what: str, problems: Iterable[Problem]) -> None:
+        self.what = what
+        self.problems = tuple(problems)
+        super().__init__(f"{what}: " + "; ".join(map(str, self.problems)))
+
+
+@dataclass(frozen=True, slots=True)
+class InputFileInfo:
+    """One input file: its ``<file_info>`` and the ``<file_ref>`` at the same place."""
+
+    open_name: str
+    copy_file: bool = False
+    gzip: bool = False
+    gzipped_nbytes: int | None = None
+    sticky: bool = False
+    no_delete: bool = False
+    report_on_rpc: bool = False
+    physical_name: str | None = None
+    """Given only for a constant file, which is the same for all jobs."""
+    urls: tuple[str, ...] = ()
+    md5_cksum: str | None = None
+    nbytes: int | None = None
+    generate_locally: bool = False
+
+    @property
+    def remote(self) -> bool:
+        """Whether volunteers fetch it from another server than the project's."""
+        return bool(self.urls)
+
+    @property
+    def per_job(self) -> bool:
+        """Whether each job names its own: it is neither constant nor remote nor generated."""
+        return not (self.physical_name or self.urls or self.generate_locally)
+
+
+@dataclass(frozen=True, slots=True)
+class InputTemplate:
+    """An input template; None stands for an element that is not there."""
+
+    files: tuple[InputFileInfo, ...] = ()
+    command_line: str | None = None
+    rsc_fpops_est: float | None = None
+    rsc_fpops_bound: float | None = None
+    rsc_memory_bound: float | None = None
+    rsc_disk_bound: float | None = None
+    rsc_bandwidth_bound: float | None = None
+    delay_bound: float | None = None
+    min_quorum: int | None = None
+    target_nresults: int | None = None
+    max_error_results: int | None = None
+    max_total_results: int | None = None
+    max_success_results: int | None = None
+    size_class: int | None = None
+    priority: int | None = None
+    batch: int | None = None
+
+    @property
+    def per_job_files(self) -> tuple[InputFileInfo, ...]:
+        """The files that each job has to name, in the order in which it names them."""
+        return tuple(file for file in self.files if file.per_job)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFileInfo:
+    """One output file: its ``<file_info>`` and the ``<file_ref>`` of the same name."""
+
+    open_name: str
+    file_name: str
+    generated_locally: bool = True
+    upload_when_present: bool = True
+    max_nbytes: float | None = None
+    urls: tuple[str, ...] = (UPLOAD_URL,)
+    gzip_when_done: bool = False
+    copy_file: bool = False
+    optional: bool = False
+    no_validate: bool = False
+    no_delete: bool = False
+
+    @property
+    def number(self) -> int | None:
+        """The n of ``<OUTFILE_n/>``; None where the name is fixed."""
+        return outfile_number(self.file_name)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTemplate:
+    """An output template; a file's place in ``files`` is its number on the server."""
+
+    files: tuple[OutputFileInfo, ...] = ()
+    report_immediately: bool = False
+
+
+def outfile_number(name: str) -> int | None:
+    """Return the n of ``<OUTFILE_n/>``, or None for any other name."""
+    match = _OUTFILE.fullmatch(name)
+    return int(match[1]) if match else None

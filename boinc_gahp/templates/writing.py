@@ -1,0 +1,123 @@
+"""Writing templates, strictly: every element and tag on a line of its own, in BOINC's order."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from .filling import number, output_elements
+from .reading import read_input_template, read_output_template
+from .types import UPLOAD_URL, InputTemplate, OutputTemplate, Problem, TemplateError
+
+if TYPE_CHECKING:
+    from .types import InputFileInfo
+
+_FLAGS = ("sticky", "no_delete", "report_on_rpc")
+_PARAMETERS = (
+    "rsc_fpops_est",
+    "rsc_fpops_bound",
+    "rsc_memory_bound",
+    "rsc_disk_bound",
+    "rsc_bandwidth_bound",
+    "delay_bound",
+    "min_quorum",
+    "target_nresults",
+    "max_error_results",
+    "max_total_results",
+    "max_success_results",
+    "size_class",
+    "priority",
+    "batch",
+)
+#: A line of text without white space at its ends; what a reader would strip would be lost.
+_LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
+
+
+def write_input_template(template: InputTemplate) -> str:
+    """Return an input template's text; reading it gives an equal template.
+
+    Raises:
+        TemplateError: it cannot be written so that it would be read again.
+    """
+    lines = ["<input_template>"]
+    for file in template.files:
+        lines += ["    <file_info>", *_input_info(file), "    </file_info>"]
+    lines.append("    <workunit>")
+    for file in template.files:
+        lines += ["        <file_ref>", _element("open_name", file.open_name, 12)]
+        if file.copy_file:
+            lines.append("            <copy_file/>")
+        lines.append("        </file_ref>")
+    if template.command_line is not None:
+        lines.append(_element("command_line", template.command_line, 8))
+    for name in _PARAMETERS:
+        value = getattr(template, name)
+        if value is not None:
+            lines.append(f"        <{name}>{number(value)}</{name}>")
+    lines += ["    </workunit>", "</input_template>", ""]
+    text = "\n".join(lines)
+    if read_input_template(text) != template:
+        raise TemplateError("input template", [Problem(0, "a number has no exact form")])
+    return text
+
+
+def write_output_template(template: OutputTemplate) -> str:
+    """Return an output template's text; reading it gives an equal template.
+
+    Raises:
+        TemplateError: it cannot be written so that it would be read again.
+    """
+    infos, refs = [], []
+    for file in template.files:
+        name = file.file_name
+        if file.number is None:
+            name = _checked("name", name)
+        urls = tuple(url if url == UPLOAD_URL else _checked("url", url) for url in file.urls)
+        _checked("open_name", file.open_name)
+        info, ref = output_elements(file, name, urls)
+        infos += [f"    {line}" for line in info]
+        refs += [f"    {line}" for line in ref]
+    if template.report_immediately:
+        refs.append("        <report_immediately/>\n")
+    text = (
+        f"<output_template>\n{''.join(infos)}    <result>\n{''.join(refs)}    </result>\n"
+        "</output_template>\n"
+    )
+    if read_output_template(text) != template:
+        raise TemplateError(
+            "output template", [Problem(0, "expected files in the order of their numbers")]
+        )
+    return text
+
+
+def _input_info(file: InputFileInfo) -> list[str]:
+    lines = []
+    if file.gzip:
+        lines.append("        <gzip/>")
+    if file.gzipped_nbytes is not None:
+        lines.append(f"        <gzipped_nbytes>{file.gzipped_nbytes}</gzipped_nbytes>")
+    lines += [f"        <{flag}/>" for flag in _FLAGS if getattr(file, flag)]
+    if file.physical_name is not None:
+        lines.append(_element("physical_name", file.physical_name, 8))
+    lines += [_element("url", url, 8) for url in file.urls]
+    if file.md5_cksum is not None:
+        lines.append(_element("md5_cksum", file.md5_cksum, 8))
+    if file.nbytes is not None:
+        lines.append(f"        <nbytes>{file.nbytes}</nbytes>")
+    if file.generate_locally:
+        lines.append("        <generate_locally/>")
+    return lines
+
+
+def _element(name: str, text: str, indent: int) -> str:
+    return f"{' ' * indent}<{name}>{_checked(name, text)}</{name}>"
+
+
+def _checked(name: str, text: str) -> str:
+    if not _LINE.fullmatch(text) or not text.isprintable():
+        raise TemplateError(
+            "template",
+            [Problem(0, f"<{name}> {text!r}: expected one line, without space at its ends")],
+        )
+    return escape(text)
