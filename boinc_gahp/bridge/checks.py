@@ -1,0 +1,256 @@
+"""What a project would mangle or choke on, found before anything is created.
+
+Each rule is something that a real project did (``web-rpcs.md``, "create_batch" and
+"submit_batch"); each message names the job and says what to change. Everything here is a function
+of its arguments alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import JobRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boinc_gahp.bridge.types import JobRequest, LocalInput
+    from boinc_gahp.templates import InputTemplate
+
+#: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
+#: results and of their files still fit (``web-rpcs.md``, "submit_batch", job names).
+MAX_JOB_NAME = 180
+#: The column's width (``web-rpcs.md``, "create_batch").
+MAX_BATCH_NAME = 255
+#: What create_work reads for one job, its newline included (``web-rpcs.md``, "submit_batch").
+MAX_JOB_LINE = 4094
+
+#: Why a character cannot stand in a job's name.
+_JOB_NAME_TROUBLE = {
+    " ": "the project would take what follows for a file name",
+    "'": "the project's database refuses it",
+    '"': "the project would end the name there",
+    "\\": "the project would drop it",
+    "&": "every later status reply of its batch would be broken",
+    "<": "every later status reply of its batch would be broken",
+    ">": "every later status reply of its batch would be broken",
+    "/": "its outputs could never be uploaded",
+}
+_BATCH_NAME_TROUBLE = {
+    "'": "the project could never find the batch again",
+    '"': "the project could never find the batch again",
+    "\\": "the project could never find the batch again",
+    "&": "every later list of this account's batches would be broken",
+    "<": "every later list of this account's batches would be broken",
+    ">": "every later list of this account's batches would be broken",
+}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
+_WHITE = re.compile(r"\s")
+_EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
+
+
+def fold(name: str) -> str:
+    """Return ``name`` as the project's database compares it.
+
+    Its collation ignores case, accents and trailing spaces (``web-rpcs.md``, "create_batch").
+    """
+    if name.isascii():
+        return name.rstrip(" ").casefold()
+    decomposed = unicodedata.normalize("NFKD", name.rstrip(" "))
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold()
+
+
+def check_batch_name(name: str) -> None:
+    """Raise JobRefused for a batch name that the project accepts and then cannot find."""
+    if not name:
+        raise JobRefused("the batch's name is empty: the project would make one up")
+    if name == "0":
+        raise JobRefused("a batch cannot be called 0: the project takes that for no name at all")
+    _check_characters(f"batch name {_quote(name)}", name, _BATCH_NAME_TROUBLE)
+    if name != name.strip():
+        raise JobRefused(
+            f"batch name {_quote(name)} begins or ends with white space, which the project ignores "
+            "when it compares names: leave it out"
+        )
+    if len(name) > MAX_BATCH_NAME:
+        raise JobRefused(
+            f"batch name {_quote(name)} has {len(name)} characters; a project keeps at most "
+            f"{MAX_BATCH_NAME}"
+        )
+
+
+def check_job_names(jobs: Iterable[JobRequest]) -> None:
+    """Raise JobRefused for a name that the project would mangle, or that stands there twice."""
+    seen: dict[str, str] = {}
+    for job in jobs:
+        name = job.name
+        if not name or name == "0":
+            raise JobRefused(
+                f"a job is called {_quote(name)}: the project would make up a name for it, and "
+                "could then make the job twice; give every job a name"
+            )
+        _check_characters(f"job name {_quote(name)}", name, _JOB_NAME_TROUBLE)
+        size = len(name.encode())
+        if size > MAX_JOB_NAME:
+            raise JobRefused(
+                f"job name {_quote(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
+                "project's transitioner: use a shorter name"
+            )
+        key = fold(name)
+        other = seen.get(key)
+        if other is not None:
+            raise JobRefused(
+                f"job name {_quote(name)} stands in this request twice (as {_quote(other)}): a "
+                "project compares names without regard to case and accents"
+            )
+        seen[key] = name
+
+
+def command_line(job: JobRequest, *, escape: bool) -> str:
+    r"""Return the job's arguments as the one string that goes to the project.
+
+    Args:
+        job: the job; its arguments are separate words.
+        escape: whether ``'`` and ``\`` may be sent doubled, which the project's database turns
+            back into single ones (``web-rpcs.md``, "submit_batch", command line); then arguments
+            with spaces, and empty ones, are put between ``'``.
+
+    Raises:
+        JobRefused: for an argument that would not arrive as it is.
+    """
+    line = " ".join(_argument(job, argument, escape=escape) for argument in job.args)
+    if line == "0":
+        raise JobRefused(
+            f"job {_quote(job.name)}: its command line is 0, which the project drops; write it "
+            "another way (00, or with an option before it)"
+        )
+    return line
+
+
+def _argument(job: JobRequest, argument: str, *, escape: bool) -> str:
+    where = f"job {_quote(job.name)}: argument {_quote(argument)}"
+    if '"' in argument:
+        raise JobRefused(
+            f'{where} holds a ", which ends the command line on the project: pass such a value in '
+            "an input file"
+        )
+    control = _CONTROL.search(argument.replace("\t", " "))
+    if control:
+        raise JobRefused(
+            f"{where} holds {_name(control[0])}, which cannot travel to the project: pass such a "
+            "value in an input file"
+        )
+    if not escape:
+        for character in "'\\":
+            if character in argument:
+                raise JobRefused(
+                    f"{where} holds a {character}, which the project's database would not keep: "
+                    "pass it in an input file, or set escape_command_lines for this project"
+                )
+        if not argument or _WHITE.search(argument):
+            raise JobRefused(
+                f"{where} {'holds white space' if argument else 'is empty'}: a BOINC job has one "
+                "command line, which is split at spaces on the volunteer's computer; pass it in "
+                "an input file, or set escape_command_lines for this project"
+            )
+        return argument
+    return _doubled(_quoted_for_client(where, argument))
+
+
+def _quoted_for_client(where: str, argument: str) -> str:
+    """Put ``argument`` between quotes for the client, which knows no escape inside them."""
+    bare = bool(argument) and not _WHITE.search(argument)
+    if bare and not argument.startswith("'"):
+        return argument
+    if "'" in argument:
+        raise JobRefused(
+            f"{where} holds a ' at its beginning or beside white space: the client that splits the "
+            "command line has no way to write that; pass it in an input file"
+        )
+    return f"'{argument}'"
+
+
+def _doubled(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "''")
+
+
+def check_job_line(job_name: str, command: str, physical_names: Sequence[str]) -> None:
+    """Raise JobRefused if create_work could not read this job's line."""
+    size = len(f" --wu_name {job_name}".encode()) + 1
+    if command:
+        size += len(f' --command_line "{command}"'.encode())
+    size += sum(1 + len(name.encode()) for name in physical_names)
+    if size > MAX_JOB_LINE:
+        raise JobRefused(
+            f"job {_quote(job_name)}: its name, arguments and file names come to {size} bytes; a "
+            f"project reads at most {MAX_JOB_LINE} for one job: pass long arguments in an input "
+            "file, or put many input files into one archive"
+        )
+
+
+def ordered_inputs(
+    job: JobRequest, template: InputTemplate, app_name: str
+) -> tuple[LocalInput, ...]:
+    """Return the job's files in the order in which the app's input template wants them.
+
+    Matched by logical name; if no name matches and the count is right, by position.
+
+    Raises:
+        JobRefused: names the job, its files and the names that the app wants.
+    """
+    wanted = [info.open_name for info in template.per_job_files]
+    given = {item.logical_name: item for item in job.inputs}
+    known = set(wanted)
+    if len(given) == len(job.inputs) == len(wanted) and given.keys() == known:
+        return tuple(given[name] for name in wanted)
+    matching = [item for item in job.inputs if item.logical_name in known]
+    if not matching and len(job.inputs) == len(wanted):
+        return job.inputs
+    names = ", ".join(_quote(name) for name in wanted) or "none"
+    found = ", ".join(_quote(item.logical_name) for item in job.inputs) or "none"
+    stranger = next((i for i in job.inputs if i.logical_name not in known), None)
+    detail = f"; {_quote(stranger.path)} is none of these" if stranger and matching else ""
+    raise JobRefused(
+        f"job {_quote(job.name)}: app {app_name} wants {len(wanted)} input file"
+        f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(job.inputs)} "
+        f"({found}){detail}"
+    )
+
+
+def extension(path: str) -> str:
+    """Return the extension that a staged file's physical name takes over from ``path``.
+
+    Empty if it holds a character that projects refuse in names (``web-rpcs.md``, "Files").
+    """
+    base = path.rsplit("/", 1)[-1]
+    head, dot, tail = base.rpartition(".")
+    if head and _EXTENSION.fullmatch(dot + tail):
+        return dot + tail
+    return ""
+
+
+def _check_characters(what: str, text: str, trouble: dict[str, str]) -> None:
+    control = _CONTROL.search(text)
+    if control:
+        raise JobRefused(f"{what} holds {_name(control[0])}: use letters, digits and punctuation")
+    for character, harm in trouble.items():
+        if character in text:
+            shown = "a space" if character == " " else f"a {character}"
+            raise JobRefused(f"{what} holds {shown}: {harm}; use another character")
+
+
+def _name(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
+    return {"\n": "a newline", "\r": "a carriage return", "\t": "a tab"}.get(
+        character, f"the character U+{code:04X}"
+    )
+
+
+def _quote(text: str, limit: int = 80) -> str:
+    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
+    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
+    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)

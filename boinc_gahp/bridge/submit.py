@@ -1,0 +1,432 @@
+"""BOINC_SUBMIT: a batch of jobs becomes workunits, once, whatever fails and whoever repeats it.
+
+The order of the steps is the whole point:
+
+1. everything that can be judged without the project's help is judged, so that a refusal leaves
+   nothing behind;
+2. the batch is looked up by name: its job list on the project, not anything remembered, tells
+   what is still to be done;
+3. files are staged before the jobs that use them;
+4. jobs go into the batch in one request, and a request whose outcome is unclear is followed by
+   a look at the batch, never by a blind repetition. Jobs carry names that are unique over the
+   whole project, so a workunit cannot be made twice (``web-rpcs.md``, "submit_batch").
+
+For a gridmanager an error is a promise that none of the jobs exists or will appear (``gahp.md``,
+"BOINC_* commands"): :class:`~boinc_gahp.bridge.promise.Promise` keeps it.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import checks
+from boinc_gahp.bridge.promise import UNDO_TIME, Promise
+from boinc_gahp.bridge.staging import Staging
+from boinc_gahp.errors import (
+    BatchConflict,
+    GahpError,
+    JobRefused,
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    RpcError,
+    StagingError,
+)
+from boinc_gahp.rpc import BatchState, BatchSubmission, InputFile, Job, JobParams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.digests import LocalFile
+    from boinc_gahp.bridge.types import Client, LocalInput, SubmitRequest
+    from boinc_gahp.rpc import BatchDetails
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Looks at the batch, without progress between them, after which the last error is passed on.
+_ROUNDS = 5
+#: Times that files are staged again because the project deleted one meanwhile.
+_STAGINGS = 3
+
+_DUPLICATE = re.compile(r"Duplicate entry '(.*?)' for key")
+_FILE_GONE = "md5_file: can't open"
+_NOT_INIT = "batch not in init state"
+_UNPARSED = "can't parse request message:"
+
+
+def submit(context: Context, request: SubmitRequest, client: Client) -> None:
+    """Make the batch's jobs exist on the project, each exactly once.
+
+    Submitting the same request again, at any time and from any process, completes it or finds it
+    done.
+
+    Raises:
+        JobRefused: the project would mangle a job or choke on it; nothing was created.
+        BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+        StagingError: an input file cannot be read or sent.
+        RpcError: the project said no or could not be asked.
+        LedgerError: for a gridmanager, what may be owed could not be written down first.
+    """
+    promise = Promise(context, request, client)
+    try:
+        _Submission(context, request, client, promise).run()
+    except GahpError as error:
+        promise.keep(error)
+        raise
+    promise.fulfilled()
+
+
+class _Physical:
+    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.md``, "The RPCs")."""
+
+    def __init__(self, files: Mapping[str, LocalFile]) -> None:
+        self._files = files
+
+    def name_of(self, path: str) -> str:
+        return self._files[path].md5 + checks.extension(path)
+
+    def by_name(self, paths: Iterable[str]) -> dict[str, LocalFile]:
+        """Return one file for each physical name: equal contents travel once."""
+        return {self.name_of(path): self._files[path] for path in paths}
+
+
+def _placeholder(path: str) -> str:
+    """Return a name as long as the physical name that ``path`` will have."""
+    return "0" * 32 + checks.extension(path)
+
+
+class _Submission:
+    """One run through the steps above."""
+
+    def __init__(
+        self, context: Context, request: SubmitRequest, client: Client, promise: Promise
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._promise = promise
+        self._project = context.project
+        self._stop_staging: float | None = None
+        if client.gridmanager and client.answer_by is not None:
+            self._project = context.project.until(client.answer_by - UNDO_TIME)
+            self._stop_staging = client.answer_by - context.settings.timeouts.submit_margin
+        self._wanted = {job.name for job in request.jobs}
+        self._stagings = 0
+        self._duplicates: set[str] = set()
+
+    def run(self) -> None:
+        self._promise.check_nothing_is_owed()
+        inputs = self._judge()
+        details = self._look_up()
+        if details is not None and not self._missing(details):
+            return
+        files = self._context.digests.of(
+            (item.path for items in inputs.values() for item in items), self._keep_going
+        )
+        physical = _Physical(files)
+        if details is None:
+            details = self._create()
+        batch_id = details.batch.id
+        self._context.known.remember_batch(self._request.batch_name, batch_id)
+        self._stage(physical, inputs, batch_id)
+        self._send_until_all_are_there(details, inputs, physical)
+
+    # -- step 1
+
+    def _judge(self) -> Mapping[str, tuple[LocalInput, ...]]:
+        """Return each job's files in template order; refuse what the project would mangle."""
+        request, context = self._request, self._context
+        if not request.jobs:
+            raise JobRefused(
+                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
+                "for ever"
+            )
+        checks.check_batch_name(request.batch_name)
+        checks.check_job_names(request.jobs)
+        template, _ = context.known.templates(request.app_name, self._project)
+        if not all(info.no_delete for info in template.per_job_files):
+            context.known.warn_once(
+                ("no_delete", request.app_name),
+                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
+                "shared input file after the first job that used it",
+                request.app_name,
+                self._project.host,
+            )
+        inputs = {
+            job.name: checks.ordered_inputs(job, template, request.app_name) for job in request.jobs
+        }
+        submission = self._submission(0, self._wanted, inputs, _placeholder)
+        for job in submission.jobs:
+            checks.check_job_line(
+                job.name, job.command_line, [file.source for file in job.input_files]
+            )
+        size = self._project.request_size(submission)
+        limit = context.project_settings.max_post_bytes
+        if size > limit:
+            raise self._too_large(size, f"more than max_post_bytes allows ({limit})")
+        return inputs
+
+    def _submission(
+        self,
+        batch_id: int,
+        names: set[str],
+        inputs: Mapping[str, tuple[LocalInput, ...]],
+        physical_name: Callable[[str], str],
+    ) -> BatchSubmission:
+        """Return the submit_batch request for those of the jobs that are in ``names``."""
+        request = self._request
+        escape = self._context.project_settings.escape_command_lines
+        return BatchSubmission(
+            app_name=request.app_name,
+            batch_id=batch_id,
+            app_version_num=request.app_version_num,
+            job_params=JobParams(
+                rsc_fpops_est=request.rsc_fpops_est,
+                rsc_fpops_bound=request.rsc_fpops_bound,
+                rsc_memory_bound=request.rsc_memory_bound,
+                rsc_disk_bound=request.rsc_disk_bound,
+                delay_bound=request.delay_bound,
+            ),
+            jobs=[
+                Job(
+                    name=job.name,
+                    command_line=checks.command_line(job, escape=escape),
+                    input_files=tuple(
+                        InputFile.local_staged(physical_name(item.path))
+                        for item in inputs[job.name]
+                    ),
+                )
+                for job in request.jobs
+                if job.name in names
+            ],
+        )
+
+    def _too_large(self, size: int, why: str) -> JobRefused:
+        return JobRefused(
+            f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "
+            f"request of {size} bytes, {why}, and a project takes a batch in one request: split "
+            f"it, or have post_max_size raised in the php.ini of {self._project.host} and "
+            "max_post_bytes set to match"
+        )
+
+    # -- step 2
+
+    def _look_up(self) -> BatchDetails | None:
+        """Return the batch that the project finds under this name, or None."""
+        name = self._request.batch_name
+        try:
+            details = self._project.query_batch(batch_name=name)
+        except NotFound:
+            return None
+        except PermissionDenied as error:
+            if "not owner" in error.words:
+                raise BatchConflict(
+                    f"{self._project.host} has a batch named {name!r} that belongs to another "
+                    "account: choose another name"
+                ) from error
+            raise
+        self._promise.found(details)
+        if details.batch.name != name:
+            raise BatchConflict(
+                f"{self._project.host} finds the batch {details.batch.name!r} under the name "
+                f"{name!r}, since it ignores case, accents and trailing spaces: choose another name"
+            )
+        return details
+
+    def _missing(self, details: BatchDetails) -> set[str]:
+        """Return the names of the jobs that are still to be sent into this batch.
+
+        Raises:
+            BatchConflict: the batch holds other jobs, or takes no more.
+        """
+        batch = details.batch
+        there = {job.name for job in details.jobs}
+        strangers = there - self._wanted
+        missing = self._wanted - there
+        what = f"batch {batch.name!r} (id {batch.id}) of {self._project.host}"
+        if strangers:
+            self._promise.not_mine()
+            raise BatchConflict(
+                f"{what} holds {len(strangers)} jobs that are not in this request, for example "
+                f"{min(strangers)!r}: choose another batch name"
+            )
+        if batch.state in (BatchState.ABORTED, BatchState.RETIRED):
+            raise BatchConflict(
+                f"{what} is {batch.state.name} with {len(there)} of these {len(self._wanted)} "
+                "jobs: choose another batch name"
+            )
+        if batch.state is BatchState.INIT:
+            return missing
+        if batch.state is BatchState.UNKNOWN:
+            raise BatchConflict(
+                f"{what} is in a state that this program does not know: look at it on the "
+                "project's web site"
+            )
+        if missing:
+            raise BatchConflict(
+                f"{what} is {batch.state.name} with {len(there)} of these {len(self._wanted)} "
+                "jobs, and a batch takes jobs only once: choose another batch name"
+            )
+        return set()
+
+    def _create(self) -> BatchDetails:
+        """Create the batch; return what its name then gives.
+
+        create_batch takes a name twice, and the older batch is found afterwards: so the id that
+        counts is the one that a look-up gives (``web-rpcs.md``, "create_batch").
+        """
+        request = self._request
+        created: int | None = None
+        for round_ in range(_ROUNDS):
+            trouble: RpcError | None = None
+            try:
+                created = self._project.create_batch(
+                    request.batch_name,
+                    request.app_name,
+                    expire_time=time.time() + self._context.settings.jobs.lease,
+                )
+            except ProjectDown as error:
+                trouble = error
+            except ProjectError:
+                raise
+            except RpcError as error:
+                trouble = error
+            details = self._look_up()
+            if details is not None:
+                if created is not None and created != details.batch.id:
+                    self._drop(created)
+                return details
+            if trouble is None:
+                raise BatchConflict(
+                    f"{self._project.host} created batch {request.batch_name!r} (id {created}) and "
+                    "does not find it under that name: choose a plainer name"
+                )
+            if round_ == _ROUNDS - 1:
+                raise trouble
+            self._pause(round_)
+        raise AssertionError  # pragma: no cover  (the loop returns or raises)
+
+    def _drop(self, batch_id: int) -> None:
+        """Retire an empty batch that lost a race for its name."""
+        try:
+            self._project.retire_batch(batch_id=batch_id)
+        except RpcError as error:
+            log.warning("The empty batch %d stays on the project: %s", batch_id, error)
+
+    # -- step 3
+
+    def _stage(
+        self,
+        physical: _Physical,
+        inputs: Mapping[str, tuple[LocalInput, ...]],
+        batch_id: int,
+    ) -> None:
+        self._stagings += 1
+        Staging(
+            self._project
+            if self._stop_staging is None
+            else self._context.project.until(self._stop_staging),
+            self._context.settings.staging,
+            physical.by_name(item.path for items in inputs.values() for item in items),
+            batch_id,
+            uploads=self._context.uploads,
+            deadline=self._stop_staging,
+        ).run()
+
+    def _keep_going(self) -> None:
+        """Stop reading files when there is no time left to send them."""
+        if self._stop_staging is not None and time.monotonic() > self._stop_staging:
+            raise StagingError(
+                "still staging, the input files are being read; release the jobs to go on"
+            )
+
+    # -- step 4
+
+    def _send_until_all_are_there(
+        self,
+        details: BatchDetails,
+        inputs: Mapping[str, tuple[LocalInput, ...]],
+        physical: _Physical,
+    ) -> None:
+        fruitless = 0
+        while missing := self._missing(details):
+            self._keep_going()
+            trouble = self._send(details.batch.id, missing, inputs, physical)
+            before = len(missing)
+            details = self._project.query_batch(batch_id=details.batch.id)
+            left = self._missing(details)
+            if not left:
+                break
+            self._give_up_on_names_in_use(trouble, left)
+            fruitless = fruitless + 1 if len(left) >= before else 0
+            if fruitless >= _ROUNDS:
+                raise trouble or self._never_appear(details, len(left))
+            self._pause(fruitless)
+
+    def _send(
+        self,
+        batch_id: int,
+        missing: set[str],
+        inputs: Mapping[str, tuple[LocalInput, ...]],
+        physical: _Physical,
+    ) -> RpcError | None:
+        """Send the missing jobs; return the trouble there was, if the batch has to tell."""
+        submission = self._submission(batch_id, missing, inputs, physical.name_of)
+        self._promise.about_to_send(batch_id)
+        try:
+            self._project.submit_batch(submission)
+        except ProjectDown as error:
+            return error
+        except ProjectError as error:
+            if _FILE_GONE in error.words and self._stagings < _STAGINGS:
+                self._stage(physical, inputs, batch_id)
+                return error
+            if _NOT_INIT in error.words or _DUPLICATE.search(error.words):
+                return error
+            if error.words.startswith(_UNPARSED):
+                size = self._project.request_size(submission)
+                raise self._too_large(size, "which the project did not take") from error
+            raise
+        except RpcError as error:
+            if error.may_have_happened:
+                self._promise.unclear()
+            return error
+        return None
+
+    def _give_up_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
+        """Raise if a job's name is taken by a job of another batch.
+
+        "Duplicate entry" alone may come from a submit of the same batch that is still running:
+        then the job is in the batch's list, or will be at the next look.
+        """
+        duplicate = isinstance(trouble, ProjectError) and _DUPLICATE.search(trouble.words)
+        if not duplicate:
+            return
+        folded = {checks.fold(name): name for name in left}
+        name = folded.get(checks.fold(duplicate[1]))
+        if name is None:
+            return
+        if name not in self._duplicates:
+            self._duplicates.add(name)
+            return
+        raise JobRefused(
+            f"job name {name!r} is in use on {self._project.host}, in another batch: job names are "
+            "unique over the whole project (case and accents are ignored), also after a batch is "
+            "retired; choose another"
+        ) from trouble
+
+    def _never_appear(self, details: BatchDetails, missing: int) -> BatchConflict:
+        return BatchConflict(
+            f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} "
+            f"{_ROUNDS} times without an error, and does not list them: the project's admin should "
+            "look at the templates of the app"
+        )
+
+    def _pause(self, round_: int) -> None:
+        threading.Event().wait(min(8.0, 0.25 * 2**round_) * random.uniform(0.5, 1.5))  # noqa: S311

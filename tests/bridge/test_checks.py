@@ -1,0 +1,189 @@
+"""What is refused before anything is created, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.bridge import checks
+from boinc_gahp.bridge.types import JobRequest, LocalInput
+from boinc_gahp.errors import JobRefused
+from boinc_gahp.templates import read_input_template
+
+
+def job(*args: str, name: str = "j", inputs: tuple[LocalInput, ...] = ()) -> JobRequest:
+    return JobRequest(name, args, inputs)
+
+
+def template(*open_names: str) -> str:
+    infos = "<file_info/>" * len(open_names)
+    refs = "".join(f"<file_ref><open_name>{n}</open_name></file_ref>" for n in open_names)
+    return f"<input_template>{infos}<workunit>{refs}</workunit></input_template>"
+
+
+@pytest.mark.parametrize(
+    ("name", "trouble"),
+    [
+        pytest.param("a b", "a space", id="space"),
+        pytest.param("it's", "a '", id="single quote"),
+        pytest.param('a"b', 'a "', id="double quote"),
+        pytest.param("a\\b", "a \\", id="backslash"),
+        pytest.param("a&b", "a &", id="ampersand"),
+        pytest.param("a<b", "a <", id="less than"),
+        pytest.param("a/b", "a /", id="slash"),
+        pytest.param("a\nb", "a newline", id="newline"),
+        pytest.param("a\x00b", "U+0000", id="NUL"),
+        pytest.param("caf\udce9", "0xe9, which is not UTF-8", id="Latin-1 byte"),
+        pytest.param("", "make up a name", id="empty"),
+        pytest.param("0", "make up a name", id="zero, which PHP drops"),
+        pytest.param("x" * 181, "181 bytes", id="181 bytes"),
+        pytest.param("é" * 91, "182 bytes", id="182 bytes in 91 characters"),
+    ],
+)
+def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(
+    name: str, trouble: str
+) -> None:
+    with pytest.raises(JobRefused) as caught:
+        checks.check_job_names([job(name="good"), job(name=name)])
+    assert trouble in str(caught.value)
+    assert name[:60] in str(caught.value) or repr(name)[1:-1] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["condor#vm.example.org#uppercase#1795261016#12.0", "a@b", "-x", "a%b;c+d", "日本", "x" * 180],
+)
+def test_names_that_a_gridmanager_makes_and_other_harmless_ones_are_taken(name: str) -> None:
+    checks.check_job_names([job(name=name)])
+    checks.check_batch_name(name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("job", "JOB"), ("cafe", "café"), ("same", "same")],
+    ids=["case", "accent", "equal"],
+)
+def test_job_names_that_the_project_takes_for_one_are_refused(one: str, other: str) -> None:
+    with pytest.raises(JobRefused, match="twice"):
+        checks.check_job_names([job(name=one), job(name=other)])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "0", "it's", 'a"b', "a\\b", "a&b", "<b>", " a", "a ", "x" * 256, "a\tb", "\udcff"],
+    ids=repr,
+)
+def test_a_batch_name_that_could_not_be_found_again_is_refused(name: str) -> None:
+    with pytest.raises(JobRefused):
+        checks.check_batch_name(name)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["it's", "a\\b", 'say "hi"', "two words", "", "a\nb", "a\rb", "\x01", "\udcff", "a\tb"],
+    ids=repr,
+)
+def test_an_argument_that_would_not_arrive_is_refused_with_the_jobs_name(argument: str) -> None:
+    with pytest.raises(JobRefused) as caught:
+        checks.command_line(job("fine", argument, name="job7"), escape=False)
+    assert "job7" in str(caught.value)
+
+
+def test_shell_characters_percent_signs_and_other_scripts_travel_as_they_are() -> None:
+    words = ("$HOME", "`id`", ";", "|", "100%", "<tag>", "a&b", "#", "中文", "😀", "--wu_name")
+    assert checks.command_line(job(*words), escape=False) == " ".join(words)
+
+
+def test_a_command_line_of_zero_is_refused_since_the_project_drops_it() -> None:
+    with pytest.raises(JobRefused, match="is 0"):
+        checks.command_line(job("0"), escape=False)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=5))
+def test_an_escaped_command_line_gives_the_same_words_after_database_and_client(
+    words: list[str],
+) -> None:
+    try:
+        line = checks.command_line(job(*words), escape=True)
+    except JobRefused:
+        return
+    stored = line.replace("''", "'").replace("\\\\", "\\")
+    assert client_split(stored) == words
+
+
+def client_split(line: str) -> list[str]:
+    """Split as the BOINC client does: quotes open a word only at its beginning, no escapes."""
+    words: list[str] = []
+    rest = line
+    while rest := rest.lstrip():
+        if rest[0] in "'\"":
+            word, _, rest = rest[1:].partition(rest[0])
+        else:
+            word = rest.split(maxsplit=1)[0]
+            rest = rest[len(word) :]
+        words.append(word)
+    return words
+
+
+def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_more_byte_is_not() -> (
+    None
+):
+    # web-rpcs.md, "submit_batch": 4011 command bytes with a 16-byte name and one 36-byte file.
+    checks.check_job_line("n" * 16, "c" * 4011, ["f" * 36])
+    with pytest.raises(JobRefused, match="4095 bytes"):
+        checks.check_job_line("n" * 16, "c" * 4012, ["f" * 36])
+
+
+def test_files_are_put_in_the_templates_order_by_logical_name() -> None:
+    one, two = LocalInput("/d/x", "in1"), LocalInput("/d/y", "in0")
+    ordered = checks.ordered_inputs(
+        job(inputs=(one, two)), read_input_template(template("in0", "in1")), "multi"
+    )
+    assert ordered == (two, one)
+
+
+def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> None:
+    files = (LocalInput("/d/x", "x"), LocalInput("/d/y", "y"))
+    assert (
+        checks.ordered_inputs(
+            job(inputs=files), read_input_template(template("in0", "in1")), "multi"
+        )
+        == files
+    )
+
+
+@pytest.mark.parametrize(
+    "logical_names",
+    [("in0",), ("in0", "in0"), ("in0", "other"), ("in0", "in1", "more"), ()],
+    ids=["too few", "one twice", "a stranger", "too many", "none"],
+)
+def test_files_that_do_not_fit_the_template_are_refused_with_the_names_it_wants(
+    logical_names: tuple[str, ...],
+) -> None:
+    files = tuple(LocalInput(f"/d/{n}", n) for n in logical_names)
+    with pytest.raises(JobRefused) as caught:
+        checks.ordered_inputs(
+            job(name="job7", inputs=files), read_input_template(template("in0", "in1")), "multi"
+        )
+    for part in ("job7", "multi", '"in0"', '"in1"'):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/d/a.dat", ".dat"),
+        ("/d/a.tar.gz", ".gz"),
+        ("/d.x/noext", ""),
+        ("/d/.hidden", ""),
+        ("/d/a.b c", ""),
+        ("/d/a.é", ""),
+        ("/d/a.", ""),
+        ("/d/a." + "x" * 33, ""),
+    ],
+)
+def test_a_physical_name_takes_over_only_an_extension_that_projects_take(
+    path: str, wanted: str
+) -> None:
+    assert checks.extension(path) == wanted
