@@ -1,0 +1,238 @@
+"""What this process has learned from a project: a bounded memory, never an authority.
+
+Everything in it can be asked again; nothing in it decides whether something was done: the server
+is right (``DESIGN.md``, "Rules of the house").
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from boinc_gahp.bridge.singleflight import SingleFlight
+from boinc_gahp.rpc.types import BatchState
+from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping
+
+    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc.types import Batch, BatchDetails, BatchJob, Instance
+
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
+
+#: Names of batches, and of instances, that are remembered.
+MAX_NAMES = 20_000
+#: Jobs whose ids are remembered, over all batches; about 250 bytes each.
+MAX_JOBS = 300_000
+MAX_APPS = 1_000
+
+
+class Recent(Generic[K, V]):
+    """A thread-safe dictionary that drops what was least recently set."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """Return the value, or None."""
+        with self._lock:
+            return self._values.get(key)
+
+    def set(self, key: K, value: V) -> None:
+        """Set or replace a value."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._capacity:
+                self._values.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        """Remove a value if it is there."""
+        with self._lock:
+            self._values.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class JobIds:
+    """A job's workunit id, and its canonical instance's id (0: it has none)."""
+
+    workunit_id: int
+    canonical_instance_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """A batch as query_batch showed it.
+
+    A batch is one submit_batch (``web-rpcs.md``, "submit_batch"), so in any state but INIT the
+    list of its jobs is final, and so is a canonical instance once there is one.
+    """
+
+    id: int
+    name: str
+    app_name: str
+    state: BatchState
+    jobs: Mapping[str, JobIds]
+
+    @property
+    def final(self) -> bool:
+        """Whether no job can be added any more."""
+        return self.state is not BatchState.INIT
+
+
+class Known:
+    """What this process has learned from one project with one account; thread-safe.
+
+    Args:
+        project: where to ask.
+        templates_cached: seconds after which an app's templates are asked for again.
+    """
+
+    def __init__(self, project: Project, templates_cached: float = 300.0) -> None:
+        self._project = project
+        self._templates_cached = templates_cached
+        self._born = time.monotonic()
+        self._ids: Recent[str, int] = Recent(MAX_NAMES)
+        self._submitted: Recent[str, bool] = Recent(MAX_NAMES)
+        self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
+        self._instances: Recent[int, Instance] = Recent(MAX_NAMES)
+        self._templates: SingleFlight[str, tuple[float, InputTemplate, OutputTemplate]] = (
+            SingleFlight(MAX_APPS)
+        )
+        self._views: SingleFlight[int | str, BatchView] = SingleFlight(
+            MAX_JOBS, lambda view: len(view.jobs) + 1
+        )
+        self._failed: SingleFlight[int, tuple[Mapping[str, BatchJob], int]] = SingleFlight(
+            MAX_JOBS, lambda answer: answer[1] + 1
+        )
+        self._batches: SingleFlight[None, tuple[Batch, ...]] = SingleFlight(MAX_NAMES, len)
+
+    # Batches.
+
+    def remember_batch(self, name: str, batch_id: int) -> None:
+        """Note the id that the project gives for a batch's name."""
+        self._ids.set(name, batch_id)
+
+    def batch_id(self, name: str) -> int | None:
+        """Return the id of a batch if this process has learned it."""
+        return self._ids.get(name)
+
+    def remember_submitted(self, name: str) -> None:
+        """Note that a batch was seen in a later state than INIT, to which none goes back."""
+        self._submitted.set(name, True)
+
+    def is_submitted(self, name: str) -> bool:
+        """Return whether this process has seen the batch in a later state than INIT."""
+        return self._submitted.get(name) is not None
+
+    def forget_batch(self, name: str) -> None:
+        """Drop what is remembered of a batch: it was retired."""
+        batch_id = self._ids.get(name)
+        self._views.forget(name)
+        if batch_id is not None:
+            self._views.forget(batch_id)
+            self._failed.forget(batch_id)
+        self._ids.drop(name)
+        self._submitted.drop(name)
+
+    def mention(self, names: Iterable[str]) -> None:
+        """Note that somebody asked for these batches."""
+        for name in names:
+            self._mentioned.set(name, True)
+
+    def was_mentioned(self, name: str) -> bool:
+        """Return whether somebody has asked for this batch since this process began."""
+        return self._mentioned.get(name) is not None
+
+    @property
+    def age(self) -> float:
+        """Seconds since this process began with the project."""
+        return time.monotonic() - self._born
+
+    # Jobs.
+
+    def view(self, batch: int | str, good: Callable[[BatchView], bool]) -> BatchView:
+        """Return a view of a batch (id or name) that is ``good`` or newer than this call.
+
+        Raises:
+            RpcError: see :meth:`Project.query_batch`.
+        """
+
+        def ask() -> BatchView:
+            batch_id = batch if isinstance(batch, int) else self._ids.get(batch)
+            details = (
+                self._project.query_batch(batch_id=batch_id)
+                if batch_id is not None
+                else self._project.query_batch(batch_name=str(batch))
+            )
+            if isinstance(batch, str):
+                self.remember_batch(batch, details.batch.id)
+            return _view(details)
+
+        return self._views.get(batch, ask, good)
+
+    def batch_of(self, job_name: str) -> int | str | None:
+        """Return the id or name of a batch that this process has seen the job in."""
+        return self._views.find(lambda view: job_name in view.jobs)
+
+    def batches(self) -> tuple[Batch, ...]:
+        """Return the account's batches, retired ones excepted, as query_batches lists them now."""
+        return self._batches.get(None, self._project.query_batches, lambda _: False)
+
+    def failures(self, batch_id: int, job_name: str) -> BatchJob | None:
+        """Return the details of a job that has no canonical instance, or None."""
+
+        def ask() -> tuple[Mapping[str, BatchJob], int]:
+            details = self._project.query_batch(batch_id=batch_id, get_job_details=True)
+            jobs = {job.name: job for job in details.jobs if not job.canonical_instance_id}
+            return jobs, len(jobs)
+
+        def ended(answer: tuple[Mapping[str, BatchJob], int]) -> bool:
+            job = answer[0].get(job_name)
+            return job is not None and job.status == "error"
+
+        return self._failed.get(batch_id, ask, ended)[0].get(job_name)
+
+    def instance(self, job: JobIds) -> Instance | None:
+        """Return a job's canonical instance, or None if the project does not show it."""
+        if not job.canonical_instance_id:
+            return None
+        instance = self._instances.get(job.canonical_instance_id)
+        if instance is None:
+            for found in self._project.query_job(job.workunit_id):
+                if found.id == job.canonical_instance_id:
+                    instance = found
+                    self._instances.set(found.id, found)
+        return instance
+
+    # Apps.
+
+    def templates(self, app_name: str) -> tuple[InputTemplate, OutputTemplate]:
+        """Return an app's templates, asked for again after a while.
+
+        Raises:
+            RpcError: see :meth:`Project.get_templates`.
+            TemplateError: the project's templates cannot be read.
+        """
+
+        def ask() -> tuple[float, InputTemplate, OutputTemplate]:
+            asked = time.monotonic()
+            return (asked, *read_templates(self._project.get_templates(app_name=app_name)))
+
+        def young(answer: tuple[float, InputTemplate, OutputTemplate]) -> bool:
+            return time.monotonic() - answer[0] < self._templates_cached
+
+        return self._templates.get(app_name, ask, young)[1:]
+
+
+def _view(details: BatchDetails) -> BatchView:
+    batch = details.batch
+    jobs = {job.name: JobIds(job.id, job.canonical_instance_id) for job in details.jobs}
+    return BatchView(batch.id, batch.name, batch.app_name, batch.state, jobs)

@@ -1,0 +1,75 @@
+"""Tells whether a path lies on a file system that SQLite's locks cannot be trusted on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+#: ``DESIGN.md``, "Settings": NFS, CIFS, Lustre, GPFS, AFS and FUSE, and their relatives.
+NETWORK_TYPES = frozenset(
+    {
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "gfs",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "orangefs",
+        "panfs",
+        "pvfs2",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+    }
+)
+
+#: The kernel's list of this process's mounts (proc(5), "/proc/pid/mountinfo").
+MOUNTINFO = Path("/proc/self/mountinfo")
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def network_filesystem(path: Path, mountinfo: Path = MOUNTINFO) -> str | None:
+    """Return the type of the network file system that ``path`` lies on, or None.
+
+    Symbolic links are followed; parts of the path may be missing. Where the kernel does not tell
+    (no ``/proc``), the answer is None: the ledger's own locks are all that is left then.
+    """
+    try:
+        lines = mountinfo.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    target = path.resolve()
+    best: tuple[int, str] = (-1, "")
+    for line in lines:
+        mount = _parse(line)
+        if mount is None:
+            continue
+        point, kind = mount
+        depth = len(point.parts)
+        # Of two mounts on the same point the later line lies on top.
+        if depth >= best[0] and target.is_relative_to(point):
+            best = (depth, kind)
+    kind = best[1]
+    return kind if kind in NETWORK_TYPES or kind.startswith("fuse") else None
+
+
+def _parse(line: str) -> tuple[Path, str] | None:
+    """Return the mount point and the type that a line of mountinfo names."""
+    fields = line.split(" ")
+    try:
+        separator = fields.index("-", 6)
+        point, kind = fields[4], fields[separator + 1]
+    except (ValueError, IndexError):
+        return None
+    return Path(_OCTAL.sub(lambda octal: chr(int(octal[1], 8)), point)), kind
