@@ -76,10 +76,12 @@ def submit(context: Context, request: SubmitRequest, client: Client) -> None:
     """
     promise = Promise(context, request, client)
     try:
+        context.known.mention([request.batch_name])
         _Submission(context, request, client, promise).run()
     except GahpError as error:
         promise.keep(error)
         raise
+    context.known.remember_submitted(request.batch_name)
     promise.fulfilled()
 
 
@@ -149,10 +151,9 @@ class _Submission:
             )
         checks.check_batch_name(request.batch_name)
         checks.check_job_names(request.jobs)
-        template, _ = context.known.templates(request.app_name, self._project)
+        template, _ = context.known.templates(request.app_name)
         if not all(info.no_delete for info in template.per_job_files):
-            context.known.warn_once(
-                ("no_delete", request.app_name),
+            log.warning(
                 "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
                 "shared input file after the first job that used it",
                 request.app_name,
