@@ -1,0 +1,150 @@
+"""MD5s of files, remembered between runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge.digests import Digests, md5_of
+from boinc_gahp.errors import StagingError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG_AGO = 1_700_000_000
+
+
+def write(path: Path, contents: bytes, mtime: int = LONG_AGO) -> str:
+    path.write_bytes(contents)
+    os.utime(path, (mtime, mtime))
+    return str(path)
+
+
+def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path: Path) -> None:
+    contents = [b"", b"one", os.urandom(3_000_000)]
+    paths = [write(tmp_path / f"f{i}", data) for i, data in enumerate(contents)]
+    files = Digests(tmp_path / "cache").of(paths)
+    for path, data in zip(paths, contents, strict=True):
+        assert files[path].md5 == hashlib.md5(data).hexdigest()
+        assert files[path].nbytes == len(data)
+
+
+def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", b"contents")
+    wanted = Digests(tmp_path / "cache").of([path])[path]
+    # Same size, time and inode, other bytes: only a program that reads it could tell.
+    write(tmp_path / "f", b"CONTENTS")
+    assert Digests(tmp_path / "cache").of([path])[path] == wanted
+    program = (
+        "import sys; from pathlib import Path; from boinc_gahp.bridge.digests import Digests; "
+        "print(Digests(Path(sys.argv[1])).of([sys.argv[2]])[sys.argv[2]].md5)"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "cache"), path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout.strip() == wanted.md5
+
+
+@pytest.mark.parametrize("change", ["size", "mtime", "inode"])
+def test_a_file_that_looks_different_is_read_again(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "f"
+    write(path, b"contents")
+    digests = Digests(tmp_path / "cache")
+    digests.of([str(path)])
+    if change == "size":
+        write(path, b"longer contents")
+    elif change == "mtime":
+        write(path, b"CONTENTS", LONG_AGO + 1)
+    else:
+        write(tmp_path / "g", b"CONTENTS")
+        (tmp_path / "g").replace(path)
+    assert digests.of([str(path)])[str(path)].md5 == hashlib.md5(path.read_bytes()).hexdigest()
+
+
+def test_a_file_that_has_only_just_changed_is_not_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"contents")
+    digests = Digests(tmp_path / "cache")
+    digests.of([str(path)])
+    times = path.stat()
+    path.write_bytes(b"CONTENTS")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert digests.of([str(path)])[str(path)].md5 == hashlib.md5(b"CONTENTS").hexdigest()
+
+
+@pytest.mark.parametrize("trouble", ["none", "damaged", "no directory", "not writable"])
+def test_without_a_usable_cache_files_are_read_all_the_same(tmp_path: Path, trouble: str) -> None:
+    path = write(tmp_path / "f", b"contents")
+    cache = tmp_path / "cache"
+    if trouble == "damaged":
+        cache.mkdir()
+        (cache / "digests.sqlite").write_bytes(b"not a database" * 1000)
+    elif trouble == "no directory":
+        cache.write_text("a file")
+    elif trouble == "not writable":
+        (cache / "digests.sqlite").mkdir(parents=True)
+    files = Digests(None if trouble == "none" else cache).of([path])
+    assert files[path].md5 == hashlib.md5(b"contents").hexdigest()
+
+
+def test_the_cache_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
+    Digests(tmp_path / "cache").of([write(tmp_path / "f", b"x")])
+    assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "cache" / "digests.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    for name, word in (
+        ("absent", "No such file"),
+        ("directory", "is a directory"),
+        ("pipe", "no regular file"),
+    ):
+        with pytest.raises(StagingError, match=word) as caught:
+            Digests(None).of([str(tmp_path / name)])
+        assert name in str(caught.value)
+
+
+def test_a_name_with_a_nul_byte_is_refused_and_one_with_latin_1_bytes_is_read(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(StagingError):
+        Digests(None).of(["/tmp/a\0b"])
+    path = os.fsencode(tmp_path) + b"/caf\xe9"
+    with open(path, "wb") as file:  # noqa: PTH123
+        file.write(b"x")
+    name = os.fsdecode(path)
+    assert Digests(tmp_path / "cache").of([name])[name].nbytes == 1
+
+
+def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 3_000_000)
+    grown: list[int] = []
+
+    def grow() -> None:
+        if not grown:
+            with path.open("ab") as file:
+                grown.append(file.write(b"more"))
+
+    with pytest.raises(StagingError, match="changed while it was read"):
+        md5_of(str(path), grow)
+
+
+def test_hashing_stops_when_told_to(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"f{i}", b"x" * 2_000_000) for i in range(4)]
+
+    def stop() -> None:
+        raise StagingError("enough")
+
+    with pytest.raises(StagingError, match="enough"):
+        Digests(None).of(paths, stop)
