@@ -1,0 +1,249 @@
+"""The proxy that goes wrong on command does what it is told, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+import requests
+
+from tests import faultproxy
+from tests.faultproxy import FaultProxy
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+REPLY = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
+
+
+class Upstream(ThreadingHTTPServer):
+    """Answers every request with REPLY, and keeps what was asked."""
+
+    daemon_threads = False
+    done: list[tuple[str, bytes]]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/test/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Upstream
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.done.append((self.path, body))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/xml; charset=UTF-8")
+        self.send_header("Content-Length", str(len(REPLY)))
+        self.end_headers()
+        self.wfile.write(REPLY)
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream(("127.0.0.1", 0), Handler) as server:
+        server.done = []
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def proxy(upstream: Upstream) -> Iterator[FaultProxy]:
+    with FaultProxy(upstream.url) as running:
+        yield running
+
+
+def rpc(
+    proxy: FaultProxy, name: str = "ping", *, timeout: float = 10, filler: str = " "
+) -> requests.Response:
+    document = f'<?xml version="1.0"?>\n<!-- hello --><{name}>{filler}</{name}>'
+    return requests.post(
+        f"{proxy.url}submit_rpc_handler.php", data={"request": document}, timeout=timeout
+    )
+
+
+def test_requests_pass_untouched_and_are_named(proxy: FaultProxy, upstream: Upstream) -> None:
+    url = f"{proxy.url}job_file.php"
+    with requests.Session() as session:
+        assert session.post(url, data={"a": "1", "request": "<query_files> </query_files>"}).ok
+        assert session.post(url, files={"request": (None, "<upload_files> </upload_files>")}).ok
+        assert session.post(
+            url, files={"request": (None, b"<create_batch/>"), "file_0": (None, bytes(300000))}
+        ).ok
+        assert session.get(f"{proxy.url}get_output.php?cmd=result_file&file_num=0").ok
+        assert session.get(proxy.url).content == REPLY
+    assert proxy.seen == [
+        "query_files",
+        "upload_files",
+        "create_batch",
+        "result_file",
+        "GET /test/",
+    ]
+    assert upstream.done[2][1].count(b"\0") == 300000
+    assert upstream.done[3][0] == "/test/get_output.php?cmd=result_file&file_num=0"
+
+
+def test_a_body_in_chunks_is_passed_on(proxy: FaultProxy, upstream: Upstream) -> None:
+    pieces = iter([b"request=%3Cping%3E", b"+", b"%3C%2Fping%3E"])
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert requests.post(proxy.url, data=pieces, headers=headers, timeout=10).ok
+    assert proxy.seen == ["ping"]
+    assert upstream.done == [("/test/", b"request=%3Cping%3E+%3C%2Fping%3E")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "carried_out"),
+    [
+        pytest.param(faultproxy.lose_reply(), 1, id="lose_reply"),
+        pytest.param(faultproxy.lose_request(), 0, id="lose_request"),
+        pytest.param(faultproxy.reset(), 0, id="reset at once"),
+        pytest.param(faultproxy.reset(0.5), 0, id="reset in the middle of the request"),
+    ],
+)
+def test_the_connection_ends_without_an_answer(
+    proxy: FaultProxy, upstream: Upstream, fault: faultproxy.Fault, carried_out: int
+) -> None:
+    proxy.fail("ping", fault)
+    with pytest.raises(requests.ConnectionError):
+        rpc(proxy, filler="x" * 1_000_000)
+    assert len(upstream.done) == carried_out
+    assert rpc(proxy).content == REPLY
+    assert proxy.seen == ["ping", "ping"]
+
+
+@pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        pytest.param(faultproxy.status, 500, id="status"),
+        pytest.param(faultproxy.html, 200, id="html"),
+    ],
+)
+def test_another_answer_comes_instead(
+    proxy: FaultProxy,
+    upstream: Upstream,
+    make: Callable[..., faultproxy.Fault],
+    code: int,
+    carried_out: bool,
+) -> None:
+    proxy.fail("ping", make(carried_out=carried_out))
+    answer = rpc(proxy)
+    assert answer.status_code == code
+    assert answer.content in {b"", faultproxy.HTML_PAGE}
+    assert len(upstream.done) == carried_out
+
+
+def test_a_body_of_ones_own_replaces_the_reply(proxy: FaultProxy) -> None:
+    proxy.fail("ping", faultproxy.body(b"<ping>"))
+    assert rpc(proxy).content == b"<ping>"
+
+
+def test_warnings_stand_before_inside_and_after_the_real_reply(proxy: FaultProxy) -> None:
+    proxy.fail("ping", faultproxy.php_warnings(after=True))
+    text = rpc(proxy).content
+    assert text.count(b"<b>Warning</b>") == 3
+    assert text.index(b"<b>Warning") < text.index(b"<ping>") < text.index(b"<success>")
+    assert text.replace(faultproxy.PHP_WARNING, b"") == REPLY
+
+
+def test_a_cut_reply_is_short_of_its_announced_length(proxy: FaultProxy) -> None:
+    proxy.fail("ping", faultproxy.cut())
+    connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc)
+    connection.request("POST", "/test/", "request=<ping>", {"Content-Type": "x-urlencoded"})
+    answer = connection.getresponse()
+    assert answer.length == len(REPLY)
+    with pytest.raises(http.client.IncompleteRead) as caught:
+        answer.read()
+    assert caught.value.partial == REPLY[: len(REPLY) // 2]
+    connection.close()
+
+
+def test_an_honestly_cut_reply_has_the_length_it_announces(proxy: FaultProxy) -> None:
+    proxy.fail("ping", faultproxy.cut(0.25, honest=True))
+    assert rpc(proxy).content == REPLY[: len(REPLY) // 4]
+
+
+def test_a_dripped_reply_arrives_whole(proxy: FaultProxy) -> None:
+    proxy.fail("ping", faultproxy.drip(0.0001))
+    assert rpc(proxy).content == REPLY
+
+
+@pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
+def test_a_hanging_request_goes_on_when_released(
+    proxy: FaultProxy, upstream: Upstream, carried_out: bool
+) -> None:
+    fault = faultproxy.hang(carried_out=carried_out)
+    proxy.fail("ping", fault)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(rpc, proxy)
+        assert fault.reached.wait(10)
+        assert len(upstream.done) == carried_out
+        assert not answer.done()
+        fault.release()
+        assert answer.result().content == REPLY
+    assert len(upstream.done) == 1
+
+
+def test_a_delayed_answer_comes_late(proxy: FaultProxy) -> None:
+    proxy.fail("ping", faultproxy.delay(0.2))
+    began = time.monotonic()
+    assert rpc(proxy).content == REPLY
+    assert time.monotonic() - began >= 0.2
+
+
+def test_faults_are_for_the_named_rpc_and_take_turns(proxy: FaultProxy) -> None:
+    proxy.fail("submit_batch", faultproxy.status(503), skip=1, times=2)
+    proxy.fail("submit_batch", faultproxy.status(500), times=None)
+    codes = [rpc(proxy, "submit_batch").status_code for _ in range(5)]
+    assert codes == [200, 503, 503, 500, 500]
+    assert rpc(proxy, "query_batch").ok
+    proxy.heal()
+    assert rpc(proxy, "submit_batch").ok
+    assert proxy.count("submit_batch") == 6
+
+
+def test_any_rpc_can_be_meant(proxy: FaultProxy) -> None:
+    proxy.fail("*", faultproxy.status(500), times=2)
+    assert [rpc(proxy, name).status_code for name in ("a", "b", "c")] == [500, 500, 200]
+
+
+def test_nothing_is_left_when_it_closes_on_hanging_and_dripping_requests(
+    upstream: Upstream,
+) -> None:
+    process = psutil.Process()
+    with ThreadPoolExecutor(3) as pool:
+        with FaultProxy(upstream.url) as proxy:
+            stuck = faultproxy.hang()
+            proxy.fail("a", stuck)
+            proxy.fail("b", faultproxy.drip(60))
+            proxy.fail("c", faultproxy.delay(60))
+            answers = [pool.submit(rpc, proxy, name) for name in ("a", "b", "c")]
+            assert stuck.reached.wait(10)
+            wait_for(lambda: len(upstream.done) == 2, "the other two at the project")
+        for answer in answers:
+            assert isinstance(answer.exception(10), requests.ConnectionError)
+    assert not [t for t in threading.enumerate() if t.name == "fault proxy"]
+    port = urlsplit(proxy.url).port
+    wait_for(
+        lambda: not [c for c in process.net_connections() if c.laddr and c.laddr.port == port],
+        "the proxy's sockets closed",
+    )
