@@ -1,0 +1,251 @@
+"""The commands as data: names, arguments, who works on them, and what the console says of them.
+
+Dispatch, errors about arguments, the COMMANDS reply, the console's help and the list in the README
+all come from :data:`COMMANDS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from boinc_gahp.gahp import help_texts, requests
+from boinc_gahp.gahp.grammar import (
+    Choice,
+    Counted,
+    Name,
+    Number,
+    Optional,
+    Piece,
+    RequestId,
+    Secret,
+    Several,
+    Text,
+)
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Who works on a request: the threads for submits and fetches, or those for what has to be quick.
+Pool = Literal["work", "control"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command.
+
+    Attributes:
+        name: in capitals; lines may have it otherwise (``gahp.md``, "Lines").
+        arguments: the pieces of its syntax, in order.
+        make: takes the pieces' values, returns the request.
+        pool: None for a command that is answered at once.
+        returns: what follows the request id in the Result Line, or S in the Return Line.
+        summary: what it does, in a line.
+    """
+
+    name: str
+    arguments: tuple[Piece, ...]
+    make: Callable[..., requests.Request]
+    pool: Pool | None
+    returns: str
+    summary: str
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the Return Line is all of the answer."""
+        return self.pool is None
+
+    @property
+    def help(self) -> str:
+        """What one needs to know to use it, in plain text."""
+        return help_texts.HELP[self.name]
+
+    @property
+    def syntax(self) -> str:
+        """The command and its arguments as ``gahp.md`` writes them."""
+        return " ".join([self.name, *(piece.syntax for piece in self.arguments)])
+
+
+def _submit(
+    request_id: str,
+    batch: str,
+    app: str,
+    jobs: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], ...],
+    estimates: tuple[str | None, ...],
+) -> requests.Submit:
+    input_file = requests.InputFile._make
+    made = tuple(
+        requests.Job(name, args, tuple(map(input_file, inputs))) for name, args, inputs in jobs
+    )
+    return requests.Submit(request_id, batch, app, made, requests.Estimates(*estimates))
+
+
+def _select_project(url: str, authenticator: str) -> requests.SelectProject:
+    return requests.SelectProject(url, Authenticator(authenticator))
+
+
+_ID = RequestId("id", "your number for this request; the result begins with it")
+_BATCH = Name("batch", "the batch's name")
+_JOB = Name("job", "the job's name, unique on the project")
+
+_SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
+    _ID,
+    _BATCH,
+    Name("app", "the app's short name on the project"),
+    Counted(
+        "njobs",
+        (
+            _JOB,
+            Counted("nargs", (Text("arg", "an argument of the job's command line"),), "arguments"),
+            Counted(
+                "nfiles",
+                (
+                    Text("src_path", "path of an input file on this machine"),
+                    Text("logical_name", "the app's name for it (open_name in its template)"),
+                ),
+                "input files",
+            ),
+        ),
+        "jobs",
+        minimum=1,
+    ),
+    Optional(
+        (
+            Number("rsc_fpops_est", "floating-point operations that a job takes"),
+            Number("rsc_fpops_bound", "floating-point operations after which it is stopped"),
+            Number("rsc_memory_bound", "bytes of memory that it may use"),
+            Number("rsc_disk_bound", "bytes of disk that it may use"),
+            Number("delay_bound", "seconds that a volunteer's computer has for it"),
+            Number("app_version_num", "the only version of the app to use"),
+        ),
+        "estimates; what is left out or NULL is as the app's template has it",
+    ),
+)
+
+_FETCH_ARGUMENTS: tuple[Piece, ...] = (
+    _ID,
+    _JOB,
+    Text("dir", "the job's directory on this machine"),
+    Text("stderr_filename", "where its standard error goes; NULL or /dev/null: nowhere"),
+    Choice("mode", "all of its outputs, or those named", ("ALL", "SOME")),
+    Counted(
+        "nspecs",
+        (
+            Text("src", "an output's logical name"),
+            Text("dst", "where it goes, absolute or relative to dir"),
+        ),
+        "outputs to fetch (SOME) or to rename (ALL)",
+    ),
+)
+
+
+_ALL: tuple[Command, ...] = (
+    Command("ASYNC_MODE_OFF", (), requests.AsyncModeOff, None, "", "no R when results are ready"),
+    Command("ASYNC_MODE_ON", (), requests.AsyncModeOn, None, "", "print R when results are ready"),
+    Command(
+        "BOINC_ABORT_JOBS",
+        (_ID, Several(_JOB, "jobs to abort")),
+        requests.AbortJobs,
+        "control",
+        "NULL",
+        "stop jobs that are not finished",
+    ),
+    Command(
+        "BOINC_FETCH_OUTPUT",
+        _FETCH_ARGUMENTS,
+        requests.FetchOutput,
+        "work",
+        "NULL exit_status elapsed_time cpu_time",
+        "bring a finished job's outputs here",
+    ),
+    Command(
+        "BOINC_PING", (_ID,), requests.Ping, "control", "NULL", "ask whether the project answers"
+    ),
+    Command(
+        "BOINC_QUERY_BATCHES",
+        (
+            _ID,
+            Number("min_mod_time", "only jobs that changed since; 0: all"),
+            Counted("nbatches", (_BATCH,), "batches to ask about"),
+        ),
+        requests.QueryBatches,
+        "control",
+        "NULL server_time {njobs {job status}...}...",
+        "tell how the jobs of batches are doing",
+    ),
+    Command(
+        "BOINC_RETIRE_BATCH",
+        (_ID, _BATCH),
+        requests.RetireBatch,
+        "control",
+        "NULL",
+        "let the project delete a batch's files",
+    ),
+    Command(
+        "BOINC_SELECT_PROJECT",
+        (
+            Text("url", "the project's address, http:// or https://"),
+            Secret("authenticator", "the account's key"),
+        ),
+        _select_project,
+        None,
+        "",
+        "name the project of the requests that follow",
+    ),
+    Command(
+        "BOINC_SET_LEASE",
+        (_ID, _BATCH, Number("unix_time", "seconds since 1970, UTC")),
+        requests.SetLease,
+        "control",
+        "NULL",
+        "set when a batch may be thrown away",
+    ),
+    Command(
+        "BOINC_SUBMIT", _SUBMIT_ARGUMENTS, _submit, "work", "NULL", "send a batch of jobs to an app"
+    ),
+    Command("COMMANDS", (), requests.Commands, None, "command...", "list the commands"),
+    Command("QUIT", (), requests.Quit, None, "", "leave at once"),
+    Command(
+        "RESPONSE_PREFIX",
+        (Text("prefix", "what all lines begin with from the next one on; NULL: nothing"),),
+        requests.ResponsePrefix,
+        None,
+        "",
+        "set what printed lines begin with",
+    ),
+    Command("RESULTS", (), requests.Results, None, "n, then n lines", "give the results so far"),
+    Command("VERSION", (), requests.Version, None, "$GahpVersion: ... $", "tell the version"),
+)
+
+#: All commands by name, in alphabetical order.
+COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
+
+
+def describe(piece: Piece, indent: str = "") -> list[str]:
+    """Return lines that explain an argument, for help: its name, then what it is."""
+    if isinstance(piece, Counted):
+        lines = [f"{indent}{piece.count:<16} number of {piece.help}; for each:"]
+        if len(piece.fields) == 1 and piece.fields[0].help:
+            lines = [f"{indent}{piece.count:<16} number of {piece.help}, then each"]
+        inner: list[Any] = list(piece.fields)
+        return lines + [line for field in inner for line in describe(field, indent + "  ")]
+    if isinstance(piece, Several):
+        return [f"{indent}{piece.field.name:<16} {piece.field.help}; one or more"]
+    if isinstance(piece, Optional):
+        lines = [f"{indent}[{piece.help}]"]
+        return lines + [line for field in piece.fields for line in describe(field, indent + "  ")]
+    return [f"{indent}{piece.syntax:<16} {piece.help}"]
+
+
+def help_text(command: Command) -> str:
+    """Return the long help of a command: syntax, arguments, explanation, result."""
+    lines = [command.syntax, "", f"  {command.summary[0].upper()}{command.summary[1:]}."]
+    if command.arguments:
+        lines += ["", *(line for piece in command.arguments for line in describe(piece, "  "))]
+    lines += ["", *(f"  {line}".rstrip() for line in command.help.splitlines())]
+    if command.synchronous:
+        lines += ["", f"  Answer: S {command.returns}".rstrip()]
+    else:
+        lines += ["", f"  Answer: S; then the result: id {command.returns}"]
+    return "\n".join(lines)

@@ -1,0 +1,102 @@
+"""One conversation's state: the prefix, asynchronous mode, and results not yet asked for.
+
+It holds no lock: the one thread that owns stdout uses it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp.banner import VERSION_TEXT
+from boinc_gahp.gahp.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from boinc_gahp.gahp.requests import Request
+
+#: The gridmanager's back-pressure: it lowers its number of requests under way and sends this one
+#: again later (``gahp.md``, "What the gridmanager does", 4).
+BUSY = "Threads limit reached"
+
+
+class Conversation:
+    """What was agreed with the client, and what it is owed. All returned bytes are whole lines."""
+
+    def __init__(self) -> None:
+        self.prefix = ""
+        self.async_mode = False
+        self.quitting = False
+        self._results: list[bytes] = []
+        self._announced = False
+
+    @property
+    def waiting(self) -> int:
+        """Results that RESULTS has not fetched."""
+        return len(self._results)
+
+    def success(self, *values: str) -> bytes:
+        """Return the Return Line ``S``, for a command done or a request accepted."""
+        return self._line(words.join(["S", *values]))
+
+    def busy(self) -> bytes:
+        """Return the Return Line for a request that is to be sent again later."""
+        return self._line(words.join(["F", BUSY]))
+
+    def syntax_error(self) -> bytes:
+        """Return the Return Line for a line that was not understood."""
+        return self._line(b"E")
+
+    def add_result(self, line: bytes) -> bytes:
+        """Queue a Result Line; return the ``R`` line if one is due, else nothing.
+
+        One is due for the first result since RESULTS, or since ASYNC_MODE_ON where that is later
+        (``gahp.md``, "What the gridmanager does", 7).
+        """
+        self._results.append(line)
+        if not self.async_mode or self._announced:
+            return b""
+        self._announced = True
+        return self._line(b"R")
+
+    def answer(self, request: Request) -> bytes:
+        """Carry out a common command; return its Return Line (RESULTS: its lines).
+
+        Raises:
+            BadRequest: a prefix that would break lines.
+            TypeError: the request is not for the conversation.
+        """
+        match request:
+            case requests.Results():
+                return self._take_results()
+            case requests.ResponsePrefix(prefix=prefix):
+                return self._set_prefix(prefix)
+            case requests.Commands():
+                return self.success(*COMMANDS)
+            case requests.Version():
+                return self._line(b"S " + VERSION_TEXT.encode("ascii"))
+            case requests.AsyncModeOn():
+                self.async_mode = True
+            case requests.AsyncModeOff():
+                self.async_mode = False
+            case requests.Quit():
+                self.quitting = True
+            case _:
+                raise TypeError(f"{request.command} is no common command")
+        return self.success()
+
+    def _take_results(self) -> bytes:
+        taken, self._results = self._results, []
+        self._announced = False
+        head = self._line(words.join(["S", str(len(taken))]))
+        return head + b"".join(map(self._line, taken))
+
+    def _set_prefix(self, prefix: str) -> bytes:
+        if "\n" in prefix or "\r" in prefix:
+            raise BadRequest("the prefix has a line end in it")
+        answer = self.success()  # still with the old one (``gahp.md``, "Common commands")
+        self.prefix = "" if prefix == words.NULL else prefix
+        return answer
+
+    def _line(self, line: bytes) -> bytes:
+        return words.encode(self.prefix) + line + b"\n"

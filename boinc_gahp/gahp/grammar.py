@@ -1,0 +1,304 @@
+"""The forms that arguments take: pieces of which the table of commands is made.
+
+Each piece reads its value from the words of a line and says on errors which argument was wrong,
+what it was, and what it may be. Only what a gridmanager cannot send is an error here: an ``E``
+makes it abort (``gahp.md``, "What the gridmanager does", 4). Words that come out of a user's submit
+file (paths, arguments, the six estimates) are therefore taken as they are, and judged later, where
+an error becomes a Result Line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp.words import NULL, quote
+
+#: Digits that a whole number may have; more than any count or id, and quick to convert.
+MAX_DIGITS = 18
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def is_number(word: str) -> bool:
+    """Whether ``word`` is a number as C's ``strtod`` reads it: ``86400``, ``86400.0``, ``1e12``."""
+    return len(word) <= 400 and _NUMBER.fullmatch(word) is not None
+
+
+def wrong(name: str, position: int, word: str, allowed: str) -> BadRequest:
+    """Return the error for the argument ``name``, the ``position``-th word of the line."""
+    return BadRequest(f"{name} (argument {position}) is {quote(word)}; it must be {allowed}")
+
+
+#: A value, and the position of the word after it.
+Read = tuple[Any, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One argument; any text, an empty one too, unless a subclass says otherwise."""
+
+    name: str
+    help: str
+
+    @property
+    def allowed(self) -> str:
+        """Return what is allowed, as the end of "it must be ..."."""
+        return "some text"
+
+    @property
+    def syntax(self) -> str:
+        """Return how the argument stands in a syntax line."""
+        return self.name
+
+    @property
+    def least(self) -> int:
+        """Return the number of words that there must be."""
+        return 1
+
+    def check(self, word: str, position: int) -> Any:
+        """Return the value of ``word``; raises BadRequest."""
+        del position
+        return word
+
+    def read(self, words: list[str], at: int) -> Read:
+        """Read the value at ``words[at]``; raises BadRequest."""
+        if at >= len(words):
+            raise BadRequest(f"{self.name} (argument {at}) is missing; it must be {self.allowed}")
+        return self.check(words[at], at), at + 1
+
+
+class Text(Field):
+    """Any text."""
+
+    __slots__ = ()
+
+
+class Secret(Field):
+    """Text that is never quoted."""
+
+    __slots__ = ()
+
+
+class Name(Field):
+    """A name: any text but an empty one."""
+
+    __slots__ = ()
+
+    @property
+    def allowed(self) -> str:
+        """Return what is allowed."""
+        return "a name, not empty"
+
+    def check(self, word: str, position: int) -> str:
+        """Return the name."""
+        if not word:
+            raise wrong(self.name, position, word, self.allowed)
+        return word
+
+
+class RequestId(Field):
+    """A positive whole number, kept as it was written: the Result Line gives it back so."""
+
+    __slots__ = ()
+
+    @property
+    def allowed(self) -> str:
+        """Return what is allowed."""
+        return f"a whole number above 0 of at most {MAX_DIGITS} digits"
+
+    def check(self, word: str, position: int) -> str:
+        """Return the id's text."""
+        if not (_is_whole(word) and word.strip("0")):
+            raise wrong(self.name, position, word, self.allowed)
+        return word
+
+
+class Number(Field):
+    """A number, kept as it was written."""
+
+    __slots__ = ()
+
+    @property
+    def allowed(self) -> str:
+        """Return what is allowed."""
+        return "a number"
+
+    def check(self, word: str, position: int) -> str:
+        """Return the number's text."""
+        if not is_number(word):
+            raise wrong(self.name, position, word, self.allowed)
+        return word
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Field):
+    """One of a few words, in capitals or not."""
+
+    choices: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """Return what is allowed."""
+        return " or ".join(self.choices)
+
+    @property
+    def syntax(self) -> str:
+        """Return the choices."""
+        return "|".join(self.choices)
+
+    def check(self, word: str, position: int) -> str:
+        """Return the choice in capitals."""
+        if word.upper() not in self.choices:
+            raise wrong(self.name, position, word, self.allowed)
+        return word.upper()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A count, then so many groups of arguments; the value is a tuple of tuples.
+
+    With a single field in a group, the value is a tuple of that field's values.
+    """
+
+    count: str
+    fields: tuple[Field | Counted, ...]
+    help: str
+    minimum: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return the count's name."""
+        return self.count
+
+    @property
+    def syntax(self) -> str:
+        """Return the count and a group in braces, or a lone field with dots."""
+        group = " ".join(field.syntax for field in self.fields)
+        return (
+            f"{self.count} {group}..." if len(self.fields) == 1 else f"{self.count} {{{group}}}..."
+        )
+
+    @property
+    def least(self) -> int:
+        """Return the number of words that there must be."""
+        return 1 + self.minimum * self._group
+
+    @cached_property
+    def _group(self) -> int:
+        return sum(field.least for field in self.fields)
+
+    @cached_property
+    def _plain(self) -> bool:
+        return all(type(field) is Text for field in self.fields)
+
+    def read(self, words: list[str], at: int) -> Read:
+        """Read the count at ``words[at]`` and its groups; raises BadRequest."""
+        count = self._read_count(words, at)
+        if self._plain:
+            return self._slice(words, at + 1, count)
+        at += 1
+        groups = []
+        for _ in range(count):
+            group = []
+            for field in self.fields:
+                value, at = field.read(words, at)
+                group.append(value)
+            groups.append(tuple(group))
+        if len(self.fields) == 1:
+            return tuple(value for (value,) in groups), at
+        return tuple(groups), at
+
+    def _read_count(self, words: list[str], at: int) -> int:
+        if at >= len(words):
+            raise BadRequest(f"{self.count} (argument {at}) is missing; it must be a whole number")
+        word = words[at]
+        if not _is_whole(word) or int(word) < self.minimum:
+            raise wrong(self.count, at, word, f"a whole number, {self.minimum} or more")
+        # Before anything is made of it: the rest of the line bounds what a count can be.
+        count, left = int(word), len(words) - at - 1
+        if count * self._group > left:
+            raise wrong(
+                self.count, at, word, f"no more than what follows it: {left} arguments are left"
+            )
+        return count
+
+    def _slice(self, words: list[str], at: int, count: int) -> Read:
+        size = len(self.fields)
+        end = at + count * size
+        if size == 1:
+            return tuple(words[at:end]), end
+        return tuple(zip(*[iter(words[at:end])] * size, strict=True)), end
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """One or more arguments of a kind, up to the end of the line; the value is a tuple."""
+
+    field: Field
+    help: str
+
+    @property
+    def name(self) -> str:
+        """Return the field's name."""
+        return self.field.name
+
+    @property
+    def syntax(self) -> str:
+        """Return the field with dots."""
+        return f"{self.field.syntax}..."
+
+    @property
+    def least(self) -> int:
+        """Return the number of words that there must be."""
+        return 1
+
+    def read(self, words: list[str], at: int) -> Read:
+        """Read all that is left; raises BadRequest."""
+        values = [self.field.read(words, at)[0]]
+        values += [self.field.check(words[i], i) for i in range(at + 1, len(words))]
+        return tuple(values), len(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """Arguments that may be left out from the right; the value is a tuple of text or None.
+
+    NULL and an empty word are None: a user's empty attribute comes as an empty word.
+    """
+
+    fields: tuple[Field, ...]
+    help: str
+
+    @property
+    def name(self) -> str:
+        """Return the first field's name."""
+        return self.fields[0].name
+
+    @property
+    def syntax(self) -> str:
+        """Return the fields in brackets."""
+        return f"[{' '.join(field.syntax for field in self.fields)}]"
+
+    @property
+    def least(self) -> int:
+        """Return the number of words that there must be."""
+        return 0
+
+    def read(self, words: list[str], at: int) -> Read:
+        """Read what there is; never raises."""
+        given = words[at : at + len(self.fields)]
+        values = [None if word in ("", NULL) else word for word in given]
+        values += [None] * (len(self.fields) - len(values))
+        return tuple(values), at + len(given)
+
+
+#: Any of the pieces.
+Piece = Field | Counted | Several | Optional
+
+
+def _is_whole(word: str) -> bool:
+    return len(word) <= MAX_DIGITS and word.isascii() and word.isdigit()

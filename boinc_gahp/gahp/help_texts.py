@@ -1,0 +1,61 @@
+r"""What the console says of each command, beyond its syntax and arguments."""
+
+from __future__ import annotations
+
+HELP: dict[str, str] = {
+    "ASYNC_MODE_OFF": """\
+From now on results wait in silence until RESULTS asks for them.""",
+    "ASYNC_MODE_ON": """\
+From now on a line R is printed when a result is there to be asked for with RESULTS. It is printed
+once, until RESULTS is given, and not for results that were there already.
+The console needs none of it: it prints results as they come.""",
+    "BOINC_ABORT_JOBS": """\
+Jobs that are running on volunteers' computers stop when these next talk to the project. Names that
+the project does not know do not keep the others from being aborted; the error tells which were not.
+Example: BOINC_ABORT_JOBS 7 sweep.1 sweep.2""",
+    "BOINC_FETCH_OUTPUT": """\
+ALL 0 fetches all outputs under their logical names; pairs after ALL rename them. SOME fetches only
+those that the pairs name. Standard error is written to stderr_filename, anew each time. The result
+has the job's exit status, and its elapsed and CPU time in seconds. A job that is not finished gives
+an error. Fetching twice does no harm.
+If the app's only output is named *.zip, it is unpacked into dir.
+Example: BOINC_FETCH_OUTPUT 9 sweep.1 /home/me/sweep err.1 SOME 1 out out.1""",
+    "BOINC_PING": """\
+The result is NULL when the project answers, and else says what is wrong.
+Example: BOINC_PING 2""",
+    "BOINC_QUERY_BATCHES": """\
+The status of a job is UNSENT, IN_PROGRESS, DONE or ERROR. With min_mod_time 0 all jobs are listed;
+with the server_time of an earlier answer, those that changed since.
+Example: BOINC_QUERY_BATCHES 5 0 1 sweep""",
+    "BOINC_RETIRE_BATCH": """\
+To be done once all outputs that are wanted have been fetched: they are then deleted on the project,
+and jobs that are not finished are aborted.
+Example: BOINC_RETIRE_BATCH 12 sweep""",
+    "BOINC_SELECT_PROJECT": """\
+Requests that were given before stay with their project. Until this is used, requests go to the
+project in the [project] section of the settings.
+Example: BOINC_SELECT_PROJECT https://boinc.example.edu/test/ 0123456789abcdef""",
+    "BOINC_SET_LEASE": """\
+When the time has passed, the project may abort and retire the batch. Longer leases are set by
+giving the command again, before it is too late.
+Example: BOINC_SET_LEASE 4 sweep 1795261323""",
+    "BOINC_SUBMIT": """\
+The result is NULL when all jobs of the batch are on the project; giving the same line again never
+makes a second job. An error says what was refused, and that nothing was left behind.
+Spaces, backslashes and line ends within an argument are written with a backslash before them.
+Example, two jobs with one input file each, the second with two arguments as well:
+BOINC_SUBMIT 3 sweep uppercase 2 sweep.1 0 1 /tmp/a.txt in sweep.2 2 -n 5 1 /tmp/b.txt in""",
+    "COMMANDS": """\
+Command names may be written in small letters, too.""",
+    "QUIT": """\
+Requests that are not finished are dropped; those that reached the project go on there.""",
+    "RESPONSE_PREFIX": """\
+A gridmanager sets this to tell answers from stray output. It also tells boinc_gahp that a
+gridmanager is asking: an error to BOINC_SUBMIT is then a promise that none of the jobs exists, and
+jobs that were aborted here are left out of later answers to BOINC_QUERY_BATCHES.""",
+    "RESULTS": """\
+Prints how many results there are, and these, one a line, in the order in which they came; each is
+given once. The console needs none of it: it prints results as they come.""",
+    "VERSION": """\
+The same text that was printed at the start.""",
+}

@@ -1,0 +1,89 @@
+"""Bytes as they arrive to complete Request Lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_CR = 0x0D
+
+#: Longest Request Line that is taken by default: eight times the largest that was seen.
+MAX_LINE = 256_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """Stands for a Request Line that was dropped because it was longer than ``limit`` bytes."""
+
+    limit: int
+
+
+class LineSplitter:
+    r"""Cuts a stream of bytes at every unescaped LF.
+
+    An unescaped CR right before that LF is dropped; CR and LF behind a backslash belong to an
+    argument (``gahp.md``, "Lines"). The time is linear in the number of bytes, however they are
+    cut into pieces.
+
+    Args:
+        max_line: a longer line (without its end) gives one :class:`TooLong`, when its end arrives;
+            its bytes are not kept.
+    """
+
+    def __init__(self, max_line: int = MAX_LINE) -> None:
+        self.max_line = max_line
+        self._begun = bytearray()
+        self._escaping = False  # the last byte was a backslash that makes the next one literal
+        self._dropping = False
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a line has begun whose end has not arrived: at end of input it is dropped."""
+        return bool(self._begun) or self._dropping
+
+    def feed(self, data: bytes) -> list[bytes | TooLong]:
+        """Take the next bytes; return the lines that they complete, without their ends."""
+        lines: list[bytes | TooLong] = []
+        begin = after_lf = 0
+        while (lf := data.find(b"\n", after_lf)) >= 0:
+            if not self._literal(data, after_lf, lf):
+                self._keep(data[begin:lf])
+                lines.append(self._line())
+                begin = lf + 1
+            after_lf = lf + 1
+            self._escaping = False
+        self._escaping = self._literal(data, after_lf, len(data))
+        self._keep(data[begin:])
+        return lines
+
+    def _literal(self, data: bytes, begin: int, end: int) -> bool:
+        """Whether the byte at ``end`` is behind a backslash; no LF is between begin and end."""
+        piece = data[begin:end]
+        backslashes = len(piece) - len(piece.rstrip(b"\\"))
+        if backslashes == len(piece):
+            backslashes += self._escaping
+        return backslashes % 2 == 1
+
+    def _keep(self, piece: bytes) -> None:
+        if self._dropping:
+            return
+        # Two more than the limit: the CR of the line's end, and the first byte too many.
+        if len(self._begun) + len(piece) > self.max_line + 1:
+            self._begun = bytearray()
+            self._dropping = True
+        else:
+            self._begun += piece
+
+    def _line(self) -> bytes | TooLong:
+        line, self._begun = self._begun, bytearray()
+        if self._dropping:
+            self._dropping = False
+            return TooLong(self.max_line)
+        if line and line[-1] == _CR and not _ends_in_escape(line, len(line) - 1):
+            del line[-1]
+        return TooLong(self.max_line) if len(line) > self.max_line else bytes(line)
+
+
+def _ends_in_escape(line: bytearray, end: int) -> bool:
+    """Whether ``line[:end]`` ends in a backslash that escapes what follows."""
+    piece = line[:end]
+    return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1

@@ -1,0 +1,56 @@
+"""A complete Request Line to a typed request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import words as gahp_words
+from boinc_gahp.gahp.commands import COMMANDS, Command
+from boinc_gahp.gahp.lines import TooLong
+
+if TYPE_CHECKING:
+    from boinc_gahp.gahp.requests import Request
+
+
+def parse_request(line: bytes | TooLong) -> Request:
+    """Return the request that ``line`` (without its end) makes.
+
+    Raises:
+        BadRequest: unknown command, too few or too many arguments, counts that do not fit, a
+            request id that is none, a NUL byte. The text says which argument, what it was, and what
+            it may be; it never holds an authenticator.
+    """
+    if isinstance(line, TooLong):
+        raise BadRequest(
+            f"the line is longer than {line.limit:,} bytes; send fewer jobs at a time, or raise "
+            "[limits] line_bytes"
+        )
+    if b"\0" in line:
+        raise BadRequest("the line has a NUL byte; no argument can hold one")
+    words = gahp_words.split(line)
+    command = COMMANDS.get(words[0].upper())
+    if command is None:
+        raise BadRequest(_unknown(words[0]))
+    try:
+        return command.make(*_read_arguments(command, words))
+    except BadRequest as error:
+        raise BadRequest(f"{command.name}: {error}. Its form is: {command.syntax}") from None
+
+
+def _read_arguments(command: Command, words: list[str]) -> list[Any]:
+    values = []
+    at = 1
+    for piece in command.arguments:
+        value, at = piece.read(words, at)
+        values.append(value)
+    # A space at the end of the line looks like an empty argument; nobody means one.
+    if any(words[at:]):
+        raise BadRequest(f"{len(words) - 1} arguments are too many: {at - 1} make it complete")
+    return values
+
+
+def _unknown(word: str) -> str:
+    if not word:
+        return "the line does not begin with a command; COMMANDS lists them"
+    return f"there is no command {gahp_words.quote(word)}; COMMANDS lists those that there are"

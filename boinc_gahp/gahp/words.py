@@ -1,0 +1,84 @@
+r"""Arguments of a line: splitting, escaping, bytes to text and back.
+
+Text is UTF-8 with ``surrogateescape``, so that any bytes come back as they were
+(``gahp.md``, "Lines").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BadRequest, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: The literal argument that stands for "none".
+NULL = "NULL"
+
+_SPECIAL = re.compile(r"[ \\\r\n]")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+
+# Lone surrogates of this half never come out of a decoder with surrogateescape, which uses
+# U+DC80 to U+DCFF alone: so these can stand for other characters while a line is split.
+_A_BACKSLASH = "\ud800"
+_A_SPACE = "\ud801"
+_A_BORDER = "\ud802"
+
+
+def decode(line: bytes) -> str:
+    """Return the text of ``line``."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """Return the bytes that ``text`` was decoded from."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def escape(text: str) -> str:
+    """Return ``text`` as one argument of a line: backslash before space, backslash, CR and LF."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def unescape(argument: str) -> str:
+    """Undo :func:`escape`: a backslash makes the next character literal, whichever it is."""
+    return _ESCAPE.sub(r"\1", argument)
+
+
+def join(arguments: Iterable[str]) -> bytes:
+    """Return a line, without its end, of these arguments."""
+    return encode(" ".join(map(escape, arguments)))
+
+
+def split(line: bytes) -> list[str]:
+    r"""Return the arguments of a line, unescaped.
+
+    Every unescaped space is a border, so that two in a row have an empty argument between them.
+    An empty line has one empty argument.
+
+    All of it is done in passes over the whole line: a line of 30 MB (100,000 jobs) is common
+    enough, and a loop over its characters would take longer than the gridmanager waits.
+
+    Raises:
+        BadRequest: the line ends in a backslash that escapes nothing.
+    """
+    text = decode(line)
+    if "\\" not in text:
+        return text.split(" ")
+    text = text.replace("\\\\", _A_BACKSLASH)  # runs of backslashes pair up from their left end
+    if text.endswith("\\"):
+        raise BadRequest("the line ends in a backslash that has nothing to escape")
+    text = text.replace("\\ ", _A_SPACE).replace("\\", "").replace(" ", _A_BORDER)
+    return text.replace(_A_SPACE, " ").replace(_A_BACKSLASH, "\\").split(_A_BORDER)
+
+
+def quote(text: str, limit: int = 100) -> str:
+    """Return ``text`` between quotes, printable, and no longer than about ``limit`` characters."""
+    if len(text) > limit:
+        text = text[: limit * 2 // 3] + " ... " + text[-limit // 4 :]
+    readable = encode(text).decode("utf-8", "backslashreplace")
+    readable = _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", readable)
+    return f'"{shorten(readable) if readable.strip() else readable}"'
