@@ -76,7 +76,6 @@ def submit(context: Context, request: SubmitRequest, client: Client) -> None:
     """
     promise = Promise(context, request, client)
     try:
-        context.known.mention([request.batch_name])
         _Submission(context, request, client, promise).run()
     except GahpError as error:
         promise.keep(error)
