@@ -71,14 +71,10 @@ def _submit(
     request_id: str,
     batch: str,
     app: str,
-    jobs: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], ...],
+    jobs: tuple[requests.Job, ...],
     estimates: tuple[str | None, ...],
 ) -> requests.Submit:
-    input_file = requests.InputFile._make
-    made = tuple(
-        requests.Job(name, args, tuple(map(input_file, inputs))) for name, args, inputs in jobs
-    )
-    return requests.Submit(request_id, batch, app, made, requests.Estimates(*estimates))
+    return requests.Submit(request_id, batch, app, jobs, requests.Estimates(*estimates))
 
 
 def _select_project(url: str, authenticator: str) -> requests.SelectProject:
@@ -105,10 +101,12 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
                     Text("logical_name", "the app's name for it (open_name in its template)"),
                 ),
                 "input files",
+                make=requests.InputFile._make,
             ),
         ),
         "jobs",
         minimum=1,
+        make=requests.Job._make,
     ),
     Optional(
         (

@@ -12,10 +12,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp.words import NULL, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 #: Digits that a whole number may have; more than any count or id, and quick to convert.
 MAX_DIGITS = 18
@@ -159,15 +162,17 @@ class Choice(Field):
 
 @dataclass(frozen=True)
 class Counted:
-    """A count, then so many groups of arguments; the value is a tuple of tuples.
+    """A count, then so many groups of arguments; the value is a tuple.
 
-    With a single field in a group, the value is a tuple of that field's values.
+    Its items are what ``make`` makes of a group's values; with a single field in a group, that
+    field's values.
     """
 
     count: str
     fields: tuple[Field | Counted, ...]
     help: str
     minimum: int = 0
+    make: Callable[[Iterable[Any]], Any] = tuple
 
     @property
     def name(self) -> str:
@@ -200,6 +205,7 @@ class Counted:
         count = self._read_count(words, at)
         if self._plain:
             return self._slice(words, at + 1, count)
+        single = len(self.fields) == 1
         at += 1
         groups = []
         for _ in range(count):
@@ -207,19 +213,18 @@ class Counted:
             for field in self.fields:
                 value, at = field.read(words, at)
                 group.append(value)
-            groups.append(tuple(group))
-        if len(self.fields) == 1:
-            return tuple(value for (value,) in groups), at
+            groups.append(group[0] if single else self.make(group))
         return tuple(groups), at
 
     def _read_count(self, words: list[str], at: int) -> int:
         if at >= len(words):
             raise BadRequest(f"{self.count} (argument {at}) is missing; it must be a whole number")
         word = words[at]
-        if not _is_whole(word) or int(word) < self.minimum:
+        count = int(word) if _is_whole(word) else -1
+        if count < self.minimum:
             raise wrong(self.count, at, word, f"a whole number, {self.minimum} or more")
         # Before anything is made of it: the rest of the line bounds what a count can be.
-        count, left = int(word), len(words) - at - 1
+        left = len(words) - at - 1
         if count * self._group > left:
             raise wrong(
                 self.count, at, word, f"no more than what follows it: {left} arguments are left"
@@ -231,7 +236,7 @@ class Counted:
         end = at + count * size
         if size == 1:
             return tuple(words[at:end]), end
-        return tuple(zip(*[iter(words[at:end])] * size, strict=True)), end
+        return tuple(map(self.make, zip(*[iter(words[at:end])] * size, strict=True))), end
 
 
 @dataclass(frozen=True, slots=True)

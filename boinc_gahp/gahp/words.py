@@ -21,11 +21,10 @@ _SPECIAL = re.compile(r"[ \\\r\n]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
-# Lone surrogates of this half never come out of a decoder with surrogateescape, which uses
-# U+DC80 to U+DCFF alone: so these can stand for other characters while a line is split.
-_A_BACKSLASH = "\ud800"
-_A_SPACE = "\ud801"
-_A_BORDER = "\ud802"
+# Stand for a literal backslash, a literal space and a border while a line is split. Lone surrogates
+# of the first kind never come out of a decoder with surrogateescape, which uses U+DC80 to U+DCFF;
+# but they double the memory that a line takes: control characters do where a line has none.
+_STAND_INS = (("\x01", "\x02", "\x03"), ("\ud800", "\ud801", "\ud802"))
 
 
 def decode(line: bytes) -> str:
@@ -68,11 +67,13 @@ def split(line: bytes) -> list[str]:
     text = decode(line)
     if "\\" not in text:
         return text.split(" ")
-    text = text.replace("\\\\", _A_BACKSLASH)  # runs of backslashes pair up from their left end
+    plain = not any(stand_in in text for stand_in in _STAND_INS[0])
+    backslash, space, border = _STAND_INS[0 if plain else 1]
+    text = text.replace("\\\\", backslash)  # runs of backslashes pair up from their left end
     if text.endswith("\\"):
         raise BadRequest("the line ends in a backslash that has nothing to escape")
-    text = text.replace("\\ ", _A_SPACE).replace("\\", "").replace(" ", _A_BORDER)
-    return text.replace(_A_SPACE, " ").replace(_A_BACKSLASH, "\\").split(_A_BORDER)
+    text = text.replace("\\ ", space).replace("\\", "").replace(" ", border)
+    return text.replace(space, " ").replace(backslash, "\\").split(border)
 
 
 def quote(text: str, limit: int = 100) -> str:
