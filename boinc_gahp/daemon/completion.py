@@ -1,0 +1,285 @@
+"""Completion on the console: which argument is being typed, and what it may be."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.completion import Completer, Completion
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.grammar import Choice, Counted, Field, Optional, Piece, Several
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
+
+#: Completions that are offered at once; more help nobody.
+OFFERED = 200
+#: Names of a project that are kept for completion.
+KEPT = 200_000
+#: Longer lines are pasted, not typed.
+TYPED = 20_000
+
+_LAST_WORD = re.compile(r"(?:[^ \\]|\\.)*\\?\Z", re.DOTALL)
+_PATHS = frozenset({"src_path", "dir", "stderr_filename", "dst"})
+
+
+@dataclass
+class _Kind:
+    """Names of one kind; sorted when they are looked at."""
+
+    names: set[str] = field(default_factory=set)
+    _sorted: list[str] = field(default_factory=list)
+
+    def add(self, names: Iterable[str]) -> None:
+        for name in names:
+            if len(self.names) >= KEPT:
+                break
+            self.names.add(name)
+
+    def starting(self, prefix: str) -> list[str]:
+        if len(self._sorted) != len(self.names):  # names are never taken away
+            self._sorted = sorted(self.names)
+        at = bisect_left(self._sorted, prefix)
+        found = self._sorted[at : at + OFFERED]
+        return [name for name in found if name.startswith(prefix)]
+
+
+@dataclass
+class _ProjectNames:
+    batch: _Kind = field(default_factory=_Kind)
+    job: _Kind = field(default_factory=_Kind)
+    app: _Kind = field(default_factory=_Kind)
+    server_time: str = "0"
+
+
+class Names:
+    """What can be completed: names from this conversation and from the projects; thread-safe."""
+
+    def __init__(self, urls: Sequence[str] = ()) -> None:
+        self._urls = _Kind(set(urls))
+        self._lock = threading.Lock()
+        self._projects: dict[str, _ProjectNames] = {}
+        self._project = self._projects.setdefault("", _ProjectNames())
+        self._last_id = 1
+
+    def select(self, url: str) -> None:
+        """Go over to the names of a project; those of others are kept for their turn."""
+        with self._lock:
+            self._project = self._projects.setdefault(url, _ProjectNames())
+            if url:
+                self._urls.add([url])
+
+    def learn(
+        self,
+        url: str,
+        *,
+        batches: Iterable[str] = (),
+        jobs: Iterable[str] = (),
+        apps: Iterable[str] = (),
+    ) -> None:
+        """Note names of a project."""
+        with self._lock:
+            project = self._projects.setdefault(url, _ProjectNames())
+            project.batch.add(batches)
+            project.job.add(jobs)
+            project.app.add(apps)
+
+    def note_request(self, url: str, request: requests.AsyncRequest) -> None:
+        """Note the names in a request that was accepted, and its id."""
+        with self._lock:
+            self._last_id = max(self._last_id, int(request.request_id))
+        match request:
+            case requests.Submit(batch=batch, app=app, jobs=jobs):
+                self.learn(url, batches=[batch], apps=[app], jobs=(job.name for job in jobs))
+            case requests.QueryBatches(batches=batches):
+                self.learn(url, batches=batches)
+            case requests.FetchOutput(job=job):
+                self.learn(url, jobs=[job])
+            case requests.AbortJobs(jobs=names):
+                self.learn(url, jobs=names)
+            case requests.RetireBatch(batch=batch) | requests.SetLease(batch=batch):
+                self.learn(url, batches=[batch])
+
+    def note_result(self, url: str, request: requests.AsyncRequest, line: bytes) -> None:
+        """Note the names and the server_time in the result of BOINC_QUERY_BATCHES."""
+        if not isinstance(request, requests.QueryBatches):
+            return
+        _, first, *values = words.split(line)
+        if first != words.NULL:
+            return
+        jobs: list[str] = []
+        at = 1
+        while at < len(values):
+            end = at + 1 + 2 * int(values[at])
+            jobs += values[at + 1 : end : 2]
+            at = end
+        self.learn(url, jobs=jobs)
+        with self._lock:
+            self._projects[url].server_time = values[0]
+
+    @property
+    def next_id(self) -> str:
+        """A request id above all that were used."""
+        with self._lock:
+            return str(self._last_id + 1)
+
+    @property
+    def server_time(self) -> str:
+        """The selected project's last server_time, or 0."""
+        with self._lock:
+            return self._project.server_time
+
+    def starting(self, kind: str, prefix: str) -> list[str]:
+        """Return the first names of a kind (batch, job, app, url) that begin with ``prefix``."""
+        with self._lock:
+            names = self._urls if kind == "url" else getattr(self._project, kind)
+            return list(names.starting(prefix))
+
+
+def last_word(text: str) -> str:
+    """Return the argument that ``text`` ends in, still escaped."""
+    found = _LAST_WORD.search(text)
+    return found[0] if found else ""
+
+
+def typed_words(text: str) -> list[str]:
+    """Return the arguments before the last one, which is still being typed."""
+    done = text[: len(text) - len(last_word(text))]
+    try:
+        return words.split(words.encode(done))[:-1] if done else []
+    except BadRequest:
+        return []
+
+
+def expected(given: Sequence[str]) -> Piece | None:
+    """Return the argument that comes after ``given`` (the command and what follows it)."""
+    command = COMMANDS.get(given[0].upper()) if given else None
+    if command is None:
+        return None
+    walk = _walk(command.arguments)
+    try:
+        piece = next(walk)
+        for word in given[1:]:
+            piece = walk.send(word)
+    except StopIteration:
+        return None
+    return piece
+
+
+def _walk(pieces: Iterable[Piece]) -> Generator[Field | Counted, str, None]:
+    """Yield what is expected; be sent what is there."""
+    for piece in pieces:
+        match piece:
+            case Counted():
+                count = yield piece
+                for _ in range(int(count) if count.isascii() and count.isdigit() else 0):
+                    yield from _walk(piece.fields)
+            case Several():
+                while True:
+                    yield piece.field
+            case Optional():
+                yield from _walk(piece.fields)
+            case _:
+                yield piece
+
+
+def hint(text: str) -> str:
+    """Return what is being typed at the end of ``text``, in words; empty where there is none."""
+    if len(text) > TYPED:
+        return ""
+    piece = expected(typed_words(text))
+    if isinstance(piece, Counted):
+        return f"{piece.count}: number of {piece.help}"
+    return f"{piece.name}: {piece.help}" if piece else ""
+
+
+class LineCompleter(Completer):
+    """Completes commands, names, paths and words of the protocol."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterator[Completion]:
+        """Yield completions of the argument before the cursor."""
+        del complete_event
+        text = document.text_before_cursor
+        if len(text) > TYPED:
+            return
+        last = last_word(text)
+        given = typed_words(text)
+        for word, meta in self._offer(given, words.unescape(last.removesuffix("\\"))):
+            if _typable(word):
+                yield Completion(
+                    words.escape(word), start_position=-len(last), display=word, display_meta=meta
+                )
+
+    def _offer(self, given: list[str], prefix: str) -> Iterable[tuple[str, str]]:
+        if not given:
+            return [*_commands(prefix), *_matching([("HELP", "help on commands")], prefix)]
+        if given[0].upper() == "HELP":
+            return _commands(prefix) if len(given) == 1 else ()
+        piece = expected(given)
+        return self._values(piece, prefix) if isinstance(piece, Field) else ()
+
+    def _values(self, wanted: Field, prefix: str) -> Iterable[tuple[str, str]]:
+        if isinstance(wanted, Choice):
+            return _matching([(word, "") for word in wanted.choices], prefix)
+        if wanted.name in {"batch", "job", "app", "url"}:
+            return [(name, "") for name in self._names.starting(wanted.name, prefix)]
+        if wanted.name in _PATHS:
+            return _paths(prefix)
+        ready: dict[str, Callable[[], str]] = {
+            "request_id": lambda: self._names.next_id,
+            "min_mod_time": lambda: self._names.server_time,
+            "unix_time": lambda: str(int(time.time()) + 86400),
+        }
+        make = ready.get(wanted.name)
+        return _matching([(make(), wanted.help)], prefix) if make else ()
+
+
+def _typable(word: str) -> bool:
+    """Whether a terminal can show the word and a keyboard send it."""
+    return words.encode(word).decode("utf-8", "ignore") == word and word.isprintable()
+
+
+def _matching(offers: Iterable[tuple[str, str]], prefix: str) -> list[tuple[str, str]]:
+    return [offer for offer in offers if offer[0].startswith(prefix.upper())]
+
+
+def _commands(prefix: str) -> list[tuple[str, str]]:
+    # PING finds BOINC_PING.
+    low = prefix.upper()
+    return [
+        (name, command.summary)
+        for name, command in COMMANDS.items()
+        if name.startswith(low) or (low and name.startswith(f"BOINC_{low}"))
+    ]
+
+
+def _paths(prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the paths that begin with ``prefix``; directories end in a slash."""
+    directory, begun = os.path.split(prefix)
+    found = []
+    try:
+        with os.scandir(directory or ".") as entries:
+            for entry in entries:
+                if entry.name.startswith(begun) and (begun or not entry.name.startswith(".")):
+                    slash = "/" if entry.is_dir() else ""
+                    found.append(os.path.join(directory, entry.name) + slash)  # noqa: PTH118
+    except OSError:
+        return
+    for path in sorted(found)[:OFFERED]:
+        yield path, ""

@@ -1,0 +1,169 @@
+"""What the console says: results, errors and help in words, without a terminal in it."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp.commands import COMMANDS, help_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Jobs of a batch that are listed one by one; of more, only the number in each status is told.
+LISTED_JOBS = 20
+
+#: How a line looks; what each means in colours is the terminal's side.
+Style = Literal["plain", "good", "bad", "faint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """Some lines for the person at the keyboard; the style is the first line's.
+
+    Attributes:
+        head: what the first line begins with, in ``style``.
+        lines: the rest of the first line, then whole lines.
+    """
+
+    style: Style
+    head: str
+    lines: list[str] = field(default_factory=list)
+
+
+def printable(text: str) -> str:
+    """Return ``text`` without anything that moves a terminal's cursor or is no character."""
+    whole = words.encode(text).decode("utf-8", "backslashreplace")
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in whole
+    )
+
+
+def result(request: requests.AsyncRequest, line: bytes) -> Says:
+    """Return what a Result Line means.
+
+    Args:
+        request: what was asked.
+        line: the Result Line, without prefix and end.
+    """
+    _, first, *values = words.split(line)
+    head = f"{request.command} {request.request_id}:"
+    if first != words.NULL:
+        return Says("bad", head, [f"error: {printable(first)}"])
+    told = list(_success(request, values))
+    told[0] = f"ok{told[0]}"
+    return Says("good", head, [printable(one) for one in told])
+
+
+def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]:
+    match request:
+        case requests.Submit(batch=batch, jobs=jobs):
+            yield f", {_count(len(jobs), 'job')} in batch {batch}"
+        case requests.QueryBatches(batches=batches):
+            yield from _statuses(batches, values)
+        case requests.FetchOutput(directory=directory):
+            status, elapsed, cpu = values
+            yield f", exit status {status}; {elapsed} s elapsed, {cpu} s CPU"
+            yield f"  outputs in {directory}"
+        case requests.AbortJobs(jobs=names):
+            yield f", {_count(len(names), 'job')} aborted"
+        case requests.RetireBatch(batch=batch):
+            yield f", batch {batch} is retired"
+        case requests.SetLease(batch=batch, unix_time=until):
+            yield f", batch {batch} is kept until {_moment(until)}"
+        case requests.Ping():
+            yield ", the project answers"
+        case _:
+            yield f" {' '.join(values)}".rstrip()
+
+
+def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
+    """Tell the statuses of BOINC_QUERY_BATCHES: server_time {njobs {job status}...}..."""
+    server_time, *rest = values
+    yield f", server_time {server_time}"
+    at = 0
+    for batch in batches:
+        njobs = int(rest[at])
+        end = at + 1 + 2 * njobs
+        names, statuses = rest[at + 1 : end : 2], rest[at + 2 : end : 2]
+        at = end
+        counts = Counter(statuses)
+        told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+        yield f"  {batch}: {_count(njobs, 'job')}{': ' if told else ''}{told}"
+        if njobs <= LISTED_JOBS:
+            wide = max(map(len, names), default=0)
+            for name, status in zip(names, statuses, strict=True):
+                yield f"    {name:<{wide}}  {status}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _moment(unix_time: str) -> str:
+    """Return a time of day here, or the text as it is where that is no time."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(float(unix_time)))
+    except (ValueError, OverflowError, OSError):
+        return unix_time
+
+
+def greeting(version: str, project: str | None, log_path: str | None, width: int) -> str:
+    """Return the console's first words: one line, folded between its parts where it is too long.
+
+    Args:
+        version: of boinc_gahp.
+        project: the selected project's URL, if one is selected.
+        log_path: the log's path, if one is written.
+        width: of the terminal, in columns.
+    """
+    parts = [
+        f"boinc_gahp {version}",
+        f"project {project}" if project else "no project: BOINC_SELECT_PROJECT url authenticator",
+        f"log {log_path}" if log_path else "no log",
+        "type help",
+    ]
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + 3 + len(part) <= width:
+            lines[-1] += f" | {part}"
+        else:
+            lines.append(part)
+    return "\n".join(map(printable, lines))
+
+
+def help_overview() -> str:
+    """Return the answer to ``help``: every command in a line, and how lines are written."""
+    wide = max(map(len, COMMANDS))
+    lines = [f"{name:<{wide}}  {command.summary}" for name, command in COMMANDS.items()]
+    lines += [
+        f"{'HELP [COMMAND]':<{wide}}  this, or all about a command",
+        "",
+        "A request_id is any whole number above 0; results are printed as they come, with it.",
+        r"Within an argument, write \ before a space or a backslash. NULL stands for none.",
+        "TAB completes, Ctrl-C drops the line, Ctrl-D leaves.",
+    ]
+    return "\n".join(lines)
+
+
+def help_on(word: str, width: int) -> Says:
+    """Return the answer to ``help word``, folded at ``width`` columns."""
+    name = word.upper()
+    command = COMMANDS.get(name) or COMMANDS.get(f"BOINC_{name}")
+    if command is None:
+        return Says("bad", "help:", [f"there is no command {words.quote(word)}"])
+    folded: list[str] = []
+    for line in help_text(command).splitlines():
+        indent = len(line) - len(line.lstrip())
+        folded += textwrap.wrap(
+            line,
+            max(width - 1, 40),
+            subsequent_indent=" " * (indent + 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+    return Says("plain", "", folded)
