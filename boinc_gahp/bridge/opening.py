@@ -1,0 +1,76 @@
+"""Opens bridges from settings: with the ledger and the directories that one process shares."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from boinc_gahp.bridge.bridge import Bridge
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.rpc import ClientOptions, Project
+
+if TYPE_CHECKING:
+    from boinc_gahp.config import ProjectSettings, Settings
+
+_NAME = "boinc_gahp"
+
+
+class Opener:
+    """Makes the bridges of one process; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ledger: Ledger | None = None
+
+    def open(self, settings: Settings, project: ProjectSettings) -> Bridge:
+        """Return a new bridge to ``project``.
+
+        Raises:
+            ConfigError: it has no authenticator.
+            LedgerError: the ledger is refused where it is; says which setting to change.
+        """
+        if project.authenticator is None:
+            raise ConfigError(f"there is no authenticator for {project.url}")
+        options = ClientOptions(
+            connect_timeout=settings.timeouts.connect,
+            read_timeout=settings.timeouts.read,
+            retry_total=settings.timeouts.retry,
+            ca_bundle=project.ca_bundle,
+            proxy=project.proxy,
+            pool_size=settings.limits.workers + settings.limits.control_workers,
+        )
+        ledger = self._shared_ledger(settings)
+        return Bridge(
+            Project(project.url, project.authenticator, options=options),
+            settings,
+            ledger,
+            cache_dir(settings),
+            project,
+        )
+
+    def close(self) -> None:
+        """Close the ledger."""
+        with self._lock:
+            ledger, self._ledger = self._ledger, None
+        if ledger is not None:
+            ledger.close()
+
+    def _shared_ledger(self, settings: Settings) -> Ledger:
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = Ledger(state_dir(settings) / "ledger.sqlite")
+            return self._ledger
+
+
+def state_dir(settings: Settings) -> Path:
+    """Return the directory of the ledger: as set, or the user's own."""
+    return settings.state.dir or Path(platformdirs.user_state_dir(_NAME))
+
+
+def cache_dir(settings: Settings) -> Path:
+    """Return the directory of what can be found out again: as set, or the user's own."""
+    return settings.state.cache_dir or Path(platformdirs.user_cache_dir(_NAME))

@@ -1,0 +1,132 @@
+"""Requests to calls of a bridge, and what these return to the values of a Result Line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.bridge.types import (
+    Client,
+    FetchRequest,
+    JobRequest,
+    LocalInput,
+    SubmitRequest,
+)
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp.grammar import is_number
+from boinc_gahp.gahp.results import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from boinc_gahp.bridge import Bridge
+
+#: What stands for "don't keep it" where stderr_filename is asked for.
+_NOWHERE = frozenset({"", words.NULL, os.devnull})
+
+
+def carry_out(bridge: Bridge, request: requests.AsyncRequest, client: Client) -> Iterable[str]:
+    """Do what the request asks for; return what follows NULL in its Result Line.
+
+    Raises:
+        GahpError: it could not be done, or an argument is one that the project cannot be given.
+    """
+    return _HANDLERS[type(request)](bridge, request, client)
+
+
+def _ping(bridge: Bridge, _request: requests.Ping, _client: Client) -> Iterable[str]:
+    bridge.ping()
+    return ()
+
+
+def _submit(bridge: Bridge, request: requests.Submit, client: Client) -> Iterable[str]:
+    bridge.submit(_submission(request), client)
+    return ()
+
+
+def _query_batches(bridge: Bridge, request: requests.QueryBatches, client: Client) -> Iterable[str]:
+    answer = bridge.query_batches(request.batches, request.min_mod_time, client)
+    values = [answer.server_time]
+    for batch in answer.batches:
+        values.append(str(len(batch)))
+        values += [word for job in batch for word in job]
+    return values
+
+
+def _fetch_output(bridge: Bridge, request: requests.FetchOutput, _client: Client) -> Iterable[str]:
+    result = bridge.fetch_output(
+        FetchRequest(
+            job_name=request.job,
+            directory=os.path.abspath(_path(request.directory)),  # noqa: PTH100  (bytes as given)
+            stderr=None if request.stderr in _NOWHERE else _path(request.stderr),
+            mode=request.mode,
+            specs=tuple((source, _path(destination)) for source, destination in request.specs),
+        )
+    )
+    return str(result.exit_status), seconds(result.elapsed_time), seconds(result.cpu_time)
+
+
+def _abort_jobs(bridge: Bridge, request: requests.AbortJobs, _client: Client) -> Iterable[str]:
+    bridge.abort_jobs(request.jobs)
+    return ()
+
+
+def _retire_batch(bridge: Bridge, request: requests.RetireBatch, _client: Client) -> Iterable[str]:
+    bridge.retire_batch(request.batch)
+    return ()
+
+
+def _set_lease(bridge: Bridge, request: requests.SetLease, _client: Client) -> Iterable[str]:
+    bridge.set_lease(request.batch, float(request.unix_time))
+    return ()
+
+
+_HANDLERS: dict[type[requests.AsyncRequest], Callable[[Bridge, Any, Client], Iterable[str]]] = {
+    requests.Ping: _ping,
+    requests.Submit: _submit,
+    requests.QueryBatches: _query_batches,
+    requests.FetchOutput: _fetch_output,
+    requests.AbortJobs: _abort_jobs,
+    requests.RetireBatch: _retire_batch,
+    requests.SetLease: _set_lease,
+}
+
+
+def _submission(request: requests.Submit) -> SubmitRequest:
+    given = request.estimates
+    version = _number("app_version_num", given.app_version_num)
+    if version is not None and version != int(version):
+        raise BadRequest(f"app_version_num is {given.app_version_num}; it must be a whole number")
+    return SubmitRequest(
+        batch_name=request.batch,
+        app_name=request.app,
+        jobs=[
+            JobRequest(
+                job.name,
+                job.args,
+                tuple(LocalInput(_path(source), name) for source, name in job.inputs),
+            )
+            for job in request.jobs
+        ],
+        rsc_fpops_est=_number("rsc_fpops_est", given.rsc_fpops_est),
+        rsc_fpops_bound=_number("rsc_fpops_bound", given.rsc_fpops_bound),
+        rsc_memory_bound=_number("rsc_memory_bound", given.rsc_memory_bound),
+        rsc_disk_bound=_number("rsc_disk_bound", given.rsc_disk_bound),
+        delay_bound=_number("delay_bound", given.delay_bound),
+        app_version_num=None if version is None else int(version),
+    )
+
+
+def _number(name: str, word: str | None) -> float | None:
+    """Return the number that a user wrote in a submit file; raises BadRequest."""
+    if word is None:
+        return None
+    if not is_number(word.strip()) or abs(float(word)) == float("inf"):
+        raise BadRequest(f"{name} is {words.quote(word)}; it must be a number or NULL")
+    return float(word)
+
+
+def _path(text: str) -> str:
+    """Return ``text`` as the os module takes it: in a Latin-1 locale, bytes differ from UTF-8."""
+    return os.fsdecode(words.encode(text))

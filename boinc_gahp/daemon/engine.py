@@ -1,0 +1,240 @@
+"""Answers Request Lines and has requests worked on; both the pipes and the console use it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.daemon.pool import Pool
+from boinc_gahp.daemon.projects import Selection, project_url
+from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.gahp import requests
+from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.conversation import BUSY, Conversation
+from boinc_gahp.gahp.parse import parse_request
+from boinc_gahp.gahp.results import error_line, success_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.daemon.projects import Projects
+    from boinc_gahp.gahp.lines import TooLong
+
+log = logging.getLogger("boinc_gahp.daemon")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a Request Line is answered with.
+
+    Attributes:
+        output: whole lines for stdout: an ``R`` line if one was due, then the Return Line.
+        request: what the line asked for; None if it was not understood.
+        reason: why the line was not accepted, or what is wrong with it all the same, for people;
+            empty if all is well.
+        accepted: whether it was carried out or queued.
+    """
+
+    output: bytes
+    request: requests.Request | None = None
+    reason: str = ""
+    accepted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A request that has its result.
+
+    Attributes:
+        request: the request.
+        line: its Result Line, without prefix and end.
+        error: the error's text; None for success.
+    """
+
+    request: requests.AsyncRequest
+    line: bytes
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticket:
+    """A request with all that was in force when its line was read."""
+
+    request: requests.AsyncRequest
+    selection: Selection | None
+    gridmanager: bool
+    read_at: float
+
+
+class Engine:
+    """One conversation with its selected project, and the threads that do the work.
+
+    One thread calls :meth:`handle`, and the same one :meth:`announce` (pipes) or any one
+    :meth:`take_results` (console). None of these waits for anything but a lock that is held for
+    microseconds.
+
+    Args:
+        projects: closed by whoever made it.
+        on_result: called by a worker thread after each result; must return quickly.
+        clock: seconds, as :func:`time.monotonic`.
+    """
+
+    def __init__(
+        self,
+        projects: Projects,
+        *,
+        on_result: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.conversation = Conversation()
+        self._projects = projects
+        self._on_result = on_result
+        self._clock = clock
+        self._selection: Selection | None = None
+        self._pools = {
+            "work": Pool("work", lambda: projects.limits.workers),
+            "control": Pool("control", lambda: projects.limits.control_workers),
+        }
+        self._finished: deque[Finished] = deque()
+        # Counters that only grow, each with one thread that writes it.
+        self._accepted = 0
+        self._taken = 0
+
+    @property
+    def quitting(self) -> bool:
+        """Whether QUIT was given."""
+        return self.conversation.quitting
+
+    @property
+    def unanswered(self) -> int:
+        """Requests that were accepted and whose results the client has not been given."""
+        return self._accepted - self._taken + self.conversation.waiting
+
+    @property
+    def max_line(self) -> int:
+        """Longest Request Line in bytes."""
+        return self._projects.limits.line_bytes
+
+    def handle(self, line: bytes | TooLong) -> Reply:
+        """Answer a Request Line (without its end). Never raises: there is an answer to any line."""
+        read_at = self._clock()
+        try:
+            request = parse_request(line)
+            # Results that this very line asks for need no R.
+            announcement = self.announce()
+            if isinstance(request, requests.Results):
+                announcement = b""
+            reply = self._answer(request, read_at)
+        except BadRequest as error:
+            return self._refusal(str(error))
+        except Exception:  # a bug, but silence would take down all jobs of the user
+            log.exception("a Request Line could not be answered")
+            return self._refusal(f"boinc_gahp has a fault; the traceback is in {log_file()}")
+        return Reply(announcement + reply.output, request, reply.reason, reply.accepted)
+
+    def announce(self) -> bytes:
+        """Queue the results that are there for RESULTS; return the ``R`` line if it is due."""
+        return b"".join(self.conversation.add_result(one.line) for one in self.take_results())
+
+    def take_results(self) -> list[Finished]:
+        """Return the results since the last call, in the order in which they came."""
+        taken = []
+        while self._finished:
+            taken.append(self._finished.popleft())
+        self._taken += len(taken)
+        return taken
+
+    def close(self, timeout: float = 0.0) -> None:
+        """Have no more requests begun; wait for those under way, at most ``timeout`` seconds."""
+        for pool in self._pools.values():
+            pool.close(timeout)
+
+    def _refusal(self, reason: str) -> Reply:
+        return Reply(
+            self.announce() + self.conversation.syntax_error(), reason=reason, accepted=False
+        )
+
+    def _answer(self, request: requests.Request, read_at: float) -> Reply:
+        if isinstance(request, requests.AsyncRequest):
+            return self._accept(request, read_at)
+        if isinstance(request, requests.SelectProject):
+            return self._select(request)
+        return Reply(self.conversation.answer(request))
+
+    def _select(self, request: requests.SelectProject) -> Reply:
+        """Use the project from now on.
+
+        Address and authenticator are a user's own words, from grid_resource and the authenticator's
+        file, and the gridmanager aborts on any answer but S: what is wrong with them is told by
+        the results of the requests that follow.
+        """
+        self._selection = Selection(request.url, request.authenticator)
+        try:
+            project_url(request.url)
+        except BadRequest as error:
+            return Reply(self.conversation.success(), reason=str(error))
+        return Reply(self.conversation.success())
+
+    def _accept(self, request: requests.AsyncRequest, read_at: float) -> Reply:
+        limit = self._projects.limits.pending_requests
+        if self.unanswered >= limit:
+            reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
+            return Reply(self.conversation.busy(), reason=reason, accepted=False)
+        ticket = _Ticket(request, self._selection, bool(self.conversation.prefix), read_at)
+        pool = self._pools[COMMANDS[request.command].pool or "control"]
+        self._accepted += 1
+        try:
+            pool.submit(partial(self._work, ticket))
+        except RuntimeError as error:
+            self._finish(request, f"no thread could be started for this request: {error}")
+        return Reply(self.conversation.success())
+
+    # -- on worker threads
+
+    def _work(self, ticket: _Ticket) -> None:
+        """Carry a request out; exactly one result comes of it, whatever happens."""
+        request = ticket.request
+        try:
+            line = success_line(request.request_id, self._carry_out(ticket))
+        except GahpError as error:
+            log.warning("%s %s: %s", request.command, request.request_id, error)
+            self._finish(request, str(error))
+        except BaseException as error:  # without a result, the job would hang
+            log.exception("%s %s: internal error", request.command, request.request_id)
+            self._finish(
+                request,
+                f"internal error in boinc_gahp ({type(error).__name__}); the traceback is in "
+                f"{log_file()}",
+            )
+        else:
+            log.debug("%s %s: done", request.command, request.request_id)
+            self._finished.append(Finished(request, line, None))
+            self._on_result()
+
+    def _carry_out(self, ticket: _Ticket) -> list[str]:
+        from boinc_gahp.bridge.types import Client  # noqa: PLC0415  (heavy: after the banner)
+        from boinc_gahp.daemon.dispatch import carry_out  # noqa: PLC0415
+
+        answer_by = None
+        if ticket.gridmanager and isinstance(ticket.request, requests.Submit):
+            answer_by = ticket.read_at + self._projects.settings().timeouts.submit
+        bridge = self._projects.bridge(ticket.selection)
+        client = Client(gridmanager=ticket.gridmanager, answer_by=answer_by)
+        return list(carry_out(bridge, ticket.request, client))
+
+    def _finish(self, request: requests.AsyncRequest, error: str) -> None:
+        self._finished.append(Finished(request, error_line(request.request_id, error), error))
+        self._on_result()
+
+
+def log_file() -> str:
+    """Return the path of the log, or words for it."""
+    for handler in logging.getLogger("boinc_gahp").handlers:
+        path = getattr(handler, "baseFilename", None)
+        if path is not None:
+            return str(path)
+    return "the log, which is off: set [logging] file to see it"

@@ -1,0 +1,125 @@
+"""The loop between stdin and stdout: it reads, answers, writes, and waits for nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.gahp.lines import LineSplitter
+
+if TYPE_CHECKING:
+    from boinc_gahp.daemon.engine import Engine
+    from boinc_gahp.daemon.wakeup import Wakeup
+
+#: Bytes that are taken from stdin at a time.
+READ_SIZE = 1 << 18
+#: With this much output waiting, no more lines are read: the client has to take some first.
+MAX_BACKLOG = 1 << 20
+#: Seconds that a client has to take the last output after it has closed stdin.
+LAST_OUTPUT = 5.0
+
+_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+
+
+class Loop:
+    """Owns stdin and stdout: this thread alone touches them.
+
+    Writes never block, though the pipe is not set to non-blocking (that would hold for every
+    process that has it open): a pipe that poll calls writable takes PIPE_BUF bytes. So a client
+    that does not read its results keeps the loop from nothing but reading more lines: results,
+    signals and end of input are still seen.
+    """
+
+    def __init__(self, engine: Engine, wakeup: Wakeup, stdin_fd: int, stdout_fd: int) -> None:
+        self._engine = engine
+        self._wakeup = wakeup
+        self._stdin = stdin_fd
+        self._stdout = stdout_fd
+        self._splitter = LineSplitter()
+        self._output = bytearray()
+        self._reading = True
+        self._ended = False
+
+    def run(self) -> None:
+        """Answer lines until QUIT, end of input, a signal, or nobody reads stdout any more."""
+        poll = select.poll()
+        poll.register(self._wakeup.fd, select.POLLIN)
+        poll.register(self._stdin, select.POLLIN)
+        while not (self._ended or self._wakeup.stopped):
+            poll.register(self._stdout, select.POLLOUT if self._output else 0)
+            self._watch_stdin(poll)
+            self._turn(dict(poll.poll()))
+        self._write_the_rest()
+
+    def _watch_stdin(self, poll: select.poll) -> None:
+        """Look at stdin unless output piles up; not at its end either, which poll always tells."""
+        reading = len(self._output) < MAX_BACKLOG
+        if reading and not self._reading:
+            poll.register(self._stdin, select.POLLIN)
+        elif self._reading and not reading:
+            poll.unregister(self._stdin)
+        self._reading = reading
+
+    def _turn(self, ready: dict[int, int]) -> None:
+        if self._wakeup.fd in ready:
+            self._wakeup.clear()
+            self._output += self._engine.announce()
+        if ready.get(self._stdout, 0):
+            self._write(ready[self._stdout])
+        if ready.get(self._stdin, 0):
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._stdin, READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:  # a terminal that was closed
+            data = b""
+        if not data:
+            # A line without its end is not carried out: what is missing may be the better half.
+            self._ended = True
+            return
+        self._splitter.max_line = self._engine.max_line
+        for line in self._splitter.feed(data):
+            self._output += self._engine.handle(line).output
+            if self._engine.quitting or self._wakeup.stopped:
+                self._ended = True
+                return
+
+    def _write(self, events: int) -> None:
+        if events & _GONE:
+            self._output.clear()
+            self._ended = True
+            return
+        try:
+            written = os.write(self._stdout, self._output[: select.PIPE_BUF])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno not in {errno.EPIPE, errno.EIO, errno.EBADF, errno.ECONNRESET}:
+                raise
+            self._output.clear()
+            self._ended = True
+            return
+        del self._output[:written]
+
+    def _write_the_rest(self) -> None:
+        """Write what is due to a client that has closed stdin; after a signal, what is taken."""
+        deadline = time.monotonic() + (0.0 if self._wakeup.stopped else LAST_OUTPUT)
+        poll = select.poll()
+        poll.register(self._stdout, select.POLLOUT)
+        poll.register(self._wakeup.fd, select.POLLIN)
+        while self._output:
+            left = deadline - time.monotonic()
+            ready = dict(poll.poll(max(0, left) * 1000))
+            if self._wakeup.fd in ready:
+                self._wakeup.clear()
+                deadline = 0.0 if self._wakeup.stopped else deadline
+            if self._stdout in ready:
+                self._write(ready[self._stdout])
+            elif left <= 0:
+                return

@@ -1,0 +1,133 @@
+"""The daemon on pipes, from banner to exit.
+
+Nothing is imported here before the banner is out but what the interpreter has loaded anyway, or
+nearly so: until the gridmanager has the banner, it spins on the pipe with a whole core
+(``gahp.md``, "What the gridmanager does", 1).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from boinc_gahp.daemon.wakeup import Wakeup
+from boinc_gahp.gahp.banner import BANNER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.config import Settings
+    from boinc_gahp.daemon.projects import MakeBridge, Projects
+
+#: Seconds after which leaving is cut short, should a disk hang.
+LEAVING = 5.0
+
+
+def serve(
+    load_settings: Callable[[], Settings],
+    *,
+    stdin_fd: int = 0,
+    stdout_fd: int = 1,
+    make_bridge: MakeBridge | None = None,
+    on_settings: Callable[[Settings], object] | None = None,
+) -> NoReturn:
+    """Talk GAHP on two file descriptors until there is nobody to talk to, then end the process.
+
+    The exit status is 0 after QUIT, end of input, SIGTERM, SIGINT, SIGHUP, and when nobody reads
+    stdout. Trouble with settings shows in the results of requests: to leave for it would make the
+    gridmanager start the daemon again and again.
+
+    Args:
+        load_settings: called on a thread of its own, after the banner.
+        stdin_fd: Request Lines.
+        stdout_fd: all output.
+        make_bridge: for tests; None: the project's web RPCs.
+        on_settings: called with the settings before a project is used: the place to start the log.
+    """
+
+    def open_projects() -> Projects:
+        from boinc_gahp.daemon.projects import Projects  # noqa: PLC0415  (after the banner)
+
+        return Projects(load_settings, make_bridge, on_settings)
+
+    wakeup = Wakeup()
+    wakeup.catch_signals()
+    try:
+        _write_banner(stdout_fd)
+        _prepare_process()
+        _converse(wakeup, open_projects, stdin_fd, stdout_fd)
+    except BrokenPipeError:
+        pass  # nobody is there to talk to: that is an end like any other
+    except BaseException as error:  # noqa: BLE001  (the process ends here, on purpose)
+        _report(error)
+        leave(1)
+    leave(0)
+
+
+def leave(status: int) -> NoReturn:
+    """End the process without waiting for its threads, leaving no partial file behind.
+
+    An ordinary exit would join the threads of every executor, one of which may be in the middle
+    of an upload of hours. What is registered with atexit is run all the same: logs are flushed by
+    it, and measurements of coverage written.
+    """
+    import atexit  # noqa: PLC0415
+    import threading  # noqa: PLC0415
+
+    watchdog = threading.Timer(LEAVING, os._exit, [status])
+    watchdog.daemon = True
+    watchdog.start()
+    temporary = sys.modules.get("boinc_gahp.bridge.temporary")
+    if temporary is not None:
+        temporary.remove_all()
+    atexit._run_exitfuncs()  # noqa: SLF001  (the only way to them but an ordinary exit)
+    os._exit(status)
+
+
+def _write_banner(fd: int) -> None:
+    left = BANNER
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def _converse(
+    wakeup: Wakeup, open_projects: Callable[[], Projects], stdin_fd: int, stdout_fd: int
+) -> None:
+    from boinc_gahp.daemon.engine import Engine  # noqa: PLC0415  (after the banner, see above)
+    from boinc_gahp.daemon.loop import Loop  # noqa: PLC0415
+
+    projects = open_projects()
+    projects.prepare()
+    engine = Engine(projects, on_result=wakeup.notify)
+    Loop(engine, wakeup, stdin_fd, stdout_fd).run()
+
+
+def _prepare_process() -> None:
+    """Keep libraries from writing to stderr, and the collector of cycles from long lines' way."""
+    import gc  # noqa: PLC0415
+    import logging  # noqa: PLC0415
+    import threading  # noqa: PLC0415
+
+    def report(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            logging.getLogger("boinc_gahp.daemon").error(
+                "a thread ended with an error", exc_info=args.exc_value
+            )
+
+    # Without any handler, logging prints warnings to stderr; HTCondor shows those to users.
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.captureWarnings(True)
+    logging.raiseExceptions = False  # a log on a full disk is no reason either
+    threading.excepthook = report
+    # A submit of 100,000 jobs makes a million objects, none of them in a cycle; with the usual
+    # thresholds a third of the time goes into looking at all of them again and again.
+    gc.set_threshold(200_000, 20, 20)
+
+
+def _report(error: BaseException) -> None:
+    import logging  # noqa: PLC0415
+
+    logging.getLogger("boinc_gahp.daemon").critical("the daemon ends with an error", exc_info=error)
+    text = f"boinc_gahp: {type(error).__name__}: {error}\n"
+    os.write(2, text.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,210 @@
+"""Settings once they are loaded, and a bridge for each project and account in use."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from boinc_gahp.config import Limits, ProjectSettings
+from boinc_gahp.errors import BadRequest, ConfigError, GahpError
+from boinc_gahp.gahp.words import quote
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.config import Settings
+
+    MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
+
+log = logging.getLogger("boinc_gahp.daemon")
+
+#: Seconds from a project's first use until what is owed to it is looked at for the first time.
+FIRST_SETTLING = 1.0
+#: Seconds between looks; a look without a debt that is due reads one row of the ledger.
+SETTLING_INTERVAL = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What BOINC_SELECT_PROJECT named, as it was written."""
+
+    url: str
+    authenticator: Authenticator
+
+
+def project_url(text: str) -> str:
+    """Return a project's address in the form that it is known by: with a final slash.
+
+    Raises:
+        BadRequest: it is no http or https address of a directory.
+    """
+    problem = BadRequest(
+        f"the project's address is {quote(text)}; it must be like https://boinc.example.edu/test/"
+    )
+    try:
+        parts = urlsplit(text)
+        port_is_right = parts.port is None or parts.port > 0
+    except ValueError:
+        raise problem from None
+    if parts.scheme not in {"http", "https"} or not (parts.hostname and port_is_right):
+        raise problem
+    if parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[\x00-\x20\x7f]", text):
+        raise problem
+    path = parts.path if parts.path.endswith("/") else parts.path + "/"
+    return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a bridge is or will be; the lock is held while it is made."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    bridge: Bridge | None = None
+
+
+class Projects:
+    """Thread-safe. All but :attr:`limits` is for worker threads: it may wait for disk or network.
+
+    Args:
+        load_settings: reads the settings. When it fails, it is asked again at the next request, so
+            that mending a settings file is enough.
+        make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge.opening`.
+        on_settings: called once with the settings, before anything is done with them.
+    """
+
+    def __init__(
+        self,
+        load_settings: Callable[[], Settings],
+        make_bridge: MakeBridge | None = None,
+        on_settings: Callable[[Settings], object] | None = None,
+    ) -> None:
+        self._load_settings = load_settings
+        self._make_bridge = make_bridge
+        self._on_settings = on_settings
+        self._settings: Settings | None = None
+        self._loading = threading.Lock()
+        self._places: dict[tuple[str, str], _Place] = {}
+        self._closing = threading.Event()
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that are set; until settings are loaded, the defaults. Never waits."""
+        return Limits() if self._settings is None else self._settings.limits
+
+    def prepare(self) -> None:
+        """Begin to load the settings, and what requests need, on a thread of its own."""
+        threading.Thread(target=self._prepare, name="settings", daemon=True).start()
+
+    def settings(self) -> Settings:
+        """Return the settings; raises ConfigError."""
+        with self._loading:
+            if self._settings is None:
+                settings = self._load_settings()
+                if self._on_settings is not None:
+                    self._on_settings(settings)
+                self._settings = settings
+            return self._settings
+
+    def bridge(self, selection: Selection | None) -> Bridge:
+        """Return the bridge to the selected project, or to the one in the settings.
+
+        Raises:
+            GahpError: there is none, or it cannot be opened; says what to do.
+        """
+        settings = self.settings()
+        project, account = _wanted(settings, selection)
+        place = self._places.setdefault((project.url, account), _Place())
+        with place.lock:
+            if place.bridge is None:
+                place.bridge = self._opener()(settings, project)
+                self._keep_settling(place.bridge, project.url)
+            return place.bridge
+
+    def close(self) -> None:
+        """Close all bridges."""
+        self._closing.set()
+        for place in list(self._places.values()):
+            with place.lock:
+                if place.bridge is not None:
+                    place.bridge.close()
+
+    def _prepare(self) -> None:
+        try:
+            self.settings()
+        except GahpError as error:
+            log.error("%s", error)
+        except Exception:  # the first request will run into it and tell its owner
+            log.exception("the settings could not be loaded")
+        import_module("boinc_gahp.daemon.dispatch")
+        self._opener()
+
+    def _opener(self) -> MakeBridge:
+        if self._make_bridge is None:
+            from boinc_gahp.bridge.opening import Opener  # noqa: PLC0415  (heavy: after the banner)
+
+            with self._loading:
+                if self._make_bridge is None:
+                    self._make_bridge = Opener().open
+        return self._make_bridge
+
+    def _keep_settling(self, bridge: Bridge, url: str) -> None:
+        threading.Thread(
+            target=self._settle, args=(bridge,), name=f"settling {url}", daemon=True
+        ).start()
+
+    def _settle(self, bridge: Bridge) -> None:
+        delay = FIRST_SETTLING
+        while not self._closing.wait(delay):
+            try:
+                bridge.settle()
+            except GahpError as error:
+                log.warning("What is owed to a project could not be settled: %s", error)
+            except Exception:  # the thread has to live on: the next debt may be another
+                log.exception("settling what is owed to a project went wrong")
+            delay = SETTLING_INTERVAL
+
+
+def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
+    """Return the project with the authenticator to use, and the latter's account."""
+    if selection is None:
+        return _default(settings)
+    if selection.authenticator == Authenticator(""):
+        raise BadRequest("the authenticator that BOINC_SELECT_PROJECT named is empty")
+    url = project_url(selection.url)
+    known = [settings.project, *settings.projects.values()]
+    for project in known:
+        if project is not None and _is_at(project, url):
+            break
+    else:
+        project = ProjectSettings(url)
+    chosen = replace(project, url=url, authenticator=selection.authenticator)
+    return chosen, selection.authenticator.account
+
+
+def _default(settings: Settings) -> tuple[ProjectSettings, str]:
+    project = settings.project
+    if project is None:
+        raise ConfigError(
+            "no project is known: name one with BOINC_SELECT_PROJECT url authenticator, or in the "
+            "[project] section of the settings (boinc_gahp check tells where they are)"
+        )
+    if project.authenticator is None:
+        raise ConfigError(
+            f"the settings name no authenticator for {project.url}: set authenticator_file in the "
+            "[project] section, or use BOINC_SELECT_PROJECT url authenticator"
+        )
+    return replace(project, url=project_url(project.url)), project.authenticator.account
+
+
+def _is_at(project: ProjectSettings, url: str) -> bool:
+    try:
+        return project_url(project.url) == url
+    except BadRequest:
+        return False
