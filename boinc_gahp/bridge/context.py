@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
 from boinc_gahp.bridge.staging import Uploads
 
@@ -30,6 +31,7 @@ class Context:
         cache_dir: the user's cache directory (may be missing on disk), or None to do without.
         digests: MD5s of local files.
         uploads: the files that some thread of this process is sending.
+        delivered: the outputs that were delivered before.
     """
 
     project: Project
@@ -40,6 +42,7 @@ class Context:
     cache_dir: Path | None
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)
+    delivered: Delivered = field(default_factory=lambda: Delivered(None))
 
     @property
     def owner(self) -> tuple[str, str]:

@@ -6,6 +6,7 @@ is right (``DESIGN.md``, "Rules of the house").
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.rpc import Project
     from boinc_gahp.rpc.types import Batch, BatchDetails, BatchJob, Instance
+
+log = logging.getLogger("boinc_gahp.bridge")
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
@@ -102,6 +105,7 @@ class Known:
         self._ids: Recent[str, int] = Recent(MAX_NAMES)
         self._submitted: Recent[str, bool] = Recent(MAX_NAMES)
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
+        self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, Instance] = Recent(MAX_NAMES)
         self._templates: SingleFlight[str, tuple[float, InputTemplate, OutputTemplate]] = (
             SingleFlight(MAX_APPS)
@@ -150,6 +154,12 @@ class Known:
     def was_mentioned(self, name: str) -> bool:
         """Return whether somebody has asked for this batch since this process began."""
         return self._mentioned.get(name) is not None
+
+    def warn_once(self, about: Hashable, message: str, *args: object) -> None:
+        """Log a warning unless one about the same was logged before."""
+        if self._warned.get(about) is None:
+            self._warned.set(about, True)
+            log.warning(message, *args)
 
     @property
     def age(self) -> float:
@@ -214,8 +224,14 @@ class Known:
 
     # Apps.
 
-    def templates(self, app_name: str) -> tuple[InputTemplate, OutputTemplate]:
+    def templates(
+        self, app_name: str, project: Project | None = None
+    ) -> tuple[InputTemplate, OutputTemplate]:
         """Return an app's templates, asked for again after a while.
+
+        Args:
+            app_name: the app.
+            project: a view with a deadline of its own to ask through, if need be.
 
         Raises:
             RpcError: see :meth:`Project.get_templates`.
@@ -224,7 +240,8 @@ class Known:
 
         def ask() -> tuple[float, InputTemplate, OutputTemplate]:
             asked = time.monotonic()
-            return (asked, *read_templates(self._project.get_templates(app_name=app_name)))
+            text = (project or self._project).get_templates(app_name=app_name)
+            return (asked, *read_templates(text))
 
         def young(answer: tuple[float, InputTemplate, OutputTemplate]) -> bool:
             return time.monotonic() - answer[0] < self._templates_cached

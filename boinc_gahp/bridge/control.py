@@ -1,0 +1,233 @@
+"""BOINC_ABORT_JOBS, BOINC_RETIRE_BATCH, BOINC_SET_LEASE, and the paying of debts."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    LedgerError,
+    NotFound,
+    ProjectDown,
+    ProjectError,
+    RpcError,
+)
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.ledger import Debt, Ledger
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.md``, "Timings").
+_JOBS_PER_ABORT = 500
+#: Jobs that an error names one by one.
+_NAMED = 10
+
+#: An abort that did not last is tried again after this.
+_AGAIN = 60.0
+#: How long past its time, and how long after this process began, an unanswered submission that
+#: nobody asks about is given up.
+_GRACE = 120.0
+
+_NO_JOB = re.compile(r"no job (.*)", re.DOTALL)
+
+#: The project's words for an account that may do nothing at all: they are true of every job.
+_NO_ACCOUNT = ("authenticator", "file access", "submit access")
+
+
+def abort_jobs(context: Context, names: Sequence[str]) -> None:
+    """Abort jobs; one that cannot be aborted does not keep the others from it.
+
+    The project aborts a list's jobs in turn, and stops at the first that it refuses
+    (``web-rpcs.md``, "Queries"). What is to be aborted is in the ledger before anything is asked:
+    whatever happens then, a gridmanager does not want to hear of these jobs any more.
+
+    Raises:
+        ProjectError: (or a class below it) jobs were not aborted; the message names them and says
+            why, all the others were.
+        RpcError: the project could not be asked.
+    """
+    names = list(dict.fromkeys(names))
+    _record_aborted(context, names)
+    refused: dict[str, ProjectError] = {}
+    for start in range(0, len(names), _JOBS_PER_ABORT):
+        _abort(context, names[start : start + _JOBS_PER_ABORT], refused)
+    if refused:
+        raise _not_aborted(refused, len(names))
+
+
+def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectError]) -> None:
+    todo = [list(names)]
+    while todo:
+        jobs = todo.pop()
+        if not jobs:
+            continue
+        try:
+            context.project.abort_jobs(jobs)
+        except ProjectDown:
+            raise
+        except ProjectError as error:
+            if any(words in error.words for words in _NO_ACCOUNT):
+                raise
+            unknown = _unknown_job(error, jobs)
+            if unknown is not None:
+                refused[jobs[unknown]] = error
+                todo.append(jobs[unknown + 1 :])
+            elif len(jobs) == 1:
+                refused[jobs[0]] = error
+            else:
+                # It does not say which job it means. An abort can be repeated.
+                half = len(jobs) // 2
+                todo += [jobs[half:], jobs[:half]]
+
+
+def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
+    """Return the place of the job that the project does not know; those before it are aborted."""
+    said = _NO_JOB.search(error.words)
+    if not isinstance(error, NotFound) or said is None:
+        return None
+    return jobs.index(said[1]) if said[1] in jobs else None
+
+
+def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
+    """Return one error for all; it is of the class of the first."""
+    first = next(iter(refused.values()))
+    named = [f"{name} ({error.words})" for name, error in list(refused.items())[:_NAMED]]
+    if len(refused) > _NAMED:
+        named.append(f"and {len(refused) - _NAMED} more")
+    message = f"{len(refused)} of {asked} jobs were not aborted on {first.host}: "
+    return type(first)(
+        message + ", ".join(named),
+        rpc=first.rpc,
+        host=first.host,
+        number=first.number,
+        words=first.words,
+        may_have_happened=len(refused) < asked,
+    )
+
+
+def _record_aborted(context: Context, names: Sequence[str]) -> None:
+    batches: dict[str | None, list[str]] = {}
+    for name in names:
+        # A gridmanager's job name begins with its batch's (gahp.md, "BOINC_* commands"); a query
+        # corrects what is wrong about that.
+        batches.setdefault(name.rpartition("#")[0] or None, []).append(name)
+
+    def record(ledger: Ledger) -> None:
+        for batch_name, jobs in batches.items():
+            ledger.record_aborted(*context.owner, jobs, batch_name)
+
+    _note(context, record, "later queries may show the aborted jobs")
+
+
+def retire_batch(context: Context, name: str) -> None:
+    """Retire a batch: its files and records may be deleted.
+
+    Raises:
+        RpcError: see :meth:`Project.retire_batch`.
+    """
+    batch_id = context.known.batch_id(name)
+    if batch_id is None:
+        context.project.retire_batch(batch_name=name)
+    else:
+        context.project.retire_batch(batch_id=batch_id)
+    context.known.forget_batch(name)
+
+    def forget(ledger: Ledger) -> None:
+        ledger.forget_aborted(*context.owner, name)
+        ledger.end_submit(*context.owner, name)
+
+    _note(context, forget, f"what it holds of batch {name} stays")
+
+
+def set_lease(context: Context, name: str, unix_time: float) -> None:
+    """Keep a batch until ``unix_time``, in seconds since the epoch.
+
+    Raises:
+        RpcError: see :meth:`Project.set_expire_time`.
+    """
+    batch_id = context.known.batch_id(name)
+    if batch_id is None:
+        context.project.set_expire_time(unix_time, batch_name=name)
+    else:
+        context.project.set_expire_time(unix_time, batch_id=batch_id)
+
+
+def settle(context: Context) -> None:
+    """Pay the debts to this project that are due; what cannot be paid now stays owed.
+
+    Raises nothing: trouble is logged.
+    """
+    if context.ledger is None:
+        return
+    now = time.time()
+    try:
+        for debt in context.ledger.debts(*context.owner, now):
+            if debt.kind == "abort" and debt.due <= now:
+                _pay(context, context.ledger, debt)
+            elif debt.kind == "submitting" and _is_given_up(context, debt, now):
+                log.warning(
+                    "Batch %s (id %d) was being submitted when a daemon died, and nobody has "
+                    "asked about it since: it is aborted",
+                    debt.batch_name,
+                    debt.batch_id,
+                )
+                context.ledger.owe_abort(*context.owner, debt.batch_name, debt.batch_id, now)
+                _pay(context, context.ledger, debt)
+    except LedgerError as error:
+        log.warning("What is owed to %s is not paid now: %s", context.project.host, error)
+
+
+def _is_given_up(context: Context, debt: Debt, now: float) -> bool:
+    """Return whether a submission is over and nobody waits for it.
+
+    A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time to.
+    """
+    return (
+        now > debt.due + _GRACE
+        and context.known.age > _GRACE
+        and not context.known.was_mentioned(debt.batch_name)
+    )
+
+
+def _pay(context: Context, ledger: Ledger, debt: Debt) -> None:
+    """Abort a batch, and see that it stays so.
+
+    A retired batch is let be: an abort would take it back to the living ones
+    (``web-rpcs.md``, "Queries").
+    """
+    try:
+        paid = _batch_state(context, debt) is BatchState.RETIRED
+        if not paid:
+            context.project.abort_batch(batch_id=debt.batch_id)
+            paid = _batch_state(context, debt) in (BatchState.ABORTED, BatchState.RETIRED)
+    except NotFound:
+        paid = True
+    except RpcError as error:
+        log.warning("Batch %d is still to be aborted: %s", debt.batch_id, error)
+        paid = False
+    if paid:
+        ledger.paid(*context.owner, debt.batch_id)
+        log.info("Batch %s (id %d) is aborted", debt.batch_name, debt.batch_id)
+    else:
+        ledger.owe_abort(*context.owner, debt.batch_name, debt.batch_id, time.time() + _AGAIN)
+
+
+def _batch_state(context: Context, debt: Debt) -> BatchState:
+    return context.project.query_batch(batch_id=debt.batch_id).batch.state
+
+
+def _note(context: Context, write: Callable[[Ledger], None], otherwise: str) -> None:
+    """Write to the ledger; without one the work goes on."""
+    if context.ledger is None:
+        return
+    try:
+        write(context.ledger)
+    except LedgerError as error:
+        log.warning("%s; %s", error, otherwise)

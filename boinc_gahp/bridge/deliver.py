@@ -1,0 +1,216 @@
+"""Puts a job's outputs where they were asked for."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge.download import Output, download
+from boinc_gahp.bridge.selection import Delivery, plain_names, select
+from boinc_gahp.bridge.temporary import check_destination, explain, registry
+from boinc_gahp.bridge.unzip import Archive
+from boinc_gahp.bridge.uploaded import Absent
+from boinc_gahp.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.types import FetchRequest
+    from boinc_gahp.bridge.uploaded import Uploaded
+
+_CHUNK = 1 << 20
+
+
+def deliver(
+    context: Context,
+    request: FetchRequest,
+    outputs: Sequence[Output],
+    uploaded: Uploaded,
+    instance: str,
+) -> None:
+    """Fetch the outputs that are asked for, and rename each into place when it is whole.
+
+    What was delivered before and is still there is not fetched again.
+
+    Args:
+        context: the project.
+        request: what is asked for.
+        outputs: the app's outputs.
+        uploaded: where they come from.
+        instance: the canonical instance's name.
+
+    Raises:
+        OutputError, RpcError: outputs that were complete by then stay.
+    """
+    delivery = _Delivery(context, request, uploaded, instance)
+    if len(outputs) == 1 and outputs[0].name.lower().endswith(".zip"):
+        delivery.archive(outputs[0])
+    else:
+        delivery.files({output.name: output for output in outputs})
+
+
+class _Delivery:
+    def __init__(
+        self, context: Context, request: FetchRequest, uploaded: Uploaded, instance: str
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._uploaded = uploaded
+        self._instance = instance
+        self._delivered = context.delivered
+
+    def files(self, outputs: Mapping[str, Output]) -> None:
+        """Deliver plain outputs."""
+        destinations: dict[str, list[Path]] = {}
+        for item in select(self._request, plain_names(list(outputs))):
+            if not self._is_there(item):
+                check_destination(item.destination)
+                destinations.setdefault(item.output, []).append(item.destination)
+        for name, paths in destinations.items():
+            self._file(outputs[name], paths)
+
+    def _file(self, output: Output, destinations: Sequence[Path]) -> None:
+        with ExitStack() as stack:
+            sinks = [stack.enter_context(registry.file(path)) for path in destinations]
+            try:
+                download(self._context, self._uploaded, output, sinks)
+            except Absent:
+                if output.optional:
+                    return
+                raise self._missing(output) from None
+            for sink in sinks:
+                status = sink.commit()
+                key = self._key(output.name, sink.destination)
+                self._delivered.remember(key, status, sink.md5.hexdigest())
+
+    def archive(self, output: Output) -> None:
+        """Deliver the files in the app's one output, a zip archive."""
+        key = (*self._context.owner, self._instance, output.name)
+        names = self._delivered.members(key)
+        if names is not None and all(map(self._is_there, self._select(output, names))):
+            return
+        what = f"output {output.name!r} of job {self._request.job_name!r}"
+        jobs = self._context.settings.jobs
+        # Its name is the app's: only the directory is taken from this path.
+        beside = self._directory / f"{self._request.job_name.replace('/', '_')[:100]}.zip"
+        with registry.file(beside) as packed:
+            try:
+                download(self._context, self._uploaded, output, [packed])
+            except Absent:
+                if output.optional:
+                    return
+                raise self._missing(output) from None
+            with Archive(
+                packed.path,
+                what,
+                max_files=jobs.unzip_max_files,
+                max_bytes=jobs.unzip_max_bytes,
+            ) as archive:
+                self._unpack(output, archive, packed.path)
+                self._delivered.remember_members(key, archive.files)
+
+    def _select(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
+        """Return what is asked for: members take the part of the outputs.
+
+        With SOME a pair can still name the archive itself.
+        """
+        outputs = {name: name for name in names}
+        if self._request.mode == "SOME":
+            outputs.setdefault(output.name, output.name)
+        return select(self._request, outputs)
+
+    def _unpack(self, output: Output, archive: Archive, packed: Path) -> None:
+        """Extract everything first, so that a damaged archive leaves nothing behind."""
+        wanted = self._select(output, archive.files)
+        if self._request.mode == "ALL":
+            for name in archive.directories:
+                self._make_directory(name)
+        for item in wanted:
+            if item.destination == self._directory / item.output:
+                self._make_directory(item.output.rpartition("/")[0])
+            check_destination(item.destination)
+        with registry.directory(packed) as room:
+            parts = []
+            for number, item in enumerate(wanted):
+                path = room.path / str(number)
+                parts.append((item, path, _extract(archive, item, path, packed)))
+            for item, path, md5 in parts:
+                status = _place(path, item.destination)
+                self._delivered.remember(self._key(item.output, item.destination), status, md5)
+
+    def _make_directory(self, name: str) -> None:
+        """Make a directory of the archive's in the job's, without leaving that by a link."""
+        path = self._directory
+        for part in filter(None, name.split("/")):
+            path /= part
+            try:
+                if path.is_symlink():
+                    raise OutputError(
+                        f"{str(path)!r} is a symbolic link: an archive's files are not written "
+                        "through it"
+                    )
+                path.mkdir(exist_ok=True)
+            except OSError as error:
+                raise explain(error, path) from error
+
+    @property
+    def _directory(self) -> Path:
+        return Path(os.path.normpath(self._request.directory))
+
+    def _key(self, output: str, destination: Path) -> tuple[str, ...]:
+        return (*self._context.owner, self._instance, output, str(destination))
+
+    def _is_there(self, item: Delivery) -> bool:
+        key = self._key(item.output, item.destination)
+        return self._delivered.is_there(key, item.destination)
+
+    def _missing(self, output: Output) -> OutputError:
+        return OutputError(
+            f"output {output.name!r} (number {output.number}) of job {self._request.job_name!r} "
+            f"is missing on {self._context.project.host}: the volunteer did not upload it, and "
+            "the app's output template does not say that it is optional"
+        )
+
+
+def _extract(archive: Archive, item: Delivery, path: Path, packed: Path) -> str:
+    """Write a member, or the archive itself, to ``path``; return its MD5."""
+    digest = hashlib.md5(usedforsecurity=False)
+    try:
+        with path.open("xb") as file:
+
+            def write(data: bytes) -> None:
+                digest.update(data)
+                file.write(data)
+
+            if archive.has(item.output):
+                archive.extract(item.output, write)
+            else:
+                with packed.open("rb") as whole:
+                    while data := whole.read(_CHUNK):
+                        write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise explain(error, item.destination) from error
+    return digest.hexdigest()
+
+
+def _place(path: Path, destination: Path) -> os.stat_result:
+    """Rename a complete file into place; return its status there."""
+    try:
+        status = path.stat()
+        registry.rename(path, destination)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise explain(error, destination) from error
+    else:
+        return status
+    with registry.file(destination) as copy, path.open("rb") as file:
+        while data := file.read(_CHUNK):
+            copy.write(data)
+        return copy.commit()

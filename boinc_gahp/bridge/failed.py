@@ -1,0 +1,102 @@
+"""What is known of a job that has no result: its exit status, and words for its stderr."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge.stderr import unwrap
+from boinc_gahp.bridge.types import FetchResult
+from boinc_gahp.errors import OutputError, RpcError
+
+if TYPE_CHECKING:
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.locate import Located
+    from boinc_gahp.rpc import BatchJob, CompletedJob, Instance
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Seconds for query_completed_job, which most projects cannot answer for such a job.
+_PATIENCE = 10.0
+
+#: The project's words for a job's error_mask (wire/query_batch__details_after, ...).
+_MEANINGS = {
+    "couldnt_send_result": "no volunteer could take it",
+    "too_many_error_results": "too many instances failed",
+    "too_many_success_results": "too many instances succeeded without agreeing",
+    "too_many_total_results": "too many instances were made",
+    "cancelled": "it was cancelled",
+    "canceled": "it was cancelled",
+    "no_canonical_result": "no instances agreed",
+}
+
+
+def failed_job(context: Context, job_name: str, located: Located) -> tuple[FetchResult, str]:
+    """Return the real exit status of a failed job, and what to write as its stderr.
+
+    The exit statuses come from query_batch with details: query_completed_job breaks for a job
+    without a canonical instance on PHP 8 (``web-rpcs.md``, "query_completed_job is broken ...").
+
+    Raises:
+        OutputError: the job is not finished, or it failed and no exit status is known.
+        RpcError: the project could not be asked.
+    """
+    host = context.project.host
+    job = context.known.failures(located.batch_id, job_name)
+    if job is None or not (job.status == "error" or job.errors):
+        state = job.status if job is not None and job.status else "no result, no error"
+        raise OutputError(
+            f"job {job_name!r} on {host} is not finished (the project says: {state}): its output "
+            "can be fetched when its status is DONE"
+        )
+    told = _completed(context, job_name)
+    statuses = job.exit_statuses if told is None else (*job.exit_statuses, told.exit_status)
+    why = ", ".join(_words(job)) or "no reason given"
+    if not statuses:
+        raise OutputError(
+            f"job {job_name!r} failed on {host} ({why}), and the project knows no exit status: "
+            "there is nothing to fetch"
+        )
+    # The last is the one after which the project gave the job up. A failed job never reports 0:
+    # its instances may have ended well, and been found wrong by the validator.
+    exit_status = next((status for status in reversed(statuses) if status), 1)
+    text = _report(context, job, why, located.ids.workunit_id)
+    if told is not None:
+        text += "\n" + unwrap(told.stderr_out)
+    return (
+        FetchResult(
+            exit_status,
+            0.0 if told is None else told.elapsed_time,
+            (job.cpu_time or 0.0) if told is None else told.cpu_time,
+        ),
+        text,
+    )
+
+
+def _completed(context: Context, job_name: str) -> CompletedJob | None:
+    """Return what query_completed_job tells of a failed instance; None where it cannot."""
+    project = context.project.until(time.monotonic() + _PATIENCE)
+    try:
+        told = project.query_completed_job(job_name)
+    except RpcError as error:
+        log.debug("No stderr of the failed job %s: %s", job_name, error)
+        return None
+    return told if told.error_resultid else None
+
+
+def _words(job: BatchJob) -> list[str]:
+    return [f"{word}: {_MEANINGS[word]}" if word in _MEANINGS else word for word in job.errors]
+
+
+def _report(context: Context, job: BatchJob, why: str, workunit_id: int) -> str:
+    instances: tuple[Instance, ...] = ()
+    try:
+        instances = context.project.query_job(workunit_id)
+    except RpcError as error:
+        log.debug("No instances of the failed job %s: %s", job.name, error)
+    lines = [f"boinc_gahp: job {job.name} failed on {context.project.url} ({why})"]
+    if job.exit_statuses:
+        lines.append("exit statuses of its instances: " + ", ".join(map(str, job.exit_statuses)))
+    lines += [f"instance {instance.name}: {instance.state}" for instance in instances]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,157 @@
+"""BOINC_FETCH_OUTPUT: a finished job's outputs, stderr, exit status and times."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import locate
+from boinc_gahp.bridge.deliver import deliver
+from boinc_gahp.bridge.download import Output
+from boinc_gahp.bridge.failed import failed_job
+from boinc_gahp.bridge.selection import plain_names, select, stderr_path
+from boinc_gahp.bridge.stderr import unwrap
+from boinc_gahp.bridge.temporary import registry
+from boinc_gahp.bridge.types import FetchResult
+from boinc_gahp.bridge.uploaded import Uploaded
+from boinc_gahp.errors import NotFound, OutputError, RpcError
+from boinc_gahp.templates import read_templates
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.locate import Located
+    from boinc_gahp.bridge.types import FetchRequest
+    from boinc_gahp.rpc import CompletedJob, Instance
+    from boinc_gahp.templates import OutputTemplate
+
+#: Seconds for a first question about a job whose batch is not known; where the job failed, most
+#: projects cannot answer it.
+_PATIENCE = 20.0
+
+
+def fetch_output(context: Context, request: FetchRequest) -> FetchResult:
+    """Deliver a job's outputs and stderr; return its exit status and times.
+
+    Fetching again gives the same files. Every file appears under its name whole, or not at all.
+
+    Raises:
+        NotFound: the project does not know the job.
+        OutputError: the job is not finished, or failed and nothing is known of it; a spec names
+            no output; an output is missing, damaged, or cannot be written.
+        RpcError: the project could not be asked.
+        TemplateError: the app's output template cannot be read.
+    """
+    located, completed = _look_for(context, request.job_name)
+    if located is not None and not located.ids.canonical_instance_id:
+        result, text = failed_job(context, request.job_name, located)
+        _write_stderr(request, text)
+        return result
+    if completed is None:
+        completed = context.project.query_completed_job(request.job_name)
+    if not completed.canonical_resultid:
+        raise OutputError(
+            f"job {request.job_name!r} has no result on {context.project.host}, and is in no batch "
+            "of this account that the project still lists: there is nothing to fetch"
+        )
+    instance = None if located is None else context.known.instance(located.ids)
+    outputs = _outputs(context, request.job_name, located, instance)
+    is_archive = len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
+    if not is_archive:
+        # A wrong name in the line is told before anything is written.
+        select(request, plain_names([output.name for output in outputs]))
+    _write_stderr(request, unwrap(completed.stderr_out))
+    deliver(
+        context,
+        request,
+        outputs,
+        _uploaded(context, request.job_name, instance),
+        request.job_name if instance is None else instance.name,
+    )
+    return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
+
+
+def _look_for(context: Context, job_name: str) -> tuple[Located | None, CompletedJob | None]:
+    """Return where the job is, and what query_completed_job said if it was asked on the way.
+
+    A job whose name tells nothing is first asked for by its name, so that one that does not exist
+    costs one RPC and not a list of every batch.
+    """
+    located = locate.near(context, job_name)
+    if located is not None:
+        return located, None
+    project = context.project.until(time.monotonic() + _PATIENCE)
+    trouble: RpcError | None = None
+    completed: CompletedJob | None = None
+    try:
+        completed = project.query_completed_job(job_name)
+    except NotFound:
+        raise
+    except RpcError as error:
+        trouble = error
+    located = locate.far(context, job_name)
+    if located is None and trouble is not None:
+        raise trouble
+    return located, completed
+
+
+def _outputs(
+    context: Context, job_name: str, located: Located | None, instance: Instance | None
+) -> list[Output]:
+    """Return the app's outputs, and those that the instance has beyond them.
+
+    A job that was submitted with an output template of its own can have more than its app; the
+    project does not tell their names (``web-rpcs.md``, "Queries").
+    """
+    template: OutputTemplate
+    if located is not None:
+        template = context.known.templates(located.app_name)[1]
+    else:
+        template = read_templates(context.project.get_templates(job_name=job_name))[1]
+    outputs = [
+        Output(
+            name=info.open_name or f"output_{index}",
+            number=index if info.number is None else info.number,
+            numbered=info.number is not None,
+            optional=info.optional,
+            gzip=info.gzip_when_done,
+        )
+        for index, info in enumerate(template.files)
+    ]
+    there = 0 if instance is None else len(instance.outfile_sizes)
+    if there > len(outputs):
+        context.known.warn_once(
+            ("extra outputs", job_name),
+            "Job %s has %d outputs, its app %d: the others are called output_N",
+            job_name,
+            there,
+            len(outputs),
+        )
+        outputs += [
+            Output(f"output_{number}", number, optional=True)
+            for number in range(len(outputs), there)
+        ]
+    return outputs
+
+
+def _uploaded(context: Context, job_name: str, instance: Instance | None) -> Uploaded:
+    """Return the instance's files.
+
+    ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
+    access log (``web-rpcs.md``, "The RPCs"): it is for jobs whose instance cannot be found.
+    """
+    project = context.project
+    if instance is None:
+        return Uploaded(functools.partial(project.workunit_file, job_name), job_name)
+    return Uploaded(functools.partial(project.result_file, instance.name), job_name)
+
+
+def _write_stderr(request: FetchRequest, text: str) -> None:
+    """Write stderr anew: a fetch that is repeated must not double it."""
+    path: Path | None = stderr_path(request)
+    if path is not None:
+        with registry.file(path) as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+            file.commit()

@@ -1,0 +1,223 @@
+"""BOINC_QUERY_BATCHES: the statuses of the jobs of some batches."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge.types import BatchStatuses
+from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.types import Client
+    from boinc_gahp.rpc import Batch
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
+#: "BOINC_* commands").
+NO_BATCH_NAMED = "no batch named "
+
+#: Names of unknown state up to which each is looked at by itself. One query_batch costs a list
+#: of its jobs (10,000: 0.02 s and 1 MB); one query_batches costs a count of the jobs of every
+#: batch of the account, whatever is asked for (``web-rpcs.md``, "Timings").
+_SINGLE_LOOKS = 2
+
+_SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
+
+
+def query_batches(
+    context: Context, names: Sequence[str], min_mod_time: str | float, client: Client
+) -> BatchStatuses:
+    """Return the jobs of each batch that changed since ``min_mod_time``, in the order of names.
+
+    Args:
+        context: the project.
+        names: batch names; a name may come twice.
+        min_mod_time: 0 for all jobs, or the ``server_time`` of an earlier answer.
+        client: for a gridmanager the jobs that boinc_gahp aborted are left out.
+
+    Raises:
+        BadRequest: ``min_mod_time`` is no number.
+        NotFound: a batch is unknown; its message ends in ``no batch named `` and the name.
+        RpcError: see :meth:`Project.query_batch2`.
+    """
+    since = _mod_time(min_mod_time)
+    submitting = _submitting(context)
+    states = _states(context, names, submitting, everything=since == 0)
+    try:
+        answer = context.project.query_batch2(names, min_mod_time=since)
+    except NotFound as error:
+        raise _no_batch(error, names) from error
+    batches: list[tuple[tuple[str, str], ...]] = []
+    for name, jobs in zip(names, answer.batches, strict=True):
+        state = states.get(name)
+        if state is BatchState.INIT and since == 0:
+            # A gridmanager that recovers takes 0 jobs to mean that the batch has to be
+            # submitted, and any job that it was (gahp.md, "BOINC_* commands").
+            batches.append(())
+        else:
+            batches.append(tuple((job.name, job.status) for job in jobs))
+    for name, jobs in zip(names, batches, strict=True):
+        if name in submitting and jobs and states[name] in _SUBMITTED:
+            _end_submit(context, name)
+    return BatchStatuses(answer.server_time, _without_aborted(context, names, batches, client))
+
+
+def _mod_time(value: str | float) -> int:
+    """Return what to ask for, so that no event is lost.
+
+    The project compares whole seconds with ``>``, so what changed in the second of an answer,
+    after it, is not told when that answer's server_time is asked for; not with its whole second
+    either, only with the one before (``web-rpcs.md``, "Queries").
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
+    return max(math.floor(number) - 1, 0)
+
+
+def _states(
+    context: Context, names: Sequence[str], submitting: frozenset[str], *, everything: bool
+) -> dict[str, BatchState | None]:
+    """Return the states of those batches whose state matters and is not known.
+
+    It is asked for before query_batch2: a batch that is submitted in between is then reported with
+    0 jobs, and its repeated BOINC_SUBMIT finds it done; in the other order a half-made batch
+    would pass for a whole one.
+    """
+    unknown = [
+        name
+        for name in dict.fromkeys(names)
+        if name in submitting or (everything and not context.known.is_submitted(name))
+    ]
+    if len(unknown) <= _SINGLE_LOOKS:
+        states = {name: _look(context, name) for name in unknown}
+    else:
+        states = _look_at_all(context, unknown)
+    for name, state in states.items():
+        if state not in (None, BatchState.INIT, BatchState.UNKNOWN):
+            context.known.remember_submitted(name)
+    return states
+
+
+def _look(context: Context, name: str) -> BatchState | None:
+    try:
+        # No view will do: a batch in INIT may have left it since.
+        view = context.known.view(name, lambda view: view.final)
+    except (NotFound, PermissionDenied):
+        return None  # query_batch2 says so in the words that a gridmanager looks for
+    return view.state
+
+
+def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
+    """Return states from one query_batches.
+
+    A name that is not in the answer belongs to a retired batch, or to none of this account: it is
+    not in INIT, and query_batch2 tells the rest. A name that two batches have means the older one,
+    which may be retired and so not be in the answer: an INIT is looked at again by name.
+    """
+    oldest: dict[str, Batch] = {}
+    for batch in sorted(context.known.batches(), key=lambda batch: batch.id):
+        oldest.setdefault(_fold(batch.name), batch)
+    states: dict[str, BatchState | None] = {}
+    for name in names:
+        found = oldest.get(_fold(name))
+        if found is None:
+            states[name] = None
+        elif found.state is BatchState.INIT:
+            states[name] = _look(context, name)
+        else:
+            states[name] = found.state
+    return states
+
+
+def _fold(name: str) -> str:
+    """Return a batch's name as the project compares names (``web-rpcs.md``, "create_batch")."""
+    return name.rstrip(" ").casefold()
+
+
+def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
+    """Return the error with the wording, and the name as it was asked for, at its end.
+
+    The project's own words have the name with backslashes before its quotes.
+    """
+    if NO_BATCH_NAMED not in error.words:
+        return error
+    said = error.words.partition(NO_BATCH_NAMED)[2]
+    name = next(
+        (name for name in names if name == said),
+        next((name for name in names if _fold(name) == _fold(_unslash(said))), None),
+    )
+    if name is None:
+        name = names[0] if len(names) == 1 else said
+    return NotFound(
+        f"query_batch2 on {error.host}: {NO_BATCH_NAMED}{name}",
+        rpc=error.rpc,
+        host=error.host,
+        number=error.number,
+        words=f"{NO_BATCH_NAMED}{name}",
+    )
+
+
+def _unslash(text: str) -> str:
+    return text.replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _submitting(context: Context) -> frozenset[str]:
+    """Return the batches that the ledger has as being submitted, by whichever process."""
+    if context.ledger is None:
+        return frozenset()
+    try:
+        debts = context.ledger.debts(*context.owner, time.time())
+    except LedgerError as error:
+        log.warning("Not looked up, which submissions are under way: %s", error)
+        return frozenset()
+    return frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
+
+
+def _end_submit(context: Context, name: str) -> None:
+    """Strike the note of a submission that went well: somebody asks for the batch's jobs."""
+    if context.ledger is None:
+        return
+    try:
+        context.ledger.end_submit(*context.owner, name)
+    except LedgerError as error:
+        log.warning("The submission of %s stays in the ledger: %s", name, error)
+
+
+def _without_aborted(
+    context: Context,
+    names: Sequence[str],
+    batches: list[tuple[tuple[str, str], ...]],
+    client: Client,
+) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
+
+    It takes an old batch's aborted job for the job's new incarnation, and holds that
+    (``gridmanager-boinc.md``, "hold1of3").
+    """
+    if context.ledger is None:
+        return tuple(batches)
+    try:
+        aborted = context.ledger.aborted_jobs(*context.owner)
+        if aborted:
+            for name, jobs in zip(names, batches, strict=True):
+                found = aborted.intersection(job for job, _ in jobs)
+                if found:
+                    context.ledger.learn_batch(*context.owner, name, found)
+    except LedgerError as error:
+        log.warning("Aborted jobs are not left out of a query: %s", error)
+        return tuple(batches)
+    if not client.gridmanager:
+        return tuple(batches)
+    return tuple(tuple(pair for pair in jobs if pair[0] not in aborted) for jobs in batches)

@@ -1,0 +1,153 @@
+"""Which outputs go where: the rules of BOINC_FETCH_OUTPUT, without files or network.
+
+The rules are those of ``gahp.md``, "BOINC_* commands", for BOINC_FETCH_OUTPUT.
+"""
+
+from __future__ import annotations
+
+import os.path
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boinc_gahp.bridge.types import FetchRequest
+
+DEV_NULL = "/dev/null"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One output, by its logical name, and a place where it goes (absolute)."""
+
+    output: str
+    destination: Path
+
+
+def stderr_path(request: FetchRequest) -> Path | None:
+    """Return where stderr goes, or None."""
+    if request.stderr is None or request.stderr in (DEV_NULL, "NULL"):
+        return None
+    return _absolute(request, request.stderr)
+
+
+def plain_names(outputs: Sequence[str]) -> dict[str, str]:
+    """Return the file names that outputs get where no spec names another: their base names.
+
+    Two outputs that share a base name keep the path that the app's template gives them.
+    """
+    bases = [_base(name) for name in outputs]
+    return {
+        name: base if bases.count(base) == 1 else name
+        for name, base in zip(outputs, bases, strict=True)
+    }
+
+
+def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    """Return what is to be delivered, each pair once.
+
+    Args:
+        request: what was asked for.
+        outputs: the app's outputs: logical name to plain file name, relative to the directory.
+
+    Raises:
+        OutputError: a spec names no output, or two files would get one name.
+    """
+    wanted = _all(request, outputs) if request.mode == "ALL" else _some(request, outputs)
+    deliveries = tuple(dict.fromkeys(wanted))
+    taken: dict[Path, str] = {}
+    stderr = stderr_path(request)
+    if stderr is not None:
+        taken[stderr] = "stderr"
+    for delivery in deliveries:
+        other = taken.setdefault(delivery.destination, delivery.output)
+        if other != delivery.output:
+            raise OutputError(
+                f"{other} and {delivery.output} of job {request.job_name!r} would both be written "
+                f"to {str(delivery.destination)!r}: give them different names"
+            )
+    return deliveries
+
+
+def find(source: str, outputs: Mapping[str, str]) -> str | None:
+    """Return the output that a spec's source names: by its full path first, then its base name."""
+    for name in (source, os.path.normpath(source), _base(source)):
+        if name in outputs:
+            return name
+    return None
+
+
+def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
+    renames: dict[str, list[str]] = {}
+    for source, destination in request.specs:
+        name = find(source, outputs)
+        if name is None:
+            raise _no_such_output(request, source, outputs)
+        renames.setdefault(name, []).append(destination)
+    return [
+        Delivery(name, _absolute(request, destination))
+        for name, plain in outputs.items()
+        for destination in renames.get(name, [_checked(request, name, plain)])
+        if destination != DEV_NULL
+    ]
+
+
+def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
+    stderr = _absolute(request, request.stderr or DEV_NULL)
+    if stderr_path(request) is None:
+        stderr = Path(DEV_NULL)
+    stdout = _stdout_at(request, stderr)
+    wanted = []
+    for at, (source, destination) in enumerate(request.specs):
+        path = _absolute(request, destination)
+        if path in (stderr, Path(DEV_NULL)):
+            continue  # stderr is written already, and /dev/null keeps nothing
+        name = find(source, outputs)
+        if name is not None:
+            wanted.append(Delivery(name, path))
+        elif at != stdout or source != _base(destination):
+            raise _no_such_output(request, source, outputs)
+    return wanted
+
+
+def _stdout_at(request: FetchRequest, stderr: Path) -> int:
+    """Return the place where the pair of the job's stdout would be.
+
+    A gridmanager appends ``basename(Out) Out`` and, unless Err is the same, ``basename(Err) Err``:
+    so it is the pair before that of stderr, or the last one. No volunteer sends a stdout back, so
+    where the app has no output of that name there is nothing to write.
+    """
+    for at in reversed(range(len(request.specs))):
+        if _absolute(request, request.specs[at][1]) == stderr:
+            return at - 1
+    return len(request.specs) - 1
+
+
+def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, str]) -> OutputError:
+    names = ", ".join(repr(name) for name in outputs) or "none"
+    return OutputError(
+        f"job {request.job_name!r} has no output {source!r}; its outputs are: {names}"
+    )
+
+
+def _checked(request: FetchRequest, name: str, plain: str) -> str:
+    """Refuse a name from the network that leaves the job's directory."""
+    parts = plain.split("/")
+    if not plain or "\0" in plain or plain.startswith("/") or not {"", ".", ".."}.isdisjoint(parts):
+        raise OutputError(
+            f"output {name!r} of job {request.job_name!r} is no name for a file in the job's "
+            "directory: give it another name (SOME, or a pair of names)"
+        )
+    return plain
+
+
+def _absolute(request: FetchRequest, name: str) -> Path:
+    return Path(os.path.normpath(os.path.join(request.directory, name)))  # noqa: PTH118
+
+
+def _base(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2]

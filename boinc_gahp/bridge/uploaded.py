@@ -1,0 +1,129 @@
+"""The files that a job's instance uploaded, by their number in the output template.
+
+get_output.php counts the files that were uploaded: where an optional one is absent, those after it
+move up, and it answers with another file's content. The name it gives the file,
+``<result>_r<random>_<n>``, ends in the number in the template (``web-rpcs.md``, "get_output").
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from boinc_gahp.rpc import OutputStream
+
+_NUMBER = re.compile(r"_([0-9]{1,6})\Z")
+#: What a project names that is asked for a file past the last: a directory of its upload tree
+#: (wire/get_output__workunit_file_num_out_of_range).
+_DIRECTORY = re.compile(r"[0-9a-f]{1,3}\Z")
+_BAD_NUMBER = "bad file num"
+_DELETED = re.compile(r"no such file:? ?(.*)", re.DOTALL)
+
+
+class Absent(Exception):
+    """The instance uploaded no file of that number."""
+
+
+class Uploaded:
+    """The uploaded files of one instance; used by one thread.
+
+    Args:
+        open_file: opens the k-th uploaded file.
+        job_name: for error messages.
+    """
+
+    def __init__(
+        self, open_file: Callable[[int], AbstractContextManager[OutputStream]], job_name: str
+    ) -> None:
+        self._open_file = open_file
+        self._job_name = job_name
+        # The number in the template of the k-th uploaded file, as far as it was seen.
+        self._numbers: dict[int, int] = {}
+        # There are at most this many.
+        self._count: int | None = None
+
+    @contextmanager
+    def open(self, number: int, *, numbered: bool = True) -> Iterator[OutputStream]:
+        """Open the file with this number in the template.
+
+        Args:
+            number: the number.
+            numbered: False for a file whose name the template fixes: it does not end in a number.
+
+        Raises:
+            Absent: there is none.
+            OutputError: the project has deleted it.
+            RpcError: see :meth:`Project.result_file`.
+        """
+        with ExitStack() as stack:
+            if numbered:
+                yield self._find(number, stack)
+            else:
+                yield stack.enter_context(self._open_file(number))
+
+    def _find(self, number: int, stack: ExitStack) -> OutputStream:
+        while True:
+            place = self._place(number)
+            if place is None:
+                raise Absent
+            try:
+                stream = stack.enter_context(self._open_file(place))
+            except ProjectDown:
+                raise
+            except ProjectError as error:
+                self._learn_from(error, place, number)
+                continue
+            name = stream.filename or ""
+            found = _NUMBER.search(name)
+            if found is None:
+                if not _DIRECTORY.match(name):
+                    return stream  # a project that does not tell: its count is all there is
+                self._count = place
+            elif int(found[1]) == number:
+                self._numbers[place] = number
+                return stream
+            else:
+                self._numbers[place] = int(found[1])
+            stack.close()
+
+    def _place(self, number: int) -> int | None:
+        """Return the place to ask for next, or None if the file is known to be absent.
+
+        Numbers grow with places, so a file is at most as many places down as its number.
+        """
+        low, high = 0, number if self._count is None else min(number, self._count - 1)
+        for place, there in self._numbers.items():
+            if there == number:
+                return place
+            if there < number:
+                low = max(low, place + 1)
+            else:
+                high = min(high, place - 1)
+        return high if low <= high else None
+
+    def _learn_from(self, error: ProjectError, place: int, number: int) -> None:
+        """Take what an ``ERROR:`` page tells; raise if it is about the file that is wanted."""
+        if _BAD_NUMBER in error.words:
+            self._count = place
+            return
+        deleted = _DELETED.search(error.words)
+        if deleted is None:
+            raise error
+        found = _NUMBER.search(deleted[1].strip())
+        if found is None:
+            self._count = place  # a path without a file in it: past the last
+        elif int(found[1]) == number:
+            raise OutputError(
+                f"the project {error.host} has deleted output number {number} of job "
+                f"{self._job_name!r}: it keeps outputs only until its own assimilator has seen "
+                "them (web server's words: no such file)"
+            ) from error
+        else:
+            self._numbers[place] = int(found[1])
