@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.types import BatchStatuses, FetchRequest, FetchResult, SubmitRequest
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger import Ledger
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import Batch, Project
 
 _A_PERSON = Client()
 
@@ -89,6 +89,14 @@ class Bridge:
     def set_lease(self, name: str, unix_time: float) -> None:
         """See :func:`boinc_gahp.bridge.control.set_lease`."""
         control.set_lease(self._context, name, unix_time)
+
+    def batches(self) -> tuple[Batch, ...]:
+        """Return the account's batches, retired ones excepted, as the project lists them now."""
+        return self._context.known.batches()
+
+    def job_names(self, batch_id: int) -> tuple[str, ...]:
+        """Return the names of a batch's jobs, from memory where they are known for good."""
+        return tuple(self._context.known.view(batch_id, lambda view: view.final).jobs)
 
     def settle(self) -> None:
         """See :func:`boinc_gahp.bridge.control.settle`; one thread at a time."""

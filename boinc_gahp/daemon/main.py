@@ -55,7 +55,7 @@ def serve(
     wakeup.catch_signals()
     try:
         _write_banner(stdout_fd)
-        _prepare_process()
+        prepare_process()
         _converse(wakeup, open_projects, stdin_fd, stdout_fd)
     except BrokenPipeError:
         pass  # nobody is there to talk to: that is an end like any other
@@ -103,7 +103,7 @@ def _converse(
     Loop(engine, wakeup, stdin_fd, stdout_fd).run()
 
 
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """Keep libraries from writing to stderr, and the collector of cycles from long lines' way."""
     import gc  # noqa: PLC0415
     import logging  # noqa: PLC0415
