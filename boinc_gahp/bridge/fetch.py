@@ -112,7 +112,7 @@ def _outputs(
         template = read_templates(context.project.get_templates(job_name=job_name))[1]
     outputs = [
         Output(
-            name=info.open_name or f"output_{index}",
+            name=info.open_name,
             number=index if info.number is None else info.number,
             numbered=info.number is not None,
             optional=info.optional,

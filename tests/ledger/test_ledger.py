@@ -1,0 +1,319 @@
+"""The ledger, each claim looked at through a second connection."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger import Debt, Ledger
+from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+URL = "https://boinc.example.edu/test/"
+ACCOUNT = "0123456789abcdef"
+MINE = (URL, ACCOUNT)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "boinc_gahp" / "ledger.sqlite"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(path)
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def other(ledger: Ledger) -> Iterator[Ledger]:
+    """The same file, opened elsewhere."""
+    other = Ledger(ledger.path)
+    yield other
+    other.close()
+
+
+def test_aborted_jobs_are_seen_by_another_process_at_once(ledger: Ledger, other: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["b#1.0", "b#1.1"])
+    assert other.aborted_jobs(*MINE) == {"b#1.0", "b#1.1"}
+
+
+def test_aborted_jobs_belong_to_a_project_and_an_account(ledger: Ledger, other: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["b#1.0"])
+    assert other.aborted_jobs(URL, "fedcba9876543210") == frozenset()
+    assert other.aborted_jobs("https://elsewhere.example/", ACCOUNT) == frozenset()
+
+
+def test_a_retired_batch_takes_its_aborted_jobs_along(ledger: Ledger, other: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["b#1.0"], "b")
+    ledger.record_aborted(*MINE, ["c#1.0"], "c")
+    ledger.forget_aborted(*MINE, "b")
+    assert other.aborted_jobs(*MINE) == {"c#1.0"}
+
+
+def test_an_aborted_job_of_an_unknown_batch_is_forgotten_once_its_batch_is_learned(
+    ledger: Ledger, other: Ledger
+) -> None:
+    ledger.record_aborted(*MINE, ["job"])
+    ledger.forget_aborted(*MINE, "b")
+    assert other.aborted_jobs(*MINE) == {"job"}
+    ledger.learn_batch(*MINE, "b", ["job", "never aborted"])
+    assert other.aborted_jobs(*MINE) == {"job"}
+    ledger.forget_aborted(*MINE, "b")
+    assert other.aborted_jobs(*MINE) == frozenset()
+
+
+def test_recording_an_abort_again_keeps_the_batch_that_was_learned(ledger: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["job"], "b")
+    ledger.record_aborted(*MINE, ["job"])
+    ledger.forget_aborted(*MINE, "b")
+    assert ledger.aborted_jobs(*MINE) == frozenset()
+
+
+def test_learning_what_is_known_writes_nothing(ledger: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["job"], "b")
+    reader = sqlite3.connect(ledger.path)
+    before = reader.execute("PRAGMA data_version").fetchone()
+    ledger.learn_batch(*MINE, "b", ["job"])
+    assert reader.execute("PRAGMA data_version").fetchone() == before
+    reader.close()
+
+
+def test_ten_thousand_jobs_are_recorded_and_read(ledger: Ledger, other: Ledger) -> None:
+    names = [f"b#1.{number}" for number in range(10_000)]
+    ledger.record_aborted(*MINE, names, "b")
+    assert other.aborted_jobs(*MINE) == set(names)
+
+
+def test_names_with_bytes_that_are_no_utf8_do_no_harm(ledger: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["caf\udce9", "good"])
+    assert "good" in ledger.aborted_jobs(*MINE)
+
+
+def test_a_submission_is_a_debt_until_it_ends(ledger: Ledger, other: Ledger) -> None:
+    ledger.begin_submit(*MINE, "b", 7, 1000.0)
+    assert other.debts(*MINE, 0.0) == (Debt("b", 7, "submitting", 1000.0),)
+    ledger.end_submit(*MINE, "b")
+    assert other.debts(*MINE, 0.0) == ()
+
+
+def test_an_abort_owed_replaces_the_submission(ledger: Ledger, other: Ledger) -> None:
+    ledger.begin_submit(*MINE, "b", 7, 1000.0)
+    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    assert other.debts(*MINE, 0.0) == (Debt("b", 7, "abort", 2000.0),)
+
+
+def test_the_end_of_a_submission_leaves_an_abort_owed(ledger: Ledger) -> None:
+    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    ledger.end_submit(*MINE, "b")
+    assert [debt.kind for debt in ledger.debts(*MINE, 0.0)] == ["abort"]
+
+
+def test_an_abort_can_be_owed_without_a_submission(ledger: Ledger) -> None:
+    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    ledger.paid(*MINE, 7)
+    assert ledger.debts(*MINE, 0.0) == ()
+
+
+def test_debts_come_with_those_that_are_due_first(ledger: Ledger) -> None:
+    ledger.owe_abort(*MINE, "later", 1, 3000.0)
+    ledger.owe_abort(*MINE, "now", 3, 1500.0)
+    ledger.begin_submit(*MINE, "before", 2, 1000.0)
+    assert [debt.batch_name for debt in ledger.debts(*MINE, 2000.0)] == ["before", "now", "later"]
+
+
+def test_two_batches_of_one_name_are_two_debts(ledger: Ledger) -> None:
+    ledger.owe_abort(*MINE, "b", 1, 0.0)
+    ledger.owe_abort(*MINE, "b", 2, 0.0)
+    ledger.paid(*MINE, 1)
+    assert [debt.batch_id for debt in ledger.debts(*MINE, 0.0)] == [2]
+
+
+def test_only_the_owner_can_read_directory_and_files(ledger: Ledger) -> None:
+    ledger.record_aborted(*MINE, ["job"])
+    assert ledger.path.parent.stat().st_mode & 0o777 == 0o700
+    for file in ledger.path.parent.iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600, file
+
+
+def test_a_file_that_others_can_read_is_closed_to_them(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.touch()
+    path.chmod(0o644)
+    Ledger(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_authenticator_is_in_the_file(ledger: Ledger) -> None:
+    secret = "a11ce000000000000000000000000001"
+    account = Authenticator(secret).account
+    ledger.record_aborted(URL, account, ["job"], "b")
+    ledger.begin_submit(URL, account, "b", 7, 1000.0)
+    ledger.close()
+    for file in ledger.path.parent.iterdir():
+        assert secret.encode() not in file.read_bytes()
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(ledger: Ledger, other: Ledger) -> None:
+    def names() -> Iterator[str]:
+        yield "b#1.2"
+        raise KeyboardInterrupt
+
+    def half_a_write() -> None:
+        with ledger._write() as connection:
+            connection.execute("DELETE FROM aborted_job")
+            raise ZeroDivisionError
+
+    ledger.record_aborted(*MINE, ["b#1.0"])
+    with pytest.raises(KeyboardInterrupt):
+        ledger.record_aborted(*MINE, names())
+    with pytest.raises(ZeroDivisionError):
+        half_a_write()
+    assert other.aborted_jobs(*MINE) == {"b#1.0"}
+    ledger.record_aborted(*MINE, ["b#1.1"])
+    assert other.aborted_jobs(*MINE) == {"b#1.0", "b#1.1"}
+
+
+def test_a_closed_ledger_says_so(ledger: Ledger) -> None:
+    ledger.close()
+    ledger.close()
+    with pytest.raises(LedgerError, match="was closed"):
+        ledger.debts(*MINE, 0.0)
+
+
+def test_a_later_version_is_refused_and_left_as_it_was(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE of_the_future (x)")
+    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=rf"of version {VERSION + 1}.*install a later boinc_gahp"):
+        Ledger(path)
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
+
+
+def test_a_later_version_is_refused_while_its_own_program_uses_it(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.commit()
+    with pytest.raises(LedgerError, match="install a later"):
+        Ledger(path)
+    connection.close()
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"not a ledger, but long enough to have a header " * 10)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="is no ledger: move it away"):
+        Ledger(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written_names_the_setting(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(LedgerError, match=r"Permission denied.*\[state\]"):
+            Ledger(tmp_path / "state" / "ledger.sqlite")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_file_where_the_directory_should_be_names_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    with pytest.raises(LedgerError, match=r"\[state\]"):
+        Ledger(tmp_path / "state" / "ledger.sqlite")
+
+
+def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path: Path) -> None:
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text(f"1 0 0:1 / {tmp_path} rw - nfs4 server:/home rw\n")
+    with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*set dir in .*\[state\]"):
+        Ledger(tmp_path / "state" / "ledger.sqlite", mountinfo=mountinfo)
+    assert not (tmp_path / "state").exists()
+
+
+def test_threads_write_without_losing_anything(ledger: Ledger, other: Ledger) -> None:
+    def work(number: int) -> None:
+        for job in range(20):
+            (ledger if number % 2 else other).record_aborted(*MINE, [f"{number}.{job}"])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.aborted_jobs(*MINE)) == 120
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from boinc_gahp.ledger import Ledger
+ledger = Ledger(Path(sys.argv[1]))
+for number in range(int(sys.argv[3])):
+    ledger.record_aborted("https://boinc.example.edu/test/", "0123456789abcdef",
+                          [f"{sys.argv[2]}.{number}"])
+    print(number, flush=True)
+"""
+
+
+def writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), name, str(count)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_processes_that_make_the_ledger_at_the_same_time_all_write(path: Path) -> None:
+    writers = [writer(path, str(number), 10) for number in range(3)]
+    for process in writers:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    ledger = Ledger(path)
+    assert len(ledger.aborted_jobs(*MINE)) == 30
+    ledger.close()
+
+
+def test_what_a_method_returned_from_outlives_kill_9(path: Path) -> None:
+    process = writer(path, "job", 1_000_000)
+    assert process.stdout is not None
+    reported = -1
+    for line in process.stdout:
+        reported = int(line)
+        if reported >= 25:
+            break
+    process.send_signal(signal.SIGKILL)
+    rest = process.stdout.read().split("\n")
+    process.stdout.close()
+    process.wait()
+    complete = [int(line) for line in rest[:-1] if line]
+    reported = complete[-1] if complete else reported
+    ledger = Ledger(path)
+    names = ledger.aborted_jobs(*MINE)
+    ledger.close()
+    assert {f"job.{number}" for number in range(reported + 1)} <= names
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
