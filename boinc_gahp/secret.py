@@ -3,7 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Shorter texts are not masked: no project gives such authenticators, and ordinary words would go.
+_SHORTEST = 6
+
+#: By account: how to get at the text of every authenticator that this process has met.
+_known: dict[str, Callable[[], str]] = {}
+
+
+def mask(text: str, instead: str = "<authenticator>") -> str:
+    """Return ``text`` with every authenticator that this process knows replaced."""
+    for reveal in list(_known.values()):
+        authenticator = reveal()
+        if len(authenticator) >= _SHORTEST:
+            text = text.replace(authenticator, instead)
+    return text
 
 
 class Authenticator:
@@ -24,6 +42,7 @@ class Authenticator:
         self._account = hashlib.sha256(
             b"boinc_gahp account\0" + text.encode("utf-8", "surrogateescape")
         ).hexdigest()[:16]
+        _known[self._account] = reveal
 
     def reveal(self) -> str:
         """Return the text itself."""

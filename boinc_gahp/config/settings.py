@@ -1,4 +1,4 @@
-"""Where settings and secrets come from: the dataclasses, and (below) how files become them.
+"""The settings as values.
 
 Every field of these classes is a key of ``boinc_gahp.toml`` in the section named after the class's
 place in :class:`Settings`. Durations are seconds, sizes bytes.

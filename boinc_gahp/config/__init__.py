@@ -1,0 +1,81 @@
+"""Where settings and secrets come from.
+
+``settings`` holds the values, ``places`` the files and directories, ``private`` the reading of
+files that may hold a secret, ``reading`` what a file may say, ``layers`` how files become
+:class:`Settings`. Nothing heavy is imported: the daemon reads its settings before its banner, so
+that a wrong one is a start-up error (``gahp.md``, "What the gridmanager does", 10).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config.settings import (
+    Jobs,
+    Limits,
+    Logging,
+    ProjectSettings,
+    Settings,
+    Staging,
+    State,
+    Timeouts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = [
+    "Jobs",
+    "Limits",
+    "Logging",
+    "ProjectSettings",
+    "Settings",
+    "Staging",
+    "State",
+    "Timeouts",
+    "cache_dir",
+    "load",
+    "log_file",
+    "state_dir",
+]
+
+
+def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of all files, later ones over earlier ones.
+
+    ``/etc/boinc_gahp/boinc_gahp.toml``, those of the site's configuration directories, the user's
+    own, then ``config_path`` or else the file that ``BOINC_GAHP_CONFIG`` in ``environ`` names; all
+    but the last may be missing. If none of them names a project, ``config.txt`` in the working
+    directory. The directories are those of platformdirs for this process.
+
+    Raises:
+        ConfigError: a file cannot be read, is not safe, or says something that is no setting.
+    """
+    from boinc_gahp.config.layers import load_layers  # noqa: PLC0415  (imports the values above)
+
+    return load_layers(config_path, environ)
+
+
+def state_dir(settings: Settings) -> Path:
+    """Return the directory of the ledger and the log; it may not exist yet."""
+    from boinc_gahp.config.places import default_state_dir  # noqa: PLC0415
+
+    return settings.state.dir or default_state_dir()
+
+
+def cache_dir(settings: Settings) -> Path:
+    """Return the directory of what can be made again; it may not exist yet."""
+    from boinc_gahp.config.places import default_cache_dir  # noqa: PLC0415
+
+    return settings.state.cache_dir or default_cache_dir()
+
+
+def log_file(settings: Settings) -> Path:
+    """Return the path of this user's log."""
+    from pathlib import Path  # noqa: PLC0415
+
+    if settings.logging.file is not None:
+        return Path(settings.logging.file)
+    return state_dir(settings) / "boinc_gahp.log"

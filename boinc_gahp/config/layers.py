@@ -1,0 +1,190 @@
+"""Layers become settings: later files over earlier ones, key by key.
+
+An authenticator goes to the project that it was given for and to no other: a file that names
+another URL than the files before it begins that project's table anew, and an authenticator that
+was given before there was any URL is not used for one that a later file names.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.config import private
+from boinc_gahp.config.places import (
+    OLD_FILE_NAME,
+    default_cache_dir,
+    default_state_dir,
+    expand,
+    settings_files,
+)
+from boinc_gahp.config.reading import (
+    DEFAULT_PROJECT,
+    Layer,
+    is_two_lines,
+    parse_authenticator,
+    read_layer,
+    sections,
+)
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
+from boinc_gahp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boinc_gahp.secret import Authenticator
+
+
+def load_layers(config_path: str | None, environ: Mapping[str, str]) -> Settings:
+    """See :func:`boinc_gahp.config.load`."""
+    problems: list[str] = []
+    layers = _read_usual_files(problems)
+    named = config_path or environ.get("BOINC_GAHP_CONFIG")
+    if named:
+        option = "--config" if config_path else "BOINC_GAHP_CONFIG"
+        layers.append(_read_named_file(named, option))
+    if not any("url" in layer.projects.get(DEFAULT_PROJECT, {}) for layer in layers):
+        layers.extend(_read_old_file(problems))
+    for layer in layers:
+        problems.extend(layer.problems)
+    return _merge(layers, problems)
+
+
+def _read_usual_files(problems: list[str]) -> list[Layer]:
+    layers = []
+    for path in settings_files():
+        try:
+            layers.append(read_layer(private.read(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError:
+            problems.append(f"{path} cannot be read (permission denied) and is left out")
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    return layers
+
+
+def _read_named_file(named: str, option: str) -> Layer:
+    try:
+        path = expand(named, Path()).absolute()
+        return read_layer(private.read(path))
+    except ValueError as error:
+        raise ConfigError(f"{option} is {named!r}; {error}") from None
+    except OSError as error:
+        raise ConfigError(
+            f"the settings file {named} that {option} names cannot be read: {error.strerror}"
+        ) from error
+
+
+def _read_old_file(problems: list[str]) -> list[Layer]:
+    """Return the C++ program's ``config.txt`` in the working directory, if it is this user's own.
+
+    The working directory may be one where others can write, and the name is a common one: a file
+    that is not the user's own could send the user's jobs elsewhere.
+    """
+    try:
+        file = private.read(Path(OLD_FILE_NAME).absolute())
+    except (OSError, ConfigError):
+        return []
+    if not is_two_lines(file.text):
+        return []
+    if file.owner != os.getuid():
+        problems.append(f"{file.path} belongs to another user and is left out")
+        return []
+    return [read_layer(file)]
+
+
+def _merge(layers: Sequence[Layer], problems: list[str]) -> Settings:
+    values: dict[str, Any] = {}
+    for name, cls in sections().items():
+        merged: dict[str, Any] = {}
+        for layer in layers:
+            merged |= layer.sections.get(name, {})
+        values[name] = cls(**merged)
+    _check_timeouts(values["timeouts"].submit, values["timeouts"].submit_margin, layers)
+    state: State = values["state"]
+    values["state"] = replace(
+        state,
+        dir=state.dir or default_state_dir(),
+        cache_dir=state.cache_dir or default_cache_dir(),
+    )
+    names = dict.fromkeys(name for layer in layers for name in layer.projects)
+    projects = {name: _merge_project(name, layers, problems) for name in names}
+    return Settings(
+        project=projects.pop(DEFAULT_PROJECT, None),
+        projects={name: project for name, project in projects.items() if project is not None},
+        sources=tuple(layer.path for layer in layers),
+        problems=tuple(problems),
+        **values,
+    )
+
+
+def _check_timeouts(submit: float, margin: float, layers: Sequence[Layer]) -> None:
+    if margin >= submit:
+        where = ", ".join(str(each.path) for each in layers if "timeouts" in each.sections)
+        raise ConfigError(
+            f"{where}: submit_margin in [timeouts] is {margin:g}; less than submit, which is "
+            f"{submit:g}, is expected, or no batch would ever be submitted"
+        )
+
+
+def _merge_project(
+    name: str, layers: Sequence[Layer], problems: list[str]
+) -> ProjectSettings | None:
+    section = f"[projects.{name}]" if name else "[project]"
+    values: dict[str, Any] = {}
+    secret_from: Path | None = None
+    last: Path | None = None
+    for layer in layers:
+        table = layer.projects.get(name)
+        if table is None:
+            continue
+        last = layer.path
+        if "url" in table and table["url"] != values.get("url"):
+            if "authenticator" in values and "authenticator" not in table:
+                problems.append(
+                    f"the authenticator that {secret_from} gives in {section} is not used: "
+                    f"{layer.path}, which comes later, names {table['url']}, and it was not given "
+                    f"for that; name the authenticator there too, or the url in {secret_from}"
+                )
+            values.pop("authenticator", None)
+            if "url" in values:
+                values.clear()
+        if "authenticator" in table:
+            secret_from = layer.path
+        values |= table
+    if "url" not in values:
+        problems.append(f"{last}: {section} has no url, nor has it in any other settings file")
+        return None
+    secret = values.get("authenticator")
+    if isinstance(secret, Path):
+        values["authenticator"] = _read_authenticator(secret, f"{secret_from}: {section}", problems)
+    return ProjectSettings(**values)
+
+
+def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenticator | None:
+    """Return what is in an ``authenticator_file``; None, with a problem, if it cannot be told.
+
+    An admin names the file once for all users. Those who have none can still name a project and
+    an authenticator with BOINC_SELECT_PROJECT, so this keeps no daemon from starting.
+    """
+    remedy = (
+        "write your account's authenticator into it (the project's web site shows it on your "
+        f"account page) and run: chmod 600 {quote(str(path))}"
+    )
+    try:
+        file = private.read(path)
+        authenticator = parse_authenticator(file.text)
+    except OSError as error:
+        problems.append(f"{place} authenticator_file {path}: {error.strerror}; {remedy}")
+        return None
+    except ValueError as error:
+        problems.append(f"{place} authenticator_file {path}: {error}; {remedy}")
+        return None
+    warning = file.must_be_private()
+    if warning is not None:
+        problems.append(warning)
+    return authenticator

@@ -1,0 +1,84 @@
+"""Files and directories: where settings are looked for, and what ``~`` and ``{user}`` stand for."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from contextlib import suppress
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+from boinc_gahp.errors import ConfigError
+
+#: The name of a settings file in each of the directories.
+FILE_NAME = "boinc_gahp.toml"
+#: The C++ program's settings file, looked for in the working directory.
+OLD_FILE_NAME = "config.txt"
+#: The admin's directory (``DESIGN.md``, "Settings").
+ADMIN_DIR = Path("/etc/boinc_gahp")
+
+_DIRS = PlatformDirs("boinc_gahp", appauthor=False, multipath=True)
+
+
+def settings_files() -> tuple[Path, ...]:
+    """Return the paths that are looked at on every start, the weakest first."""
+    # XDG_CONFIG_DIRS names the most important first.
+    site = reversed(_DIRS.site_config_dir.split(os.pathsep))
+    directories = [ADMIN_DIR, *map(Path, site)]
+    with suppress(RuntimeError):  # a user without a home has no settings there
+        directories.append(Path(_DIRS.user_config_dir))
+    return tuple(dict.fromkeys(directory / FILE_NAME for directory in directories))
+
+
+def default_state_dir() -> Path:
+    """Return the user's state directory; raises ConfigError for a user without a home."""
+    try:
+        return Path(_DIRS.user_state_dir)
+    except RuntimeError:
+        raise _homeless("dir") from None
+
+
+def default_cache_dir() -> Path:
+    """Return the user's cache directory; raises ConfigError for a user without a home."""
+    try:
+        return Path(_DIRS.user_cache_dir)
+    except RuntimeError:
+        raise _homeless("cache_dir") from None
+
+
+def user_name() -> str:
+    """Return the name of the user that this process runs as.
+
+    USER and LOGNAME are not asked: the gridmanager passes on what condor_master had, if anything
+    (``gridmanager-batch.md``, 1).
+    """
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def expand(text: str, base: Path) -> Path:
+    """Return the path that ``text`` stands for in a settings file of the directory ``base``.
+
+    ``~`` and ``~name`` at its beginning and ``{user}`` anywhere are replaced; a relative path is
+    relative to ``base``.
+
+    Raises:
+        ValueError: it is no path, or names a user that does not exist.
+    """
+    if not text or "\0" in text:
+        raise ValueError("a path is expected")
+    named = text.replace("{user}", user_name())
+    path = os.path.expanduser(named)  # noqa: PTH111  (pathlib's raises where this one tells)
+    if path.startswith("~"):
+        raise ValueError(f"there is no user {named.split('/')[0][1:]!r}, or the user has no home")
+    return base / path
+
+
+def _homeless(key: str) -> ConfigError:
+    return ConfigError(
+        f"user {user_name()} has no home directory: set HOME, or {key} in the section [state] "
+        f"of {ADMIN_DIR / FILE_NAME}"
+    )

@@ -1,0 +1,76 @@
+"""Reads files that may hold an authenticator, and says who else can."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: A settings file is a few kilobytes; what is larger is another file, named by mistake.
+MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A file's text, with what was true of the file when it was opened."""
+
+    path: Path
+    text: str
+    mode: int
+    owner: int
+
+    def must_be_private(self) -> str | None:
+        """Return a warning if the file's group can read it, else None.
+
+        Raises:
+            ConfigError: everyone can read it.
+        """
+        if self.mode & stat.S_IROTH:
+            raise ConfigError(
+                f"{self.path} holds an authenticator, and everyone can read it; run: "
+                f"chmod 600 {quote(str(self.path))}"
+            )
+        if self.mode & stat.S_IRGRP:
+            return (
+                f"{self.path} holds an authenticator, and its group can read it; if that is not "
+                f"meant, run: chmod 600 {quote(str(self.path))}"
+            )
+        return None
+
+    def must_not_be_writable(self) -> None:
+        """Raise ConfigError if everyone can write the file: it tells where jobs are sent."""
+        if self.mode & stat.S_IWOTH:
+            raise ConfigError(
+                f"everyone can write {self.path}, which tells where jobs are sent; run: "
+                f"chmod o-w {quote(str(self.path))}"
+            )
+
+
+def read(path: Path) -> FileText:
+    """Return the text of ``path``, which must be an ordinary file of UTF-8.
+
+    Raises:
+        OSError: it cannot be opened or read.
+        ConfigError: it is no such file.
+    """
+    # Without O_NONBLOCK, a named pipe would keep the daemon waiting for its other end.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{path} is not an ordinary file")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"{path} is larger than {MAX_BYTES} bytes: that is no settings file")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 (at byte {error.start})") from None
+    return FileText(path, text, status.st_mode, status.st_uid)

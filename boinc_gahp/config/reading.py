@@ -1,0 +1,283 @@
+"""What a settings file may say: its text becomes a :class:`Layer`, or an error names the place."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.config.places import expand
+from boinc_gahp.config.settings import ProjectSettings, Settings
+from boinc_gahp.config.urls import project_url
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.secret import Authenticator
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from boinc_gahp.config.private import FileText
+
+#: The name under which the ``[project]`` table is kept beside those of ``[projects.NAME]``.
+DEFAULT_PROJECT = ""
+
+LEVELS = ("debug", "info", "warning", "error", "off")
+
+#: Keys that may be 0, which switches something off; every other number must be greater.
+_COUNTS_WITH_ZERO = frozenset({"keep"})
+_TIMES_WITH_ZERO = frozenset({"retry", "submit_margin", "templates_cached"})
+#: Never quoted in an error.
+_SECRET_KEYS = frozenset({"authenticator", "proxy"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one file says, checked and converted, key by key.
+
+    Attributes:
+        path: the file.
+        projects: its ``[project]`` (as :data:`DEFAULT_PROJECT`) and ``[projects.NAME]`` tables; an
+            ``authenticator`` in them is an :class:`Authenticator` or the path of the file with it.
+        sections: its other tables.
+        problems: warnings.
+    """
+
+    path: Path
+    projects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def sections() -> dict[str, type]:
+    """Return the class of each section but those of projects."""
+    return {
+        each.name: type(each.default) for each in fields(Settings) if is_dataclass(each.default)
+    }
+
+
+def read_layer(file: FileText) -> Layer:
+    """Return what a settings file says, be it TOML or the two lines of the C++ program.
+
+    Raises:
+        ConfigError: it is not safe, or says what is no setting; names file, place and remedy.
+    """
+    file.must_not_be_writable()
+    layer = _read_two_lines(file) if is_two_lines(file.text) else _read_toml(file)
+    if any(
+        isinstance(each.get("authenticator"), Authenticator) for each in layer.projects.values()
+    ):
+        warning = file.must_be_private()
+        if warning is not None:
+            return Layer(layer.path, layer.projects, layer.sections, (warning,))
+    return layer
+
+
+def is_two_lines(text: str) -> bool:
+    """Tell whether this is the C++ program's kind of settings file: no TOML begins with a URL."""
+    return text.lstrip().lower().startswith(("http://", "https://"))
+
+
+def parse_authenticator(text: str) -> Authenticator:
+    """Return the authenticator in a file of its own: its first word, as HTCondor reads it.
+
+    Raises:
+        ValueError: there is none; never quotes the text.
+    """
+    words = text.split(None, 1)
+    if not words:
+        raise ValueError("an authenticator is expected, but it is empty")
+    if not (words[0].isascii() and words[0].isprintable()):
+        raise ValueError("an authenticator is expected, but it holds other than ASCII characters")
+    return Authenticator(words[0])
+
+
+def _read_two_lines(file: FileText) -> Layer:
+    lines = [line.strip() for line in file.text.splitlines()]
+    lines = [line for line in lines if line]
+    if len(lines) != 2:
+        raise ConfigError(
+            f"{file.path} begins with an address; in a file of that kind a second line with the "
+            f"authenticator is expected and nothing else, but it has {len(lines)} lines"
+        )
+    try:
+        url = project_url(lines[0])
+        authenticator = parse_authenticator(lines[1])
+    except ValueError as error:
+        raise ConfigError(f"{file.path}: {error}") from None
+    return Layer(file.path, {DEFAULT_PROJECT: {"url": url, "authenticator": authenticator}})
+
+
+def _read_toml(file: FileText) -> Layer:
+    try:
+        document = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file.path} is not TOML: {error}") from None
+    classes = sections()
+    layer = Layer(file.path)
+    for name, table in document.items():
+        if name == "projects":
+            for project, values in _table(file.path, name, table).items():
+                place = f"projects.{project}"
+                layer.projects[project] = _read_project(file.path, place, values)
+        elif name == "project":
+            layer.projects[DEFAULT_PROJECT] = _read_project(file.path, name, table)
+        elif name in classes:
+            layer.sections[name] = _read_section(file.path, name, table, classes[name])
+        else:
+            known = ["project", "projects", *classes]
+            raise ConfigError(
+                f"{file.path}: there is no section [{name}]{_nearest(name, known)}; "
+                f"there are {', '.join(known)}"
+            )
+    return layer
+
+
+def _read_project(path: Path, section: str, table: object) -> dict[str, Any]:
+    values = _read_section(path, section, table, ProjectSettings, extra=("authenticator_file",))
+    if "authenticator_file" in values:
+        if "authenticator" in values:
+            raise ConfigError(
+                f"{path}: [{section}] has both authenticator and authenticator_file; keep one"
+            )
+        values["authenticator"] = values.pop("authenticator_file")
+    return values
+
+
+def _read_section(
+    path: Path, section: str, table: object, cls: type, extra: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    kinds = {each.name: str(each.type) for each in fields(cls)} | dict.fromkeys(extra, "Path")
+    values = {}
+    for key, value in _table(path, section, table).items():
+        if key not in kinds:
+            raise ConfigError(
+                f"{path}: there is no {key} in [{section}]{_nearest(key, kinds)}; "
+                f"there are {', '.join(kinds)}"
+            )
+        convert = _SPECIAL.get(key) or _KINDS[kinds[key]]
+        try:
+            values[key] = convert(key, value, path.parent)
+        except ValueError as error:
+            shown = "not right" if key in _SECRET_KEYS else _show(value)
+            raise ConfigError(f"{path}: {key} in [{section}] is {shown}; {error}") from None
+    return values
+
+
+def _table(path: Path, name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {name} is {_show(value)}; a section [{name}] is expected")
+    return value
+
+
+def _show(value: object) -> str:
+    """Return a value as it is written in TOML, where that is short."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a section"
+    if isinstance(value, list):
+        return "a list"
+    return f'"{value[:100]}"' if isinstance(value, str) else str(value)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
+
+    matches = get_close_matches(name, list(known), n=1)
+    return f" (did you mean {matches[0]}?)" if matches else ""
+
+
+class _Expected(ValueError):
+    """Says what is expected instead of the value."""
+
+
+# From a TOML value to a setting's: (key, value, directory of the file) -> value, or ValueError.
+
+
+def _bool(_key: str, value: object, _base: Path) -> bool:
+    if not isinstance(value, bool):
+        raise _Expected("true or false is expected")
+    return value
+
+
+def _int(key: str, value: object, _base: Path) -> int:
+    least = 0 if key in _COUNTS_WITH_ZERO else 1
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise _Expected(f"a whole number, {least} or greater, is expected")
+    return value
+
+
+def _float(key: str, value: object, _base: Path) -> float:
+    zero = key in _MAY_BE_ZERO
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise _Expected(
+            f"a number of seconds, {'0 or' if zero else ''} greater than 0, is expected"
+        )
+    return float(value)
+
+
+def _str(_key: str, value: object, _base: Path) -> str:
+    if not isinstance(value, str):
+        raise _Expected("a text in quotes is expected")
+    return value
+
+
+def _path(key: str, value: object, base: Path) -> Path:
+    return expand(_str(key, value, base), base)
+
+
+def _path_text(key: str, value: object, base: Path) -> str:
+    return str(_path(key, value, base))
+
+
+def _url(key: str, value: object, base: Path) -> str:
+    return project_url(_str(key, value, base))
+
+
+def _proxy(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base)
+    if not text.startswith(("http://", "https://")):
+        raise _Expected("a proxy's address is expected, like http://proxy.example.edu:3128")
+    return text
+
+
+def _authenticator(key: str, value: object, base: Path) -> Authenticator:
+    text = _str(key, value, base)
+    if len(text.split()) > 1:
+        raise _Expected("an authenticator is expected, which is one word")
+    return parse_authenticator(text)
+
+
+def _level(key: str, value: object, base: Path) -> str:
+    if _str(key, value, base) not in LEVELS:
+        raise _Expected(f"one of {', '.join(LEVELS)} is expected")
+    return str(value)
+
+
+#: By key, where the kind alone does not tell.
+_SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
+    "url": _url,
+    "authenticator": _authenticator,
+    "ca_bundle": _path_text,
+    "proxy": _proxy,
+    "level": _level,
+    "file": _path_text,
+}
+
+#: By the type that the setting's field is declared with.
+_KINDS: dict[str, Callable[[str, object, Path], Any]] = {
+    "bool": _bool,
+    "int": _int,
+    "float": _float,
+    "str": _str,
+    "str | None": _str,
+    "Path": _path,
+    "Path | None": _path,
+}

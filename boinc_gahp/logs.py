@@ -1,0 +1,199 @@
+"""The log: one rotating file per user, which several daemons may write, without secrets.
+
+What is written: one line a record, with time, process and level. Nothing is ever written to stdout,
+which belongs to the GAHP conversation, and trouble with the log itself stops nobody: it is told once,
+on stderr.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+import stat
+import sys
+import time
+from contextlib import suppress
+from logging.handlers import WatchedFileHandler
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp import __version__, secret
+from boinc_gahp.config import log_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.config import Settings
+
+log = logging.getLogger("boinc_gahp.log")
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+MASK = "<authenticator>"
+
+#: Where an authenticator can stand in what libraries and servers say: URLs of get_output.php,
+#: request documents, settings, and the line that selects a project.
+_SECRET_PLACES = (
+    re.compile(r"(auth_str=)[^&\s\"'<>)]+", re.IGNORECASE),
+    re.compile(r"(<authenticator>)[^<]+", re.IGNORECASE),
+    re.compile(r"(\bauthenticator[\"']?\s*[=:]\s*[\"'])[^\"']+", re.IGNORECASE),
+    re.compile(r"(BOINC_SELECT_PROJECT\s+\S+\s+)(?!<)\S+", re.IGNORECASE),
+)
+
+
+def redact(text: str) -> str:
+    """Return ``text`` without the authenticators that this process knows or can recognise."""
+    masked = secret.mask(text, MASK)
+    for place in _SECRET_PLACES:
+        masked = place.sub(rf"\1{MASK}", masked)
+    return masked
+
+
+class RedactingFormatter(logging.Formatter):
+    """One line a record (and a traceback's lines below it), redacted as a whole."""
+
+    converter = time.gmtime
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        """Keep a message on its line: parts of it may be anybody's words."""
+        record.message = record.message.replace("\r", "\\r").replace("\n", "\\n")
+        return super().formatMessage(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text, traceback included, without secrets."""
+        return redact(super().format(record))
+
+
+class SharedLogHandler(WatchedFileHandler):
+    """Appends to a file that other processes append to and rotate as well.
+
+    Whoever finds the file too large takes a lock beside it and renames; everyone looks before each
+    line whether the file still has its name (that is :class:`WatchedFileHandler`'s part). The
+    stdlib's own rotating handler goes on writing to a file that another process has renamed.
+
+    Args:
+        path: the log; ``path.1`` … ``path.<keep>`` are the old ones, ``path.lock`` the lock.
+        max_bytes: a file that has reached this is rotated before the next line.
+        keep: number of old files.
+
+    Raises:
+        OSError: the file cannot be opened for writing.
+    """
+
+    def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._failed = False
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
+
+    def _open(self) -> Any:
+        return open(  # noqa: PTH123, SIM115  (Path.open takes no opener)
+            self._path, "a", encoding=self.encoding, errors=self.errors, opener=_open_private
+        )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; rotate first if it is time."""
+        try:
+            self._rotate_if_due()
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+        """Tell once, on stderr: losing log lines is no reason to lose jobs."""
+        if not self._failed:
+            self._failed = True
+            _warn(f"the log {self._path} cannot be written: {sys.exc_info()[1]}")
+
+    def _rotate_if_due(self) -> None:
+        if not self._is_due():
+            return
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # Whoever holds the lock is rotating; there is nothing to wait for.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have rotated since.
+            if self._is_due():
+                self._rotate()
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(lock)
+
+    def _is_due(self) -> bool:
+        try:
+            status = os.stat(self._path)  # noqa: PTH116  (before each line: the quick way)
+        except FileNotFoundError:
+            return False
+        return stat.S_ISREG(status.st_mode) and status.st_size >= self._max_bytes
+
+    def _rotate(self) -> None:
+        names = [f"{self._path}.{number}" for number in range(self._keep, 0, -1)]
+        names.append(str(self._path))
+        for older, newer in zip(names, names[1:], strict=False):
+            with suppress(FileNotFoundError):
+                os.replace(newer, older)  # noqa: PTH105
+        if self._keep == 0:
+            os.unlink(self._path)  # noqa: PTH108
+
+
+def start(settings: Settings) -> Path | None:
+    """Begin to write the log that ``settings`` ask for; return its path, or None without one.
+
+    Raises nothing: where the log cannot be written, one line on stderr says so.
+    """
+    root = logging.getLogger()
+    ours = logging.getLogger("boinc_gahp")
+    # Without any handler, logging would print warnings to stderr.
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())
+    level = _LEVELS.get(settings.logging.level)
+    if level is None:
+        ours.setLevel(logging.CRITICAL + 1)
+        return None
+    path = log_file(settings)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handler = SharedLogHandler(path, settings.logging.max_bytes, settings.logging.keep)
+    except OSError as error:
+        _warn(f"no log is written: {path} cannot be opened: {error.strerror}")
+        return None
+    handler.setFormatter(RedactingFormatter())
+    root.addHandler(handler)
+    ours.setLevel(level)
+    sources = ", ".join(map(str, settings.sources)) or "no file"
+    log.info("boinc_gahp %s begins; settings from %s", __version__, sources)
+    for problem in settings.problems:
+        log.warning("%s", problem)
+    return path
+
+
+def stop() -> None:
+    """Close the log that :func:`start` began, if any."""
+    root = logging.getLogger()
+    for handler in [each for each in root.handlers if isinstance(each, SharedLogHandler)]:
+        root.removeHandler(handler)
+        handler.close()
+    logging.getLogger("boinc_gahp").setLevel(logging.NOTSET)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+
+
+def _warn(text: str) -> None:
+    # stderr may be closed, or a pipe that nobody reads any more.
+    with suppress(OSError, ValueError):
+        os.write(2, f"boinc_gahp: {redact(text)}\n".encode("utf-8", "backslashreplace"))
