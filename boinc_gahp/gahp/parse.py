@@ -46,7 +46,7 @@ def _read_arguments(command: Command, words: list[str]) -> list[Any]:
         values.append(value)
     # A space at the end of the line looks like an empty argument; nobody means one.
     if any(words[at:]):
-        raise BadRequest(f"{len(words) - 1} arguments are too many: {at - 1} make it complete")
+        raise BadRequest(f"too many arguments: {len(words) - 1} given, {at - 1} make it complete")
     return values
 
 

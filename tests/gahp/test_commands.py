@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from boinc_gahp._version import RELEASE_DATE, __version__
+from boinc_gahp.gahp import requests
+from boinc_gahp.gahp.banner import BANNER, VERSION_TEXT
+from boinc_gahp.gahp.commands import COMMANDS, Command, help_text
+from boinc_gahp.gahp.help_texts import HELP
+from boinc_gahp.gahp.parse import parse_request
+
+#: ``gahp.md``, "BOINC_* commands".
+SYNTAX = """\
+BOINC_PING id
+BOINC_SUBMIT id batch app njobs {job nargs arg... nfiles {src_path logical_name}...}... \
+[rsc_fpops_est rsc_fpops_bound rsc_memory_bound rsc_disk_bound delay_bound app_version_num]
+BOINC_QUERY_BATCHES id min_mod_time nbatches batch...
+BOINC_FETCH_OUTPUT id job dir stderr_filename ALL|SOME nspecs {src dst}...
+BOINC_ABORT_JOBS id job...
+BOINC_RETIRE_BATCH id batch
+BOINC_SET_LEASE id batch unix_time
+BOINC_SELECT_PROJECT url authenticator
+""".splitlines()
+
+
+@pytest.mark.parametrize("line", SYNTAX, ids=lambda line: line.split()[0])
+def test_the_syntax_of_a_command_is_that_of_the_specification(line: str) -> None:
+    assert COMMANDS[line.split(maxsplit=1)[0]].syntax == line
+
+
+def test_there_are_seven_common_commands_and_eight_others() -> None:
+    others = {name for name in COMMANDS if name.startswith("BOINC_")}
+    assert len(others) == 8
+    assert len(COMMANDS) == 15
+
+
+def test_the_table_is_in_alphabetical_order() -> None:
+    assert list(COMMANDS) == sorted(COMMANDS)
+
+
+def test_submits_and_fetches_keep_nothing_else_waiting() -> None:
+    pools: dict[str, set[str]] = {}
+    for command in COMMANDS.values():
+        if command.pool is not None:
+            pools.setdefault(command.pool, set()).add(command.name)
+    assert pools["work"] == {"BOINC_SUBMIT", "BOINC_FETCH_OUTPUT"}
+    assert pools["control"] == {
+        "BOINC_PING",
+        "BOINC_QUERY_BATCHES",
+        "BOINC_ABORT_JOBS",
+        "BOINC_RETIRE_BATCH",
+        "BOINC_SET_LEASE",
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_help_tells_syntax_arguments_and_answer(command: Command) -> None:
+    text = help_text(command)
+    assert command.syntax in text
+    assert command.help in re.sub(r"^  ", "", text, flags=re.MULTILINE)
+    for name in re.findall(r"[a-z_]+", command.syntax):
+        assert re.search(rf"^ +{name} ", text, re.MULTILINE) or name in text
+    assert "Answer: S" in text
+
+
+def test_no_help_is_left_over() -> None:
+    assert set(HELP) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_the_examples_in_help_are_right(command: Command) -> None:
+    examples = re.findall(r"(?:Example: |:\n)([A-Z]+_.*)", command.help)
+    for example in examples:
+        assert parse_request(example.encode()).command == command.name
+    assert examples or not command.name.startswith("BOINC_")
+
+
+def test_a_request_knows_its_command() -> None:
+    classes = [requests.Request]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    assert {cls.command for cls in classes if cls.command} == set(COMMANDS)
+
+
+def test_the_banner_is_what_a_gridmanager_takes() -> None:
+    assert BANNER.decode() == VERSION_TEXT + "\n"
+    assert len(BANNER) <= 148
+    assert re.fullmatch(
+        r"\$GahpVersion: \d+\.\d+\.\d+ [A-Z][a-z]{2} \d\d \d{4} ([^ \\]|\\.)+ \$\n", BANNER.decode()
+    )
+    assert RELEASE_DATE in VERSION_TEXT
+    assert __version__ in VERSION_TEXT

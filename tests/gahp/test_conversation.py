@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import pytest
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import requests
+from boinc_gahp.gahp.conversation import Conversation
+from boinc_gahp.gahp.results import error_line, seconds, success_line
+
+RESULTS = requests.Results()
+ON = requests.AsyncModeOn()
+OFF = requests.AsyncModeOff()
+
+
+def test_without_asynchronous_mode_there_is_no_r() -> None:
+    conversation = Conversation()
+    assert conversation.add_result(b"2 NULL") == b""
+    assert conversation.answer(RESULTS) == b"S 1\n2 NULL\n"
+
+
+def test_r_is_printed_once_between_two_results() -> None:
+    conversation = Conversation()
+    conversation.answer(ON)
+    assert conversation.add_result(b"2 NULL") == b"R\n"
+    assert conversation.add_result(b"3 NULL") == b""
+    assert conversation.answer(RESULTS) == b"S 2\n2 NULL\n3 NULL\n"
+    assert conversation.answer(RESULTS) == b"S 0\n"
+    assert conversation.add_result(b"4 NULL") == b"R\n"
+    assert conversation.add_result(b"5 NULL") == b""
+
+
+def test_results_from_before_asynchronous_mode_give_no_r_and_later_ones_do() -> None:
+    conversation = Conversation()
+    conversation.add_result(b"2 NULL")
+    assert conversation.answer(ON) == b"S\n"
+    assert conversation.add_result(b"3 NULL") == b"R\n"
+    assert conversation.answer(RESULTS) == b"S 2\n2 NULL\n3 NULL\n"
+
+
+def test_r_is_not_repeated_when_asynchronous_mode_is_switched_off_and_on() -> None:
+    conversation = Conversation()
+    conversation.answer(ON)
+    assert conversation.add_result(b"2 NULL") == b"R\n"
+    conversation.answer(OFF)
+    assert conversation.add_result(b"3 NULL") == b""
+    conversation.answer(ON)
+    assert conversation.add_result(b"4 NULL") == b""
+
+
+def test_the_prefix_is_on_every_line_after_the_answer_that_set_it() -> None:
+    conversation = Conversation()
+    conversation.answer(ON)
+    assert conversation.answer(requests.ResponsePrefix("GAHP:")) == b"S\n"
+    assert conversation.success() == b"GAHP:S\n"
+    assert conversation.syntax_error() == b"GAHP:E\n"
+    assert conversation.busy() == b"GAHP:F Threads\\ limit\\ reached\n"
+    assert conversation.add_result(b"2 NULL") == b"GAHP:R\n"
+    assert conversation.answer(RESULTS) == b"GAHP:S 1\nGAHP:2 NULL\n"
+    assert conversation.answer(requests.ResponsePrefix("b\udcff ")) == b"GAHP:S\n"
+    assert conversation.success() == b"b\xff S\n"
+
+
+@pytest.mark.parametrize("none", ["", "NULL"])
+def test_a_prefix_can_be_taken_back(none: str) -> None:
+    conversation = Conversation()
+    conversation.answer(requests.ResponsePrefix("GAHP:"))
+    assert conversation.answer(requests.ResponsePrefix(none)) == b"GAHP:S\n"
+    assert conversation.success() == b"S\n"
+    assert conversation.prefix == ""
+
+
+@pytest.mark.parametrize("prefix", ["a\nb", "\r"], ids=["LF", "CR"])
+def test_a_prefix_that_breaks_lines_is_refused(prefix: str) -> None:
+    conversation = Conversation()
+    with pytest.raises(BadRequest):
+        conversation.answer(requests.ResponsePrefix(prefix))
+    assert conversation.success() == b"S\n"
+
+
+def test_commands_lists_all_in_alphabetical_order_itself_and_the_prefix_too() -> None:
+    answer = Conversation().answer(requests.Commands()).decode().split()
+    assert answer[0] == "S"
+    assert answer[1:] == sorted(answer[1:])
+    assert {"COMMANDS", "RESPONSE_PREFIX", "BOINC_SUBMIT"} < set(answer)
+
+
+def test_quit_is_answered() -> None:
+    conversation = Conversation()
+    assert conversation.answer(requests.Quit()) == b"S\n"
+    assert conversation.quitting
+
+
+def test_what_is_not_for_the_conversation_is_a_bug() -> None:
+    with pytest.raises(TypeError, match="BOINC_PING"):
+        Conversation().answer(requests.Ping("2"))
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("", b"2 an\\ error\\ without\\ words\\ (empty)"),
+        (" ", b"2 an\\ error\\ without\\ words\\ (empty)"),
+        ("NULL", b"2 an\\ error\\ without\\ words\\ (NULL)"),
+        ("no batch named a b", b"2 no\\ batch\\ named\\ a\\ b"),
+        ("two\nlines\r\\", b"2 two\\\nlines\\\r\\\\"),
+        ("\udcff\udcfe", b"2 \xff\xfe"),
+    ],
+)
+def test_an_error_is_one_argument_and_never_looks_like_success(
+    message: str, expected: bytes
+) -> None:
+    assert error_line("2", message) == expected
+
+
+def test_a_success_has_null_and_the_values() -> None:
+    assert success_line("007") == b"007 NULL"
+    assert success_line("2", ["1795261323.469543", "1", "a b", ""]) == (
+        b"2 NULL 1795261323.469543 1 a\\ b "
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, "0"),
+        (12.5, "12.5"),
+        (1e-9, "0"),
+        (100.0, "100"),
+        (1e6 / 3, "333333.333333"),
+        (float("nan"), "0"),
+        (-1.0, "0"),
+        (float("inf"), "0"),
+    ],
+)
+def test_times_are_written_without_an_exponent(value: float, expected: str) -> None:
+    assert seconds(value) == expected

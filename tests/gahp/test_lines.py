@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.gahp.lines import LineSplitter, TooLong
+
+
+def lines_of(data: bytes, limit: int = 1000) -> list[bytes | TooLong]:
+    return LineSplitter(limit).feed(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"A\n", [b"A"], id="LF"),
+        pytest.param(b"A\r\n", [b"A"], id="CR LF"),
+        pytest.param(b"A\r", [], id="CR without LF"),
+        pytest.param(b"A\rB\n", [b"A\rB"], id="CR in the middle"),
+        pytest.param(b"A\r\r\n", [b"A\r"], id="one CR is dropped, not two"),
+        pytest.param(b"A\\\nB\n", [b"A\\\nB"], id="escaped LF"),
+        pytest.param(b"A\\\\\nB\n", [b"A\\\\", b"B"], id="escaped backslash before LF"),
+        pytest.param(b"A\\\\\\\nB\n", [b"A\\\\\\\nB"], id="three backslashes before LF"),
+        pytest.param(b"A\\\r\n", [b"A\\\r"], id="escaped CR is kept, LF ends the line"),
+        pytest.param(b"A\\\\\r\n", [b"A\\\\"], id="escaped backslash before CR LF"),
+        pytest.param(b"A\\\r\\\nB\r\n", [b"A\\\r\\\nB"], id="escaped CR LF"),
+        pytest.param(b"\n\r\n\n", [b"", b"", b""], id="empty lines"),
+        pytest.param(b"A\0B\n", [b"A\0B"], id="NUL"),
+        pytest.param(b"\xff\xfe\n", [b"\xff\xfe"], id="no UTF-8"),
+        pytest.param(b"A\nB\nC", [b"A", b"B"], id="an end that is missing"),
+    ],
+)
+def test_lines_end_at_an_unescaped_lf(data: bytes, expected: list[bytes]) -> None:
+    assert lines_of(data) == expected
+
+
+def slow_but_clear(data: bytes) -> list[bytes]:
+    """Return the lines of ``data``, found one character at a time."""
+    lines, line, escaped, last_cr = [], bytearray(), False, False
+    for value in data:
+        if value == 10 and not escaped:
+            lines.append(bytes(line[:-1] if last_cr else line))
+            line, last_cr = bytearray(), False
+            continue
+        line.append(value)
+        last_cr = value == 13 and not escaped
+        escaped = value == 92 and not escaped
+    return lines
+
+
+framing = st.lists(st.sampled_from([b"\\", b"\n", b"\r", b" ", b"a", b"\\\\\n"])).map(b"".join)
+
+
+@given(framing, st.lists(st.integers(0, 40)))
+def test_lines_do_not_depend_on_how_bytes_arrive(data: bytes, cuts: list[int]) -> None:
+    splitter = LineSplitter()
+    found: list[bytes | TooLong] = []
+    begin = 0
+    for cut in [*sorted(cuts), len(data)]:
+        found += splitter.feed(data[begin : max(begin, cut)])
+        begin = max(begin, cut)
+    assert found == slow_but_clear(data)
+
+
+@given(framing)
+def test_lines_that_arrive_bytewise_are_the_same(data: bytes) -> None:
+    splitter = LineSplitter()
+    found = [line for i in range(len(data)) for line in splitter.feed(data[i : i + 1])]
+    assert found == slow_but_clear(data)
+
+
+@pytest.mark.parametrize("size", [1, 3, 64])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_line_that_is_too_long_is_one_event_and_the_next_is_whole(end: bytes, size: int) -> None:
+    data = b"x" * 10 + end + b"y" * 11 + end + b"z\\\n" * 11 + end + b"END" + end
+    splitter = LineSplitter(10)
+    found = [line for i in range(0, len(data), size) for line in splitter.feed(data[i : i + size])]
+    assert found == [b"x" * 10, TooLong(10), TooLong(10), b"END"]
+
+
+def test_nothing_of_a_line_that_is_too_long_is_kept() -> None:
+    splitter = LineSplitter(1000)
+    for _ in range(1000):
+        splitter.feed(b"x" * 1000)
+    assert len(splitter._begun) <= 1001
+    assert splitter.incomplete
+    assert splitter.feed(b"\nB\n") == [TooLong(1000), b"B"]
+    assert not splitter.incomplete
+
+
+@pytest.mark.parametrize(
+    ("filler", "chunk"),
+    [
+        pytest.param(b"word ", 65536, id="words"),
+        pytest.param(b"w", 100, id="small chunks"),
+        pytest.param(b"\\\\", 65536, id="backslashes"),
+        pytest.param(b"\\\n", 65536, id="escaped line ends"),
+    ],
+)
+def test_the_time_for_a_long_line_grows_with_its_length_alone(filler: bytes, chunk: int) -> None:
+    data = (filler * (30_000_000 // len(filler)))[:30_000_000] + b"\n"
+    splitter = LineSplitter()
+    begin = time.process_time()
+    found = [
+        line for i in range(0, len(data), chunk) for line in splitter.feed(data[i : i + chunk])
+    ]
+    # A splitter that looks at what it has again with each chunk takes minutes.
+    assert time.process_time() - begin < 15
+    assert found == [data[:-1]]

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.lines import TooLong
+from boinc_gahp.gahp.parse import parse_request
+from boinc_gahp.secret import Authenticator
+
+SUBMIT = "BOINC_SUBMIT 2 b app"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("COMMANDS", requests.Commands()),
+        ("commands", requests.Commands()),
+        ("Version", requests.Version()),
+        ("QUIT", requests.Quit()),
+        ("RESULTS", requests.Results()),
+        ("ASYNC_MODE_ON", requests.AsyncModeOn()),
+        ("ASYNC_MODE_OFF", requests.AsyncModeOff()),
+        ("RESPONSE_PREFIX GAHP:", requests.ResponsePrefix("GAHP:")),
+        ("RESPONSE_PREFIX ", requests.ResponsePrefix("")),
+        (
+            "BOINC_SELECT_PROJECT http://x/ k",
+            requests.SelectProject("http://x/", Authenticator("k")),
+        ),
+        ("BOINC_SELECT_PROJECT http://x/ ", requests.SelectProject("http://x/", Authenticator(""))),
+        ("BOINC_PING 007", requests.Ping("007")),
+        ("BOINC_PING 2 ", requests.Ping("2")),
+        ("BOINC_QUERY_BATCHES 2 0 0", requests.QueryBatches("2", "0", ())),
+        ("BOINC_QUERY_BATCHES 2 1.5 2 A B", requests.QueryBatches("2", "1.5", ("A", "B"))),
+        (
+            "BOINC_FETCH_OUTPUT 2 j d NULL all 0",
+            requests.FetchOutput("2", "j", "d", "NULL", "ALL", ()),
+        ),
+        (
+            "BOINC_FETCH_OUTPUT 2 j d  SOME 1  x",
+            requests.FetchOutput("2", "j", "d", "", "SOME", (("", "x"),)),
+        ),
+        ("BOINC_ABORT_JOBS 2 a", requests.AbortJobs("2", ("a",))),
+        ("BOINC_ABORT_JOBS 2 a b", requests.AbortJobs("2", ("a", "b"))),
+        ("BOINC_RETIRE_BATCH 2 b@x.y#1", requests.RetireBatch("2", "b@x.y#1")),
+        ("BOINC_SET_LEASE 2 b 1.8e9", requests.SetLease("2", "b", "1.8e9")),
+        (f"{SUBMIT} 1 j 0 0", requests.Submit("2", "b", "app", (requests.Job("j", (), ()),))),
+        (
+            f"{SUBMIT} 1 j 0 1 /home/a/dir/ ",
+            requests.Submit(
+                "2", "b", "app", (requests.Job("j", (), (requests.InputFile("/home/a/dir/", ""),)),)
+            ),
+        ),
+        (
+            f"{SUBMIT} 1 j 0 0 1e9 NULL",
+            requests.Submit(
+                "2", "b", "app", (requests.Job("j", (), ()),), requests.Estimates("1e9")
+            ),
+        ),
+        (
+            f"{SUBMIT} 1 j 0 0  fast\\ enough",
+            requests.Submit(
+                "2",
+                "b",
+                "app",
+                (requests.Job("j", (), ()),),
+                requests.Estimates(None, "fast enough"),
+            ),
+        ),
+    ],
+)
+def test_a_line_makes_its_request(line: str, expected: requests.Request) -> None:
+    assert parse_request(line.encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "does not begin with a command"),
+        (" VERSION", "does not begin with a command"),
+        ("FROBNICATE 2", 'no command "FROBNICATE"'),
+        ("BOINC_PING\r", "no command"),
+        ("COMMANDS all", "COMMANDS: too many arguments: 1 given, 0 make it complete"),
+        ("BOINC_PING", r"id \(argument 1\) is missing"),
+        ("BOINC_PING 0", 'id .argument 1. is "0"; it must be a whole number above 0'),
+        ("BOINC_PING 000", "whole number above 0"),
+        ("BOINC_PING -1", "whole number above 0"),
+        ("BOINC_PING +1", "whole number above 0"),
+        ("BOINC_PING 1.0", "whole number above 0"),
+        ("BOINC_PING two", "whole number above 0"),
+        ("BOINC_PING ²", "whole number above 0"),
+        ("BOINC_PING ١", "whole number above 0"),
+        ("BOINC_PING " + "9" * 10_000, "whole number above 0"),
+        ("BOINC_PING  2", 'id .argument 1. is ""'),
+        ("BOINC_PING 2 3", "too many"),
+        ("BOINC_PING 2\0", "NUL"),
+        ("BOINC_PING 2\\", "backslash"),
+        ("RESPONSE_PREFIX", "prefix .argument 1. is missing"),
+        ("BOINC_SELECT_PROJECT http://x/", "authenticator .argument 2. is missing"),
+        ("BOINC_QUERY_BATCHES 2 soon 1 A", 'min_mod_time .argument 2. is "soon"'),
+        ("BOINC_QUERY_BATCHES 2 nan 1 A", "it must be a number"),
+        ("BOINC_QUERY_BATCHES 2 0 2 A", "1 arguments are left"),
+        ("BOINC_QUERY_BATCHES 2 0 1 A B", "too many"),
+        ("BOINC_QUERY_BATCHES 2 0 1 ", 'batch .argument 4. is ""'),
+        ("BOINC_QUERY_BATCHES 2 0", "nbatches .argument 3. is missing"),
+        ("BOINC_ABORT_JOBS 2", "job .argument 2. is missing"),
+        ("BOINC_ABORT_JOBS 2 a  b", 'job .argument 3. is ""'),
+        ("BOINC_RETIRE_BATCH 2", "batch .argument 2. is missing"),
+        ("BOINC_SET_LEASE 2 b", "unix_time .argument 3. is missing"),
+        ("BOINC_SET_LEASE 2 b never", "it must be a number"),
+        ("BOINC_FETCH_OUTPUT 2 j d e MOST 0", "it must be ALL or SOME"),
+        ("BOINC_FETCH_OUTPUT 2 j d e ALL", "nspecs .argument 6. is missing"),
+        ("BOINC_FETCH_OUTPUT 2 j d e SOME 2 a b c", "3 arguments are left"),
+        ("BOINC_FETCH_OUTPUT 2 j d e SOME 1 a b c", "too many"),
+        (f"{SUBMIT}", "njobs .argument 4. is missing"),
+        (f"{SUBMIT} 0", 'njobs .argument 4. is "0"; it must be a whole number, 1 or more'),
+        (f"{SUBMIT} one j 0 0", "a whole number, 1 or more"),
+        (f"{SUBMIT} -1 j 0 0", "a whole number, 1 or more"),
+        (f"{SUBMIT} 1.0 j 0 0", "a whole number, 1 or more"),
+        (f"{SUBMIT} 1e9 j 0 0", "a whole number, 1 or more"),
+        (f"{SUBMIT} 2 j 0 0", "3 arguments are left"),
+        (f"{SUBMIT} 999999999999999999 j 0 0", "3 arguments are left"),
+        (f"{SUBMIT} {'9' * 5000} j 0 0", "a whole number, 1 or more"),
+        (f"{SUBMIT} 1 j 3 a b 0", "nfiles .argument 10. is missing"),
+        (f"{SUBMIT} 1 j -1 0", 'nargs .argument 6. is "-1"'),
+        (f"{SUBMIT} 1 j x 0", 'nargs .argument 6. is "x"'),
+        (f"{SUBMIT} 1 j  0 0", 'nargs .argument 6. is ""'),
+        (f"{SUBMIT} 1 j 0 1 /a", 'nfiles .argument 7. is "1"'),
+        (f"{SUBMIT} 1 j 0 999999999 /a a", "2 arguments are left"),
+        (f"{SUBMIT} 1  0 0", 'job .argument 5. is ""'),
+        (f"{SUBMIT} 1 j 0 0 1 2 3 4 5 6 7", "too many arguments: 14 given, 13 make it complete"),
+        ("BOINC_SUBMIT 0 b app 1 j 0 0", "id .argument 1."),
+        ("BOINC_SUBMIT 2  app 1 j 0 0", 'batch .argument 2. is ""'),
+        ("BOINC_SUBMIT 2 b  1 j 0 0", 'app .argument 3. is ""'),
+    ],
+)
+def test_what_no_gridmanager_sends_is_refused_with_a_reason(line: str, reason: str) -> None:
+    with pytest.raises(BadRequest, match=reason):
+        parse_request(line.encode())
+
+
+def test_a_line_that_was_too_long_is_refused_with_the_setting_to_change() -> None:
+    with pytest.raises(BadRequest, match=r"longer than 1,000 bytes.*line_bytes"):
+        parse_request(TooLong(1000))
+
+
+def test_bytes_that_are_no_utf8_can_be_read_in_the_reason() -> None:
+    with pytest.raises(BadRequest, match=r'"\\xff\\xfe\\x07"'):
+        parse_request(b"BOINC_PING \xff\xfe\x07")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "BOINC_SELECT_PROJECT {}",
+        "BOINC_SELECT_PROJECT http://x/ {} more",
+        "BOINC_SELECT_PROJECT {0} {0} {0}",
+    ],
+)
+def test_no_reason_quotes_an_authenticator(line: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        parse_request(line.format("5ecre7").encode())
+    assert "5ecre7" not in str(caught.value)
+
+
+def test_a_request_does_not_show_its_authenticator() -> None:
+    request = parse_request(b"BOINC_SELECT_PROJECT http://x/ 5ecre7")
+    assert "5ecre7" not in repr(request)
+
+
+def request_or_reason(line: bytes) -> requests.Request | str:
+    try:
+        return parse_request(line)
+    except BadRequest as error:
+        return str(error).encode("utf-8").decode()
+
+
+word = st.one_of(
+    st.sampled_from(["0", "1", "2", "3", "NULL", "", "ALL", "SOME", "-1", "1e9", "a b", "x"]),
+    st.text(max_size=5),
+)
+
+
+@given(st.sampled_from([*COMMANDS, "FROB"]), st.lists(word, max_size=14))
+def test_any_line_is_a_request_or_a_bad_one(command: str, arguments: list[str]) -> None:
+    line = words.join([command, *arguments])
+    outcome = request_or_reason(line)
+    if isinstance(outcome, str):
+        assert outcome
+        assert "\n" not in outcome
+    else:
+        assert outcome.command == command
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_request_or_a_bad_one(line: bytes) -> None:
+    assert request_or_reason(line)
+
+
+job = st.builds(
+    requests.Job,
+    st.text(min_size=1, max_size=6).filter(lambda name: "\0" not in name),
+    st.lists(st.text(max_size=6).map(lambda text: text.replace("\0", "")), max_size=4).map(tuple),
+    st.lists(st.builds(requests.InputFile, st.just("/a b"), st.just("in\\")), max_size=3).map(
+        tuple
+    ),
+)
+
+
+@given(st.lists(job, min_size=1, max_size=5))
+def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs: list[requests.Job]) -> None:
+    line = ["BOINC_SUBMIT", "2", "b", "app", str(len(jobs))]
+    for one in jobs:
+        line += [one.name, str(len(one.args)), *one.args, str(len(one.inputs))]
+        line += [text for pair in one.inputs for text in pair]
+    request = parse_request(words.join(line))
+    assert request == requests.Submit("2", "b", "app", tuple(jobs))

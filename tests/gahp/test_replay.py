@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import requests
+from boinc_gahp.gahp.banner import BANNER
+from boinc_gahp.gahp.conversation import Conversation
+from boinc_gahp.gahp.lines import LineSplitter
+from boinc_gahp.gahp.parse import parse_request
+from tests.gahp.conversations import ARGUMENTS, BASIC, CONVERSATIONS, FETCH_SOME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def events(text: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (arrow, bytes); what the client sends in a row comes as one."""
+    sent = b""
+    for arrow, rest in re.findall(
+        r"^(->|<-|!!) ((?:[^\n\\]|\\.)*)\n", text, re.MULTILINE | re.DOTALL
+    ):
+        line = rest.encode()
+        if arrow == "->":
+            sent += line + b"\r\n"
+            continue
+        if sent:
+            yield "->", sent
+            sent = b""
+        yield arrow, line
+    if sent:
+        yield "->", sent
+
+
+class Peer:
+    """A daemon without processes or workers: results come when the conversation says so."""
+
+    def __init__(self) -> None:
+        self.splitter = LineSplitter()
+        self.conversation = Conversation()
+        self.output = BANNER
+        self.requests: list[requests.Request | None] = []
+
+    def send(self, data: bytes) -> None:
+        for line in self.splitter.feed(data):
+            try:
+                request = parse_request(line)
+            except BadRequest:
+                self.requests.append(None)
+                self.output += self.conversation.syntax_error()
+                continue
+            self.requests.append(request)
+            if isinstance(request, requests.AsyncRequest | requests.SelectProject):
+                self.output += self.conversation.success()
+            else:
+                self.output += self.conversation.answer(request)
+
+
+def replay(text: str, cut: Callable[[bytes], list[bytes]]) -> tuple[bytes, bytes, Peer]:
+    peer = Peer()
+    expected = b""
+    for arrow, line in events(text):
+        if arrow == "->":
+            for piece in cut(line):
+                peer.send(piece)
+        elif arrow == "!!":
+            peer.output += peer.conversation.add_result(line)
+        else:
+            expected += line + b"\n"
+    return expected, peer.output, peer
+
+
+def whole(data: bytes) -> list[bytes]:
+    return [data]
+
+
+def bytewise(data: bytes) -> list[bytes]:
+    return [data[i : i + 1] for i in range(len(data))]
+
+
+@pytest.mark.parametrize("cut", [whole, bytewise])
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_a_conversation_is_answered_byte_for_byte(
+    name: str, cut: Callable[[bytes], list[bytes]]
+) -> None:
+    expected, output, _peer = replay(CONVERSATIONS[name], cut)
+    assert output == expected
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_input_cut_at_any_place_is_answered_the_same(name: str) -> None:
+    text = CONVERSATIONS[name]
+    longest = max(len(line) for arrow, line in events(text) if arrow == "->")
+    for place in range(1, longest):
+        expected, output, _peer = replay(text, lambda data, at=place: [data[:at], data[at:]])  # type: ignore[misc]
+        assert output == expected, f"cut after {place} bytes"
+
+
+def only_request(text: str) -> requests.Request | None:
+    _expected, _output, peer = replay(text, whole)
+    return peer.requests[-1]
+
+
+def test_arguments_of_a_submit_arrive_as_they_were_meant() -> None:
+    assert only_request(ARGUMENTS) == requests.Submit(
+        "2",
+        "b",
+        "app",
+        (
+            requests.Job("b#1.10", ("one two", "back\\slash", 'dq"x', "", "last"), ()),
+            requests.Job(
+                "b#1.9",
+                ("line\nend", "cr\r\nlf"),
+                (requests.InputFile("/home/a/in put", "in"), requests.InputFile("/home/a/x", "x")),
+            ),
+        ),
+        requests.Estimates("1e12", "86400.0", None, None, None, "12"),
+    )
+
+
+def test_pairs_of_a_fetch_arrive_in_their_order() -> None:
+    assert only_request(FETCH_SOME) == requests.FetchOutput(
+        "7",
+        "b#1.0",
+        "/home/alice/t",
+        "job.err",
+        "SOME",
+        (
+            ("out1.txt", "renamed one.txt"),
+            ("res/out2.txt", "out2.txt"),
+            ("job.out", "job.out"),
+            ("job.err", "job.err"),
+        ),
+    )
+
+
+def test_a_basic_job_makes_the_requests_that_it_says() -> None:
+    _expected, _output, peer = replay(BASIC, whole)
+    batch = "condor#vm#uppercase#1795261016"
+    assert [type(request) for request in peer.requests if request] == [
+        requests.SelectProject,
+        requests.Submit,
+        requests.Results,
+        requests.SetLease,
+        requests.Ping,
+        requests.QueryBatches,
+        requests.Results,
+        requests.Results,
+        requests.QueryBatches,
+        requests.FetchOutput,
+        requests.Results,
+        requests.RetireBatch,
+    ]
+    assert requests.SetLease("3", batch, "1795282616") in peer.requests
+    assert requests.QueryBatches("6", "1795261323.469543", (batch,)) in peer.requests

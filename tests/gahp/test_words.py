@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.gahp import words
+from boinc_gahp.gahp.lines import LineSplitter
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param(b"", [""], id="nothing"),
+        pytest.param(b"A", ["A"], id="one"),
+        pytest.param(b"A B", ["A", "B"], id="two"),
+        pytest.param(b"A  B", ["A", "", "B"], id="an empty one between two spaces"),
+        pytest.param(b"A   B", ["A", "", "", "B"], id="two empty ones"),
+        pytest.param(b" A ", ["", "A", ""], id="empty ones at both ends"),
+        pytest.param(rb"a\ b c", ["a b", "c"], id="escaped space"),
+        pytest.param(rb"a\\ b", ["a\\", "b"], id="escaped backslash, then a border"),
+        pytest.param(rb"a\\\ b", ["a\\ b"], id="escaped backslash and escaped space"),
+        pytest.param(rb"\a\b\\c", ["ab\\c"], id="a backslash makes any character literal"),
+        pytest.param(b"a\\\r\\\nb c", ["a\r\nb", "c"], id="escaped CR LF"),
+        pytest.param(b"a\tb", ["a\tb"], id="a tab is no border"),
+        pytest.param(b"\x01\\ \x02\\\\ \x03", ["\x01 \x02\\", "\x03"], id="control characters"),
+        pytest.param(b"\xed\xa0\x80\\ \x01 x", ["\udced\udca0\udc80 \x01", "x"], id="CESU"),
+        pytest.param("é\\ ü".encode(), ["é ü"], id="UTF-8"),
+        pytest.param(b"\xff\xfe", ["\udcff\udcfe"], id="no UTF-8"),
+    ],
+)
+def test_arguments_are_divided_by_unescaped_spaces(line: bytes, expected: list[str]) -> None:
+    assert words.split(line) == expected
+
+
+def test_a_backslash_at_the_end_is_an_error() -> None:
+    assert words.split(b"a \\\\") == ["a", "\\"]
+    with pytest.raises(BadRequest, match="nothing to escape"):
+        words.split(b"a \\")
+    with pytest.raises(BadRequest, match="nothing to escape"):
+        words.split(b"a \\\\\\")
+
+
+arguments = st.lists(
+    st.one_of(
+        st.binary(max_size=12),
+        st.text(alphabet=" \\\r\n\x01\x02\x03aé", max_size=12).map(str.encode),
+    ),
+    min_size=1,
+)
+
+
+@given(arguments)
+def test_any_bytes_come_back_as_they_were(raw: list[bytes]) -> None:
+    line = words.join([words.decode(argument) for argument in raw])
+    assert [words.encode(word) for word in words.split(line)] == raw
+
+
+@given(arguments)
+def test_any_arguments_stay_on_one_line(raw: list[bytes]) -> None:
+    line = words.join([words.decode(argument) for argument in raw])
+    assert LineSplitter().feed(line + b"\nB\n") == [line, b"B"]
+
+
+@given(st.binary(max_size=40))
+def test_unescape_undoes_escape(raw: bytes) -> None:
+    text = words.decode(raw)
+    assert words.unescape(words.escape(text)) == text
+
+
+@given(st.text(alphabet=" \\ax\x01", max_size=30).map(str.encode))
+def test_splitting_agrees_with_one_character_at_a_time(line: bytes) -> None:
+    found, word, escaped = [], "", False
+    for character in line.decode():
+        if escaped or character not in "\\ ":
+            word, escaped = word + character, False
+        elif character == "\\":
+            escaped = True
+        else:
+            found.append(word)
+            word = ""
+    if escaped:
+        with pytest.raises(BadRequest):
+            words.split(line)
+    else:
+        assert words.split(line) == [*found, word]
+
+
+@given(st.binary(max_size=3000))
+def test_a_quoted_value_is_short_and_printable(raw: bytes) -> None:
+    quoted = words.quote(words.decode(raw))
+    assert len(quoted) <= 420
+    assert quoted.isprintable() or not quoted.isascii()
+    quoted.encode("utf-8")
