@@ -1,0 +1,309 @@
+"""The daemon on a terminal: the same commands, with a prompt, history, completion and help.
+
+Everything but the requests themselves happens in one thread, that of prompt_toolkit's event loop:
+so a result never comes between the halves of an answer, and never into a line being typed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import signal
+import sys
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+from prompt_toolkit import PromptSession, print_formatted_text
+from prompt_toolkit.application import get_app
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+
+from boinc_gahp import __version__
+from boinc_gahp.config import log_file, state_dir
+from boinc_gahp.daemon import console_text
+from boinc_gahp.daemon.completion import LineCompleter, Names, hint
+from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, lines_of
+from boinc_gahp.daemon.engine import Engine, Finished
+from boinc_gahp.daemon.main import leave, prepare_process
+from boinc_gahp.daemon.projects import Projects, Selection, project_url
+from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.gahp import requests
+from boinc_gahp.gahp.lines import LineSplitter
+from boinc_gahp.gahp.words import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.config import Settings
+    from boinc_gahp.daemon.console_text import Says
+    from boinc_gahp.daemon.projects import MakeBridge
+
+log = logging.getLogger("boinc_gahp.daemon")
+
+#: Bytes of results that are kept for RESULTS; they were shown when they came.
+KEPT_RESULTS = 50_000_000
+#: Batches of a project whose jobs' names are asked for, and the most jobs that one may have.
+LOOKED_INTO = 20
+LOOKED_INTO_JOBS = 2000
+
+_PROMPT = "boinc_gahp> "
+_CONTINUED = "          > "
+_STYLE = Style.from_dict(
+    {
+        "good": "ansigreen",
+        "bad": "ansired",
+        "faint": "ansibrightblack",
+        "bottom-toolbar": "noreverse ansibrightblack",
+    }
+)
+
+
+def run(
+    load_settings: Callable[[], Settings],
+    *,
+    make_bridge: MakeBridge | None = None,
+    on_settings: Callable[[Settings], object] | None = None,
+) -> NoReturn:
+    """Talk to the person at the terminal until they leave, then end the process with status 0.
+
+    Args:
+        load_settings: as for :func:`boinc_gahp.daemon.main.serve`.
+        make_bridge: for tests; None: the project's web RPCs.
+        on_settings: called with the settings before a project is used: the place to start the log.
+    """
+    prepare_process()
+    console = Console(Projects(load_settings, make_bridge, on_settings))
+    try:
+        # Not asyncio.run: it waits for threads, one of which may hang on a dead file server.
+        asyncio.new_event_loop().run_until_complete(console.converse())
+    except KeyboardInterrupt:
+        leave(0)
+    except BaseException as error:  # the process ends here, on purpose
+        log.critical("the console ends with an error", exc_info=error)
+        print(f"boinc_gahp: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
+        leave(1)
+    leave(0)
+
+
+class _Engine(Engine):
+    """An engine that also hands out results when nobody asks for them."""
+
+    def __init__(self, projects: Projects, on_result: Callable[[], None]) -> None:
+        super().__init__(projects, on_result=on_result)
+        self._to_show: list[Finished] = []
+        self._kept = 0
+
+    @property
+    def unanswered(self) -> int:
+        """Requests under way: a person need not ask with RESULTS for what was shown."""
+        return super().unanswered - self.conversation.waiting
+
+    def take_results(self) -> list[Finished]:
+        """Return the results since the last call; they are to be shown, too."""
+        taken = super().take_results()
+        if not self.conversation.waiting:
+            self._kept = 0
+        self._to_show += taken
+        self._kept += sum(len(one.line) for one in taken)
+        if self._kept > KEPT_RESULTS:
+            self.conversation.answer(requests.Results())
+            self._kept = 0
+        return taken
+
+    def to_show(self) -> list[Finished]:
+        """Return the results that have not been shown."""
+        shown, self._to_show = self._to_show, []
+        return shown
+
+
+class Console:
+    """A conversation with a person. Made in the thread that calls :meth:`converse`."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._names = Names()
+        self._splitter = LineSplitter()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._engine = _Engine(projects, self._wake)
+        self._urls: dict[int, str] = {}
+        self._url = ""
+        self._ended = False
+        self._session: PromptSession[str] | None = None
+
+    async def converse(self) -> None:
+        """Greet, then answer lines until end of input, QUIT or a signal to stop."""
+        self._loop = asyncio.get_running_loop()
+        settings = self._settings()
+        self._session = self._open_session(settings)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            self._loop.add_signal_handler(number, self._stop)
+        with patch_stdout(raw=True):
+            self._greet(settings)
+            while not (self._ended or self._engine.quitting):
+                await self._next_line(self._session)
+            self._say_farewell()
+
+    # -- beginning and end
+
+    def _settings(self) -> Settings | None:
+        try:
+            settings = self._projects.settings()
+        except GahpError as error:
+            self._print("bad", "settings:", f" {error}")
+            return None
+        known = [settings.project, *settings.projects.values()]
+        self._names = Names([project.url for project in known if project is not None])
+        if settings.project is not None and settings.project.authenticator is not None:
+            self._select(project_url(settings.project.url), None)
+        return settings
+
+    def _open_session(self, settings: Settings | None) -> PromptSession[str]:
+        path = state_dir(settings) / "console_history" if settings else None
+        return PromptSession(
+            history=PrivateHistory(path),
+            completer=LineCompleter(self._names),
+            complete_in_thread=True,
+            complete_while_typing=False,
+            input_processors=[MaskAuthenticator()],
+            bottom_toolbar=self._toolbar,
+            style=_STYLE,
+            enable_open_in_editor=False,
+        )
+
+    def _greet(self, settings: Settings | None) -> None:
+        log_path = None
+        if settings is not None and settings.logging.level != "off":
+            log_path = str(log_file(settings))
+        width = shutil.get_terminal_size().columns
+        self._print("plain", console_text.greeting(__version__, self._url, log_path, width))
+
+    def _say_farewell(self) -> None:
+        self._show_results()
+        pending = self._engine.unanswered
+        if pending:
+            plural = "" if pending == 1 else "s"
+            self._print(
+                "faint",
+                f"{pending} request{plural} not finished; what has reached the project goes on",
+            )
+
+    def _stop(self) -> None:
+        self._ended = True
+        if self._session is not None and self._session.app.is_running:
+            self._session.app.exit(exception=EOFError)
+
+    # -- lines
+
+    def _toolbar(self) -> str:
+        told = hint(get_app().current_buffer.document.text_before_cursor)
+        pending = self._engine.unanswered
+        return told or (
+            f"{pending} under way" if pending else "help | TAB completes | Ctrl-D leaves"
+        )
+
+    async def _next_line(self, session: PromptSession[str]) -> None:
+        prompt = _CONTINUED if self._splitter.incomplete else _PROMPT
+        try:
+            text = await session.prompt_async(prompt)
+        except KeyboardInterrupt:
+            self._splitter = LineSplitter()
+            return
+        except EOFError:
+            self._ended = True
+            return
+        for line in lines_of(text, self._splitter):
+            self._handle(line)
+            if self._engine.quitting:
+                return
+
+    def _handle(self, line: bytes) -> None:
+        first, _, rest = decode(line).strip().partition(" ")
+        if first.upper() in {"HELP", "?"}:
+            self._help(rest.strip())
+            return
+        reply = self._engine.handle(line)
+        self._show_results()
+        if reply.reason:
+            self._print("bad", "error:", f" {console_text.printable(reply.reason)}")
+        if not reply.accepted:
+            return
+        if isinstance(reply.request, requests.AsyncRequest):
+            self._urls[id(reply.request)] = self._url
+            self._names.note_request(self._url, reply.request)
+        elif isinstance(reply.request, requests.SelectProject):
+            self._selected(reply.request)
+        for answer in decode(reply.output).splitlines():
+            self._print("faint", console_text.printable(answer))
+
+    def _help(self, word: str) -> None:
+        if word:
+            self._say(console_text.help_on(word, shutil.get_terminal_size().columns))
+        else:
+            self._print("plain", console_text.help_overview())
+
+    # -- projects
+
+    def _selected(self, request: requests.SelectProject) -> None:
+        try:
+            url = project_url(request.url)
+        except BadRequest:  # the reply has said so
+            url = ""
+        self._select(url, Selection(request.url, request.authenticator))
+
+    def _select(self, url: str, selection: Selection | None) -> None:
+        self._url = url
+        self._names.select(url)
+        if url:
+            learn = partial(_learn, self._projects, self._names, url, selection)
+            threading.Thread(target=learn, name="names", daemon=True).start()
+
+    # -- results
+
+    def _wake(self) -> None:
+        """Have results shown; for worker threads."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._take_results)
+
+    def _take_results(self) -> None:
+        announcement = self._engine.announce()
+        self._show_results()
+        for line in decode(announcement).splitlines():
+            self._print("faint", line)
+
+    def _show_results(self) -> None:
+        for finished in self._engine.to_show():
+            url = self._urls.pop(id(finished.request), self._url)
+            self._names.note_result(url, finished.request, finished.line)
+            self._say(console_text.result(finished.request, finished.line))
+
+    # -- output
+
+    def _say(self, says: Says) -> None:
+        head = f"{says.head} " if says.head else ""
+        self._print(says.style, head.rstrip(), head[len(head.rstrip()) :] + "\n".join(says.lines))
+
+    def _print(self, style: str, head: str, rest: str = "") -> None:
+        text = FormattedText([(f"class:{style}", head), ("", rest)])
+        print_formatted_text(text, style=_STYLE)
+
+
+def _learn(projects: Projects, names: Names, url: str, selection: Selection | None) -> None:
+    """Learn a project's names, on a thread of its own; what fails is only logged."""
+    try:
+        bridge = projects.bridge(selection)
+        batches = sorted(bridge.batches(), key=lambda batch: -batch.id)
+        names.learn(
+            url,
+            batches=[batch.name for batch in batches],
+            apps={batch.app_name for batch in batches},
+        )
+        for batch in batches[:LOOKED_INTO]:
+            if batch.njobs <= LOOKED_INTO_JOBS:
+                names.learn(url, jobs=bridge.job_names(batch.id))
+    except GahpError as error:
+        log.info("No names for completion: %s", error)
+    except Exception:  # completion is a comfort, nothing more
+        log.exception("no names for completion")

@@ -1,0 +1,156 @@
+"""What the console keeps of what was typed, and what it shows of it: never an authenticator."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+from prompt_toolkit.history import History
+from prompt_toolkit.layout.processors import Processor, Transformation
+from prompt_toolkit.layout.utils import explode_text_fragments
+
+from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.grammar import Secret
+from boinc_gahp.gahp.lines import LineSplitter
+from boinc_gahp.gahp.words import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from prompt_toolkit.layout.processors import TransformationInput
+
+log = logging.getLogger("boinc_gahp.daemon")
+
+#: Lines that the history file keeps, and the longest that it takes.
+KEPT_LINES = 1000
+LONGEST = 10_000
+
+_WORD = re.compile(r"(?:[^ \\]|\\.)*", re.DOTALL)
+_SECRET_AT = {
+    command.name: number
+    for command in COMMANDS.values()
+    for number, piece in enumerate(command.arguments, 1)
+    if isinstance(piece, Secret)
+}
+_SELECT_PROJECT = "BOINC_SELECT_PROJECT"
+#: First words that may stand in the history file: of others, nobody knows what follows.
+_KNOWN = frozenset({*COMMANDS, "HELP"})
+
+
+def secret_begins(line: str) -> int | None:
+    """Return where an authenticator begins in a line, or would; None if it has no place for one.
+
+    A misspelt BOINC_SELECT_PROJECT counts as one.
+    """
+    first = _first_word(line)
+    if "SELECT" in first or "PROJ" in first:
+        first = _SELECT_PROJECT
+    place = _SECRET_AT.get(first)
+    if place is None:
+        return None
+    at = 0
+    for _ in range(place):
+        at += len(_WORD.match(line, at)[0]) + 1  # type: ignore[index]  # it matches nothing, too
+        if at > len(line):
+            return None
+    return at
+
+
+def _first_word(line: str) -> str:
+    return line.partition(" ")[0].upper()
+
+
+class PrivateHistory(History):
+    """History in a file that only its owner can read; without authenticators, in memory as well.
+
+    The file holds Request Lines. Trouble with it is logged: the console works without.
+
+    Args:
+        path: the file; None to keep nothing between runs.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__()
+        self._path = path
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Return the lines of earlier runs, the newest first."""
+        if self._path is None:
+            return []
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            log.warning("The console's history cannot be read: %s", error)
+            return []
+        lines = [decode(line) for line in LineSplitter().feed(data) if isinstance(line, bytes)]
+        if len(lines) > 2 * KEPT_LINES:
+            lines = lines[-KEPT_LINES:]
+            self._write(lines)
+        return reversed(lines)
+
+    def append_string(self, string: str) -> None:
+        """Keep what was typed or pasted, line by line."""
+        for line in string.splitlines():
+            begins = secret_begins(line)
+            kept = (line if begins is None else line[:begins]).strip()
+            if kept and self.get_strings()[-1:] != [kept]:
+                super().append_string(kept)
+
+    def store_string(self, string: str) -> None:
+        """Append a line to the file, if it is one that may stand there."""
+        broken = string.endswith("\\") or len(string) > LONGEST
+        if self._path is None or broken or _first_word(string) not in _KNOWN:
+            return
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _open_private(self._path, os.O_APPEND) as file:
+                file.write(encode(string) + b"\n")
+        except OSError as error:
+            log.warning("The console's history cannot be kept: %s", error)
+            self._path = None
+
+    def _write(self, lines: list[str]) -> None:
+        assert self._path is not None  # noqa: S101  (for the type checker)
+        new = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        try:
+            with _open_private(new, os.O_TRUNC) as file:
+                file.writelines(encode(line) + b"\n" for line in lines)
+            new.replace(self._path)
+        except OSError as error:
+            log.warning("The console's history cannot be shortened: %s", error)
+            with suppress(OSError):
+                new.unlink()
+
+
+def _open_private(path: Path, flags: int) -> BinaryIO:
+    """Open a file for writing that nobody else can read, whatever it was before."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flags, 0o600)
+    os.fchmod(fd, 0o600)
+    return os.fdopen(fd, "wb")
+
+
+class MaskAuthenticator(Processor):
+    """Shows stars where an authenticator is typed."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Return a line as it is shown."""
+        given = transformation_input
+        begins = secret_begins(given.document.lines[given.lineno])
+        if begins is None:
+            return Transformation(given.fragments)
+        shown = explode_text_fragments(list(given.fragments))
+        shown[begins:] = [(part[0], "*" * len(part[1])) for part in shown[begins:]]
+        return Transformation(shown)
+
+
+def lines_of(text: str, splitter: LineSplitter) -> Iterator[bytes]:
+    """Yield the Request Lines that ``text``, with a line end after it, completes."""
+    for line in splitter.feed(encode(text) + b"\n"):
+        if isinstance(line, bytes) and line.strip():
+            yield line
