@@ -1,8 +1,8 @@
 """The log: one rotating file per user, which several daemons may write, without secrets.
 
-What is written: one line a record, with time, process and level. Nothing is ever written to stdout,
-which belongs to the GAHP conversation, and trouble with the log itself stops nobody: it is told once,
-on stderr.
+What is written: one line a record, with time, process and level. Nothing is ever written to
+stdout, which belongs to the GAHP conversation, and trouble with the log itself stops nobody: it is
+told once, on stderr.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import stat
 import sys
 import time
 from contextlib import suppress
+from itertools import pairwise
 from logging.handlers import WatchedFileHandler
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ MASK = "<authenticator>"
 #: request documents, settings, and the line that selects a project.
 _SECRET_PLACES = (
     re.compile(r"(auth_str=)[^&\s\"'<>)]+", re.IGNORECASE),
-    re.compile(r"(<authenticator>)[^<]+", re.IGNORECASE),
+    re.compile(r"(<authenticator>)(?:[^<]*(?=</authenticator)|[\w.+-]{6,})", re.IGNORECASE),
     re.compile(r"(\bauthenticator[\"']?\s*[=:]\s*[\"'])[^\"']+", re.IGNORECASE),
     re.compile(r"(BOINC_SELECT_PROJECT\s+\S+\s+)(?!<)\S+", re.IGNORECASE),
 )
@@ -58,7 +59,7 @@ def redact(text: str) -> str:
 class RedactingFormatter(logging.Formatter):
     """One line a record (and a traceback's lines below it), redacted as a whole."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
@@ -99,7 +100,7 @@ class SharedLogHandler(WatchedFileHandler):
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
 
     def _open(self) -> Any:
-        return open(  # noqa: PTH123, SIM115  (Path.open takes no opener)
+        return open(
             self._path, "a", encoding=self.encoding, errors=self.errors, opener=_open_private
         )
 
@@ -111,7 +112,7 @@ class SharedLogHandler(WatchedFileHandler):
         except OSError:
             self.handleError(record)
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+    def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
         """Tell once, on stderr: losing log lines is no reason to lose jobs."""
         if not self._failed:
             self._failed = True
@@ -142,7 +143,7 @@ class SharedLogHandler(WatchedFileHandler):
     def _rotate(self) -> None:
         names = [f"{self._path}.{number}" for number in range(self._keep, 0, -1)]
         names.append(str(self._path))
-        for older, newer in zip(names, names[1:], strict=False):
+        for older, newer in pairwise(names):
             with suppress(FileNotFoundError):
                 os.replace(newer, older)  # noqa: PTH105
         if self._keep == 0:

@@ -214,13 +214,14 @@ def _int(key: str, value: object, _base: Path) -> int:
 
 
 def _float(key: str, value: object, _base: Path) -> float:
-    zero = key in _MAY_BE_ZERO
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise _Expected(
-            f"a number of seconds, {'0 or' if zero else ''} greater than 0, is expected"
-        )
-    return float(value)
+    zero = key in _TIMES_WITH_ZERO
+    number = -1.0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        least = "0 or greater" if zero else "greater than 0"
+        raise _Expected(f"a number of seconds, {least}, is expected")
+    return number
 
 
 def _str(_key: str, value: object, _base: Path) -> str:

@@ -1,0 +1,127 @@
+"""The command ``boinc_gahp``: the daemon, or one of the commands for people.
+
+Little is imported here, and argparse only by the commands: a gridmanager that starts the daemon
+spins on its pipe until the banner is there (``gahp.md``, "What the gridmanager does", 1). The
+settings are read before the banner all the same, so that a wrong one is what HTCondor shows to the
+user (10).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+from boinc_gahp import __version__
+from boinc_gahp.errors import GahpError
+
+#: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
+#: does the work and returns the exit status.
+COMMANDS = {
+    "check": ("check", "tell whether settings, project, account and apps fit together"),
+    "demo": ("demo", "show the whole way: a local project, the daemon, a batch of 20 jobs"),
+    "local-project": ("local_project", "make and run a BOINC project on this machine"),
+}
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """The command line is wrong."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run what the command line asks for; return the exit status.
+
+    0: all is well; 1: it is not, said on stderr in a line; 2: the command line is wrong; 130:
+    interrupted from the keyboard.
+    """
+    try:
+        return _run(sys.argv[1:] if argv is None else argv)
+    except UsageError as error:
+        _complain(f"{error}; boinc_gahp --help lists what there is")
+        return USAGE
+    except GahpError as error:
+        _complain(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; the interpreter must not try to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILED
+
+
+def _run(arguments: list[str]) -> int:
+    config: str | None = None
+    while arguments:
+        first, *arguments = arguments
+        option, equals, value = first.partition("=")
+        if option == "--config":
+            if not equals:
+                if not arguments:
+                    raise UsageError("--config wants the path of a settings file")
+                value, *arguments = arguments
+            config = value
+        elif first == "--version":
+            print(f"boinc_gahp {__version__}")
+            return 0
+        elif first in {"--help", "-h"}:
+            print(_help(), end="")
+            return 0
+        elif first.startswith("-"):
+            raise UsageError(f"there is no option {first}")
+        elif first in COMMANDS:
+            return _run_command(first, arguments, config)
+        else:
+            raise UsageError(f"there is no command {first!r}")
+    return _serve(config)
+
+
+def _serve(config: str | None) -> NoReturn:
+    from boinc_gahp.config import Settings, load
+
+    settings = load(config)
+
+    def start_log(settings: Settings) -> None:
+        from boinc_gahp import logs
+
+        logs.start(settings)
+
+    if os.isatty(0) and os.isatty(1):
+        from boinc_gahp.daemon import console
+
+        console.run(lambda: settings, on_settings=start_log)
+    from boinc_gahp.daemon.main import serve
+
+    serve(lambda: settings, on_settings=start_log)
+
+
+def _run_command(name: str, arguments: list[str], config: str | None) -> int:
+    status: int = import_module(f"boinc_gahp.cli.{COMMANDS[name][0]}").run(arguments, config)
+    return status
+
+
+def _complain(text: str) -> None:
+    print(f"boinc_gahp: {text}", file=sys.stderr)
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    commands = "".join(f"  {name:<{width}}{text}\n" for name, (_, text) in COMMANDS.items())
+    return f"""\
+usage: boinc_gahp [--config FILE] [COMMAND ...]
+
+Lets an HTCondor pool send its jobs to a BOINC project. Without a command it is the GAHP server
+that HTCondor starts; on a terminal, the same with a prompt.
+
+commands:
+{commands}
+options:
+  --config FILE  read FILE after the other settings files, over them
+  --version      print the version
+  -h, --help     print this; boinc_gahp COMMAND --help tells more about a command
+"""

@@ -1,0 +1,54 @@
+# Sourced by the other scripts, in the project's root directory: makes .venv and installs into it
+# what is missing. An environment that has everything is left as it is, so that no network is needed.
+
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+is_supported() {
+    "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
+}
+
+# Prints a Python that can make the environment: $PYTHON, or the first that will do.
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        is_supported "$PYTHON" || fail "PYTHON is $PYTHON; Python 3.10 to 3.13 is needed"
+        echo "$PYTHON"
+        return
+    fi
+    for python in python3 python3.13 python3.12 python3.11 python3.10; do
+        if is_supported "$python"; then
+            echo "$python"
+            return
+        fi
+    done
+    fail "Python 3.10 to 3.13 is needed; on Debian: apt install python3 python3-venv"
+}
+
+make_environment() {
+    if [ -x .venv/bin/python ] && .venv/bin/python -c 'import pip' 2>/dev/null; then
+        is_supported .venv/bin/python ||
+            fail ".venv holds another Python than 3.10 to 3.13; remove it and try again"
+        return
+    fi
+    python=$(find_python) || exit 1
+    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+        fail "$python cannot make virtual environments; on Debian: apt install python3-venv"
+    echo "Making a virtual environment in .venv"
+    # What an interrupted attempt has left has no pip; --clear begins anew.
+    "$python" -m venv --clear .venv || fail "the virtual environment could not be made"
+}
+
+# install_extra NAME: boinc_gahp itself, and what setup.cfg wants for the extra NAME.
+install_extra() {
+    make_environment
+    if missing=$(.venv/bin/python scripts/missing_requirements.py "$1"); then
+        [ -n "$missing" ] || return 0
+    else
+        fail "the requirements could not be compared with what is installed"
+    fi
+    echo "Installing into .venv: $(echo "$missing" | tr '\n' ' ')"
+    .venv/bin/python -m pip --disable-pip-version-check install --quiet --editable ".[$1]" ||
+        fail "pip could not install boinc_gahp; see above"
+}

@@ -1,0 +1,50 @@
+"""Print what setup.cfg wants for an extra, and this interpreter lacks: a requirement a line."""
+
+from __future__ import annotations
+
+import configparser
+import sys
+from importlib import metadata
+from pathlib import Path
+
+# A bare environment has no packaging of its own.
+from pip._vendor.packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def requirements(extra: str) -> list[str]:
+    """Return the requirements of boinc_gahp with ``extra``."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    texts = [parser["options"]["install_requires"], parser["options.extras_require"][extra]]
+    return [line for text in texts for line in text.splitlines() if line.strip()]
+
+
+def is_missing(requirement: Requirement) -> bool:
+    """Tell whether no installed version will do."""
+    if requirement.marker is not None and not requirement.marker.evaluate():
+        return False
+    try:
+        installed = metadata.version(requirement.name)
+    except metadata.PackageNotFoundError:
+        return True
+    return not requirement.specifier.contains(installed, prereleases=True)
+
+
+def is_installed_from_here() -> bool:
+    """Tell whether boinc_gahp is this directory's, with its command in place."""
+    sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+    try:
+        import boinc_gahp  # noqa: PLC0415
+    except ImportError:
+        return False
+    command = Path(sys.executable).parent / "boinc_gahp"
+    return Path(boinc_gahp.__file__).resolve().is_relative_to(ROOT) and command.exists()
+
+
+if not is_installed_from_here():
+    print("boinc_gahp")
+for each in requirements(sys.argv[1]):
+    if is_missing(Requirement(each)):
+        print(each)
