@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from boinc_gahp.bridge.bridge import Bridge
+from boinc_gahp.config import cache_dir, state_dir
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, Project
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
-
-_NAME = "boinc_gahp"
 
 
 class Opener:
@@ -64,13 +60,3 @@ class Opener:
             if self._ledger is None:
                 self._ledger = Ledger(state_dir(settings) / "ledger.sqlite")
             return self._ledger
-
-
-def state_dir(settings: Settings) -> Path:
-    """Return the directory of the ledger: as set, or the user's own."""
-    return settings.state.dir or Path(platformdirs.user_state_dir(_NAME))
-
-
-def cache_dir(settings: Settings) -> Path:
-    """Return the directory of what can be found out again: as set, or the user's own."""
-    return settings.state.cache_dir or Path(platformdirs.user_cache_dir(_NAME))

@@ -17,6 +17,7 @@ from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.conversation import BUSY, Conversation
 from boinc_gahp.gahp.parse import parse_request
 from boinc_gahp.gahp.results import error_line, success_line
+from boinc_gahp.secret import mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -227,13 +228,14 @@ class Engine:
         return list(carry_out(bridge, ticket.request, client))
 
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
+        error = mask(error)  # a server's words may have it
         self._finished.append(Finished(request, error_line(request.request_id, error), error))
         self._on_result()
 
 
 def log_file() -> str:
     """Return the path of the log, or words for it."""
-    for handler in logging.getLogger("boinc_gahp").handlers:
+    for handler in logging.getLogger().handlers:
         path = getattr(handler, "baseFilename", None)
         if path is not None:
             return str(path)

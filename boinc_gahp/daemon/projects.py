@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
-from boinc_gahp.config import Limits, ProjectSettings
+from boinc_gahp.config import Limits, ProjectSettings, urls
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError
 from boinc_gahp.gahp.words import quote
 from boinc_gahp.secret import Authenticator
@@ -40,25 +38,18 @@ class Selection:
 
 
 def project_url(text: str) -> str:
-    """Return a project's address in the form that it is known by: with a final slash.
+    """Return a project's address in the one form that it is known by.
 
     Raises:
         BadRequest: it is no http or https address of a directory.
     """
-    problem = BadRequest(
-        f"the project's address is {quote(text)}; it must be like https://boinc.example.edu/test/"
-    )
     try:
-        parts = urlsplit(text)
-        port_is_right = parts.port is None or parts.port > 0
+        return urls.project_url(text)
     except ValueError:
-        raise problem from None
-    if parts.scheme not in {"http", "https"} or not (parts.hostname and port_is_right):
-        raise problem
-    if parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[\x00-\x20\x7f]", text):
-        raise problem
-    path = parts.path if parts.path.endswith("/") else parts.path + "/"
-    return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+        raise BadRequest(
+            f"the project's address is {quote(text)}; it must be like "
+            "https://boinc.example.edu/test/"
+        ) from None
 
 
 @dataclass(slots=True)
