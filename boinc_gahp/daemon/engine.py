@@ -74,9 +74,9 @@ class _Ticket:
 class Engine:
     """One conversation with its selected project, and the threads that do the work.
 
-    One thread calls :meth:`handle`, and the same one :meth:`announce` (pipes) or any one
-    :meth:`take_results` (console). None of these waits for anything but a lock that is held for
-    microseconds.
+    One thread calls all of its methods; none of them waits for anything but a lock that is held for
+    microseconds. Whoever wants to see results that nobody has asked for (the console) overrides
+    :meth:`take_results`, through which each passes once.
 
     Args:
         projects: closed by whoever made it.
@@ -142,7 +142,10 @@ class Engine:
         return b"".join(self.conversation.add_result(one.line) for one in self.take_results())
 
     def take_results(self) -> list[Finished]:
-        """Return the results since the last call, in the order in which they came."""
+        """Return the results since the last call, in the order in which they came.
+
+        :meth:`handle` and :meth:`announce` call it; they keep for RESULTS what it returns.
+        """
         taken = []
         while self._finished:
             taken.append(self._finished.popleft())

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import Settings
+from boinc_gahp.daemon.engine import Engine, Finished
+from boinc_gahp.daemon.projects import Projects
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.gahp import requests
+from boinc_gahp.gahp.lines import TooLong
+from boinc_gahp.secret import Authenticator
+from tests.daemon.stand_in import SETTINGS, StandIn, limited
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.daemon.engine import Reply
+
+URL = "http://127.0.0.1:9/test/"
+
+
+class Conversation:
+    """An engine, and all that it printed."""
+
+    def __init__(self, load_settings: Callable[[], Settings], bridge: StandIn) -> None:
+        self.bridge = bridge
+        self.results = threading.Semaphore(0)
+        self.projects = Projects(load_settings, bridge.open)
+        self.engine = Engine(self.projects, on_result=self.results.release, clock=lambda: 1000.0)
+
+    def say(self, line: str) -> str:
+        return self.reply(line).output.decode()
+
+    def reply(self, line: str) -> Reply:
+        return self.engine.handle(line.encode("utf-8", "surrogateescape"))
+
+    def wait(self, number: int = 1) -> None:
+        for _ in range(number):
+            assert self.results.acquire(timeout=20)
+
+    def result(self, line: str) -> str:
+        assert self.say(line) == "S\n"
+        self.wait()
+        answer = self.say("RESULTS")
+        head, result = answer.split("\n", 1)
+        assert head == "S 1"
+        return result.removesuffix("\n")
+
+    def close(self) -> None:
+        self.bridge.go.set()
+        self.projects.close()
+        self.engine.close(20)
+
+
+@contextmanager
+def conversing(settings: Settings | Callable[[], Settings] = SETTINGS) -> Iterator[Conversation]:
+    before = set(threading.enumerate())
+    load = (lambda: settings) if isinstance(settings, Settings) else settings
+    conversation = Conversation(load, StandIn())
+    try:
+        yield conversation
+    finally:
+        conversation.close()
+        wait_for(lambda: set(threading.enumerate()) <= before, "all threads have ended")
+
+
+@pytest.fixture
+def conversation() -> Iterator[Conversation]:
+    with conversing() as conversation:
+        yield conversation
+
+
+@pytest.mark.parametrize(
+    ("line", "result"),
+    [
+        ("BOINC_PING 2", "2 NULL"),
+        ("boinc_ping 007", "007 NULL"),
+        ("BOINC_SUBMIT 2 b app 1 j 0 0", "2 NULL"),
+        ("BOINC_QUERY_BATCHES 2 0 1 b", "2 NULL 1795261323.469543 1 b#1.0 DONE"),
+        (
+            "BOINC_QUERY_BATCHES 2 0 2 b a\\ c",
+            "2 NULL 1795261323.469543 1 b#1.0 DONE 1 a\\ c#1.0 DONE",
+        ),
+        ("BOINC_QUERY_BATCHES 2 0 0", "2 NULL 1795261323.469543"),
+        ("BOINC_FETCH_OUTPUT 2 j /d e ALL 0", "2 NULL 3 12.5 11.75"),
+        ("BOINC_ABORT_JOBS 2 a b", "2 NULL"),
+        ("BOINC_RETIRE_BATCH 2 b", "2 NULL"),
+        ("BOINC_SET_LEASE 2 b 1795282616", "2 NULL"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b", "2 no\\ batch\\ named\\ b"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 an\\ error\\ without\\ words\\ (NULL)"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\\nlines"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ 5ecre7-key", "2 <authenticator>"),
+    ],
+)
+def test_a_request_has_its_result(conversation: Conversation, line: str, result: str) -> None:
+    assert conversation.result(line) == result
+
+
+@pytest.mark.parametrize("name", ["bug", "exit"])
+def test_a_bug_gives_one_result_and_a_traceback_in_the_log(
+    conversation: Conversation, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = conversation.result(f"BOINC_RETIRE_BATCH 2 {name}")
+    assert result.startswith("2 internal\\ error\\ in\\ boinc_gahp\\ (")
+    assert "traceback" in result
+    assert "5ecre7" not in result
+    assert "BOINC_RETIRE_BATCH 2: internal error" in caplog.text
+    assert "Traceback" in caplog.text
+    assert conversation.result("BOINC_PING 3") == "3 NULL"
+
+
+@pytest.mark.parametrize(
+    ("words", "result"),
+    [
+        ("fast", '2 rsc_fpops_est\\ is\\ "fast";\\ it\\ must\\ be\\ a\\ number\\ or\\ NULL'),
+        (
+            "1 2 3 4 1e999",
+            '2 delay_bound\\ is\\ "1e999";\\ it\\ must\\ be\\ a\\ number\\ or\\ NULL',
+        ),
+        ("1 2 3 4 5 1.5", "2 app_version_num\\ is\\ 1.5;\\ it\\ must\\ be\\ a\\ whole\\ number"),
+    ],
+)
+def test_an_estimate_that_is_no_number_is_told_by_the_result(
+    conversation: Conversation, words: str, result: str
+) -> None:
+    # It comes from a user's submit file: with E, the gridmanager would abort.
+    assert conversation.result(f"BOINC_SUBMIT 2 b app 1 j 0 0 {words}") == result
+    assert not [call for call in conversation.bridge.calls if call[0] == "submit"]
+
+
+def test_a_submit_reaches_the_bridge_whole(conversation: Conversation) -> None:
+    conversation.result(
+        "BOINC_SUBMIT 2 b app 2 j1 2 a\\ b  0 j2 0 1 /in\\ put in 1e12 NULL 5 6 86400.0 300"
+    )
+    ((_, request, client),) = [call for call in conversation.bridge.calls if call[0] == "submit"]
+    assert (request.batch_name, request.app_name) == ("b", "app")
+    assert [(job.name, job.args) for job in request.jobs] == [("j1", ("a b", "")), ("j2", ())]
+    (only,) = request.jobs[1].inputs
+    assert (only.path, only.logical_name) == ("/in put", "in")
+    assert request.rsc_fpops_est == 1e12
+    assert request.rsc_fpops_bound is None
+    assert (request.rsc_memory_bound, request.rsc_disk_bound) == (5, 6)
+    assert (request.delay_bound, request.app_version_num) == (86400, 300)
+    assert client.gridmanager is False
+    assert client.answer_by is None
+
+
+def test_a_gridmanager_has_its_answer_in_time(conversation: Conversation) -> None:
+    conversation.say("RESPONSE_PREFIX GAHP:")
+    conversation.say("BOINC_SUBMIT 2 b app 1 j 0 0")
+    conversation.say("BOINC_QUERY_BATCHES 3 0 1 b")
+    conversation.wait(2)
+    clients = {call[0]: call[-1] for call in conversation.bridge.calls}
+    assert clients["submit"].gridmanager is True
+    assert clients["submit"].answer_by == 1000.0 + SETTINGS.timeouts.submit
+    assert clients["query"].gridmanager is True
+
+
+@pytest.mark.parametrize(
+    ("stderr", "expected"),
+    [("err", "err"), ("NULL", None), ("/dev/null", None), ("", None), ("/x/err", "/x/err")],
+)
+def test_a_fetch_reaches_the_bridge_whole(
+    conversation: Conversation, stderr: str, expected: str | None
+) -> None:
+    conversation.result(f"BOINC_FETCH_OUTPUT 2 j /d/../e {stderr} some 2 a b c d\\ \udcff")
+    (request,) = [call[1] for call in conversation.bridge.calls if call[0] == "fetch"]
+    assert (request.job_name, request.directory, request.mode) == ("j", "/e", "SOME")
+    assert request.stderr == expected
+    assert request.specs == (("a", "b"), ("c", "d \udcff"))
+
+
+def test_a_selection_binds_to_the_requests_read_after_it(conversation: Conversation) -> None:
+    opened = []
+    say = conversation.say
+    say("BOINC_SUBMIT 2 hang1 app 1 j 0 0")
+    assert conversation.bridge.hanging.acquire(timeout=20)
+    for number, key in enumerate(["aaaa", "bbbb", "aaaa"], 3):
+        assert say(f"BOINC_SELECT_PROJECT http://OTHER.example/x {key}") == "S\n"
+        say(f"BOINC_PING {number}")
+        conversation.wait()
+    conversation.bridge.go.set()
+    conversation.wait()
+    opened = [call[1:] for call in conversation.bridge.calls if call[0] == "open"]
+    assert opened == [
+        (URL, Authenticator("5ecre7-key").account),
+        ("http://other.example/x/", Authenticator("aaaa").account),
+        ("http://other.example/x/", Authenticator("bbbb").account),
+    ]
+
+
+@pytest.mark.parametrize("url", ["ftp://x/", "boinc.example.edu", "http://", "http://x/?y", ""])
+def test_a_selection_that_is_no_address_is_told_by_the_results(
+    conversation: Conversation, url: str
+) -> None:
+    reply = conversation.reply(f"BOINC_SELECT_PROJECT {url} key")
+    assert reply.output == b"S\n"
+    assert "it must be like https://" in reply.reason
+    assert "it\\ must\\ be\\ like\\ https://" in conversation.result("BOINC_PING 2")
+
+
+def test_an_empty_authenticator_is_told_by_the_results(conversation: Conversation) -> None:
+    assert conversation.say("BOINC_SELECT_PROJECT http://x/ ") == "S\n"
+    assert "authenticator" in conversation.result("BOINC_PING 2")
+
+
+def test_without_any_project_a_result_says_what_to_do() -> None:
+    with conversing(Settings()) as conversation:
+        assert "BOINC_SELECT_PROJECT" in conversation.result("BOINC_PING 2")
+        conversation.say("BOINC_SELECT_PROJECT http://x/ key")
+        assert conversation.result("BOINC_PING 3") == "3 NULL"
+
+
+def test_settings_that_are_wrong_are_told_by_results_until_they_are_mended() -> None:
+    problems = ["line 3 of boinc_gahp.toml: no setting of that name", "still wrong"]
+
+    def load() -> Settings:
+        if problems:
+            raise ConfigError(problems.pop(0))
+        return SETTINGS
+
+    with conversing(load) as conversation:
+        assert "line\\ 3" in conversation.result("BOINC_PING 2")
+        assert "still\\ wrong" in conversation.result("BOINC_PING 3")
+        assert conversation.result("BOINC_PING 4") == "4 NULL"
+
+
+def test_requests_past_the_limit_are_to_be_sent_again() -> None:
+    with conversing(limited(pending_requests=3)) as conversation:
+        conversation.projects.settings()
+        for number in range(2, 5):
+            assert conversation.say(f"BOINC_RETIRE_BATCH {number} hang") == "S\n"
+        reply = conversation.reply("BOINC_PING 5")
+        assert reply.output == b"F Threads\\ limit\\ reached\n"
+        assert "3 requests are unanswered" in reply.reason
+        assert conversation.say("BOINC_PING x") == "E\n"
+        conversation.bridge.go.set()
+        conversation.wait(3)
+        # Results that nobody has asked for take memory, too.
+        assert conversation.say("BOINC_PING 5").startswith("F ")
+        assert conversation.say("RESULTS").startswith("S 3\n")
+        assert conversation.say("BOINC_PING 5") == "S\n"
+
+
+def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation: Conversation) -> None:
+    for number in range(2, 52):
+        assert conversation.say(f"BOINC_FETCH_OUTPUT {number} hang /d e ALL 0") == "S\n"
+    assert conversation.result("BOINC_PING 52") == "52 NULL"
+    names = [thread.name for thread in threading.enumerate()]
+    assert sum(name.startswith("work-") for name in names) == SETTINGS.limits.workers
+    conversation.bridge.go.set()
+    conversation.wait(50)
+    assert conversation.say("RESULTS").startswith("S 50\n")
+
+
+def test_results_come_in_the_order_in_which_they_were_ready(conversation: Conversation) -> None:
+    conversation.say("ASYNC_MODE_ON")
+    conversation.say("BOINC_SUBMIT 2 hang app 1 j 0 0")
+    assert conversation.bridge.hanging.acquire(timeout=20)
+    conversation.say("BOINC_PING 3")
+    conversation.wait()
+    assert conversation.engine.announce() == b"R\n"
+    conversation.bridge.go.set()
+    conversation.wait()
+    assert conversation.engine.announce() == b""
+    assert conversation.say("RESULTS") == "S 2\n3 NULL\n2 NULL\n"
+
+
+def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conversation) -> None:
+    conversation.say("ASYNC_MODE_ON")
+    conversation.say("BOINC_PING 2")
+    conversation.wait()
+    assert conversation.say("VERSION").startswith("R\nS $GahpVersion")
+    assert conversation.say("RESULTS") == "S 1\n2 NULL\n"
+    conversation.say("BOINC_PING 3")
+    conversation.wait()
+    assert conversation.say("RESULTS") == "S 1\n3 NULL\n"
+    conversation.say("BOINC_PING 4")
+    conversation.wait()
+    assert conversation.say("nonsense") == "R\nE\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("BOINC_PING 2", Finished(requests.Ping("2"), b"2 NULL", None)),
+        (
+            "BOINC_RETIRE_BATCH 3 fail\\ why\\ not",
+            Finished(requests.RetireBatch("3", "fail why not"), b"3 why\\ not", "why not"),
+        ),
+    ],
+    ids=["success", "error"],
+)
+def test_each_result_can_be_taken_once_with_its_request_and_error(
+    conversation: Conversation, line: str, expected: Finished
+) -> None:
+    conversation.say(line)
+    assert conversation.engine.unanswered == 1
+    conversation.wait()
+    assert conversation.engine.take_results() == [expected]
+    assert conversation.engine.take_results() == []
+    assert conversation.engine.unanswered == 0
+
+
+def test_a_refused_line_has_its_reason(conversation: Conversation) -> None:
+    reply = conversation.reply("BOINC_PING zero")
+    assert (reply.output, reply.accepted, reply.request) == (b"E\n", False, None)
+    assert 'id (argument 1) is "zero"' in reply.reason
+    assert conversation.engine.handle(TooLong(10)).output == b"E\n"
+
+
+def test_a_fault_in_parsing_is_answered(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_line: bytes) -> requests.Request:
+        raise MemoryError
+
+    monkeypatch.setattr("boinc_gahp.daemon.engine.parse_request", broken)
+    assert conversation.say("BOINC_PING 2") == "E\n"
+    assert "MemoryError" in caplog.text
+
+
+def test_a_request_that_gets_no_thread_has_a_result(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        assert "can't\\ start\\ new\\ thread" in conversation.result("BOINC_PING 2")
+    assert conversation.result("BOINC_PING 3") == "3 NULL"
+
+
+def test_what_is_owed_is_settled_soon_after_first_use(conversation: Conversation) -> None:
+    conversation.result("BOINC_PING 2")
+    assert conversation.bridge.settled.wait(20)
+
+
+def test_quit_is_known(conversation: Conversation) -> None:
+    assert not conversation.engine.quitting
+    assert conversation.say("QUIT") == "S\n"
+    assert conversation.engine.quitting
