@@ -15,7 +15,7 @@ from prompt_toolkit.completion import Completer, Completion
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.commands import COMMANDS
-from boinc_gahp.gahp.grammar import Choice, Counted, Field, Optional, Piece, Several
+from boinc_gahp.gahp.grammar import Choice, Counted, Field, Optional, Piece, RequestId, Several
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -241,8 +241,9 @@ class LineCompleter(Completer):
             return [(name, "") for name in self._names.starting(wanted.name, prefix)]
         if wanted.name in _PATHS:
             return _paths(prefix)
+        if isinstance(wanted, RequestId):
+            return _matching([(self._names.next_id, wanted.help)], prefix)
         ready: dict[str, Callable[[], str]] = {
-            "request_id": lambda: self._names.next_id,
             "min_mod_time": lambda: self._names.server_time,
             "unix_time": lambda: str(int(time.time()) + 86400),
         }

@@ -143,7 +143,7 @@ def help_overview() -> str:
     lines += [
         f"{'HELP [COMMAND]':<{wide}}  this, or all about a command",
         "",
-        "A request_id is any whole number above 0; results are printed as they come, with it.",
+        "An id is your number for a request, above 0; its result is printed with it.",
         r"Within an argument, write \ before a space or a backslash. NULL stands for none.",
         "TAB completes, Ctrl-C drops the line, Ctrl-D leaves.",
     ]

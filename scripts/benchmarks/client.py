@@ -1,0 +1,148 @@
+"""A GAHP program on pipes, driven as a gridmanager drives it, with what it costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+
+class Gahp:
+    """A running GAHP program; a context manager.
+
+    Args:
+        command: the program and its arguments.
+        home: the directory that stands for the user's home.
+        asynchronous: let it print R, and fetch results when it does.
+
+    Attributes:
+        banner_after: seconds from the spawn to the whole of the banner.
+    """
+
+    def __init__(self, command: Sequence[str], home: Path, *, asynchronous: bool = True) -> None:
+        began = time.perf_counter()
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=home,
+            env=_environment(home),
+            bufsize=0,
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._stdin = self._process.stdin.fileno()
+        self._stdout = self._process.stdout.fileno()
+        self._buffer = bytearray()
+        self._results: dict[str, bytes] = {}
+        self._ready = False
+        self._number = 1
+        self.banner = self._line()
+        self.banner_after = time.perf_counter() - began
+        if asynchronous:
+            self.call("ASYNC_MODE_ON")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                stream.close()
+
+    @property
+    def peak_memory(self) -> int:
+        """Most memory that the process has had, in bytes (VmHWM)."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
+        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        return int(line.split()[1]) * 1024
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that the process has read from files and pipes so far (rchar)."""
+        io = Path(f"/proc/{self._process.pid}/io").read_text(encoding="ascii")
+        return int(io.split("rchar: ")[1].split()[0])
+
+    def next_id(self) -> str:
+        """Return a request id that was not used."""
+        self._number += 1
+        return str(self._number)
+
+    def call(self, line: str | bytes) -> bytes:
+        """Send a Request Line; return its Return Line."""
+        self.send(line)
+        return self.return_line()
+
+    def send(self, line: str | bytes) -> None:
+        """Send a Request Line, while what is printed is taken."""
+        data = (line.encode() if isinstance(line, str) else line) + b"\r\n"
+        writer = threading.Thread(target=self._write, args=(data,))
+        if len(data) > 4096:  # a long line fills the pipe: another thread writes it
+            writer.start()
+        else:
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._stdin, view) :]
+
+    def return_line(self) -> bytes:
+        """Return the next Return Line."""
+        while (line := self._line()) == b"R":
+            self._ready = True
+        return line
+
+    def result(self, request_id: str) -> bytes:
+        """Wait for a request's Result Line and return it."""
+        while request_id not in self._results:
+            if not self._ready:
+                line = self._line()
+                if line != b"R":
+                    raise RuntimeError(f"{line[:100]!r} came where R was expected")
+            self._ready = False
+            self._fetch()
+        return self._results.pop(request_id)
+
+    def wait_for(self, request_ids: Sequence[str]) -> None:
+        """Wait for requests that must succeed."""
+        for request_id in request_ids:
+            line = self.result(request_id)
+            if line.split(b" ")[1] != b"NULL":
+                raise RuntimeError(f"a request failed: {line[:500].decode(errors='replace')}")
+
+    def _fetch(self) -> None:
+        head = self.call("RESULTS")
+        for _ in range(int(head.split()[1])):
+            line = self._line()
+            self._results[line.split(b" ", 1)[0].decode()] = line
+
+    def _line(self) -> bytes:
+        # What is searched once is not searched again: a result can have 10 MB.
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            data = os.read(self._stdout, 1 << 20)
+            if not data:
+                raise RuntimeError("the program has ended")
+            self._buffer += data
+        line = bytes(self._buffer[:end]).rstrip(b"\r")
+        del self._buffer[: end + 1]
+        return line
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Return what a gridmanager leaves of the environment, and no settings of this user."""
+    kept = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG"}}
+    return {**kept, "HOME": str(home), "GAHP_TEMP": str(home)}
