@@ -64,8 +64,8 @@ def query_batches(
             batches.append(())
         else:
             batches.append(tuple((job.name, job.status) for job in jobs))
-    for name, jobs in zip(names, batches, strict=True):
-        if name in submitting and jobs and states[name] in _SUBMITTED:
+    for name, pairs in zip(names, batches, strict=True):
+        if name in submitting and pairs and states[name] in _SUBMITTED:
             _end_submit(context, name)
     return BatchStatuses(answer.server_time, _without_aborted(context, names, batches, client))
 
@@ -161,7 +161,7 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
     if name is None:
         name = names[0] if len(names) == 1 else said
     return NotFound(
-        f"query_batch2 on {error.host}: {NO_BATCH_NAMED}{name}",
+        f"{error.host} refuses {error.rpc}: {NO_BATCH_NAMED}{name}",
         rpc=error.rpc,
         host=error.host,
         number=error.number,

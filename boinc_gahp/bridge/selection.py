@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from boinc_gahp.bridge.types import FetchRequest
 
 DEV_NULL = "/dev/null"
+#: As a name for stderr these mean that it is not kept.
+_NOWHERE = (DEV_NULL, "NULL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Delivery:
 
 def stderr_path(request: FetchRequest) -> Path | None:
     """Return where stderr goes, or None."""
-    if request.stderr is None or request.stderr in (DEV_NULL, "NULL"):
+    if request.stderr is None or request.stderr in _NOWHERE:
         return None
     return _absolute(request, request.stderr)
 
@@ -91,20 +93,19 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
     return [
         Delivery(name, _absolute(request, destination))
         for name, plain in outputs.items()
-        for destination in renames.get(name, [_checked(request, name, plain)])
+        for destination in renames.get(name) or [_checked(request, name, plain)]
         if destination != DEV_NULL
     ]
 
 
 def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
-    stderr = _absolute(request, request.stderr or DEV_NULL)
-    if stderr_path(request) is None:
-        stderr = Path(DEV_NULL)
+    kept = stderr_path(request)
+    stderr = {_absolute(request, name) for name in _NOWHERE} if kept is None else {kept}
     stdout = _stdout_at(request, stderr)
     wanted = []
     for at, (source, destination) in enumerate(request.specs):
         path = _absolute(request, destination)
-        if path in (stderr, Path(DEV_NULL)):
+        if path in stderr or destination == DEV_NULL:
             continue  # stderr is written already, and /dev/null keeps nothing
         name = find(source, outputs)
         if name is not None:
@@ -114,7 +115,7 @@ def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
     return wanted
 
 
-def _stdout_at(request: FetchRequest, stderr: Path) -> int:
+def _stdout_at(request: FetchRequest, stderr: Set[Path]) -> int:
     """Return the place where the pair of the job's stdout would be.
 
     A gridmanager appends ``basename(Out) Out`` and, unless Err is the same, ``basename(Err) Err``:
@@ -122,7 +123,7 @@ def _stdout_at(request: FetchRequest, stderr: Path) -> int:
     where the app has no output of that name there is nothing to write.
     """
     for at in reversed(range(len(request.specs))):
-        if _absolute(request, request.specs[at][1]) == stderr:
+        if _absolute(request, request.specs[at][1]) in stderr:
             return at - 1
     return len(request.specs) - 1
 

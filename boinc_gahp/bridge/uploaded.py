@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import OutputStream
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
-#: What a project names that is asked for a file past the last: a directory of its upload tree
-#: (wire/get_output__workunit_file_num_out_of_range).
-_DIRECTORY = re.compile(r"[0-9a-f]{1,3}\Z")
 _BAD_NUMBER = "bad file num"
 _DELETED = re.compile(r"no such file:? ?(.*)", re.DOTALL)
 
@@ -80,17 +77,12 @@ class Uploaded:
             except ProjectError as error:
                 self._learn_from(error, place, number)
                 continue
-            name = stream.filename or ""
-            found = _NUMBER.search(name)
+            found = _NUMBER.search(stream.filename or "")
             if found is None:
-                if not _DIRECTORY.match(name):
-                    return stream  # a project that does not tell: its count is all there is
-                self._count = place
-            elif int(found[1]) == number:
-                self._numbers[place] = number
+                return stream  # a project that does not tell: its count is all there is
+            self._numbers[place] = int(found[1])
+            if int(found[1]) == number:
                 return stream
-            else:
-                self._numbers[place] = int(found[1])
             stack.close()
 
     def _place(self, number: int) -> int | None:
@@ -118,7 +110,9 @@ class Uploaded:
             raise error
         found = _NUMBER.search(deleted[1].strip())
         if found is None:
-            self._count = place  # a path without a file in it: past the last
+            # A directory and no file in it: past the last
+            # (wire/get_output__workunit_file_num_out_of_range).
+            self._count = place
         elif int(found[1]) == number:
             raise OutputError(
                 f"the project {error.host} has deleted output number {number} of job "

@@ -1,0 +1,222 @@
+"""Which outputs go where: rules as data in, data out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.bridge.selection import Delivery, find, plain_names, select, stderr_path
+from boinc_gahp.bridge.types import FetchRequest
+from boinc_gahp.errors import OutputError
+
+DIRECTORY = "/home/me/job"
+APP = ["out1.txt", "out2.txt", "res/log"]
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def some(*specs: tuple[str, str], stderr: str | None = "job.err") -> FetchRequest:
+    return FetchRequest("j", DIRECTORY, stderr, "SOME", specs)
+
+
+def everything(*specs: tuple[str, str], stderr: str | None = "job.err") -> FetchRequest:
+    return FetchRequest("j", DIRECTORY, stderr, "ALL", specs)
+
+
+def chosen(request: FetchRequest, outputs: list[str] = APP) -> list[tuple[str, str]]:
+    deliveries = select(request, plain_names(outputs))
+    return [(item.output, str(item.destination)) for item in deliveries]
+
+
+def test_all_gives_every_output_its_base_name_in_the_directory() -> None:
+    assert chosen(everything()) == [
+        ("out1.txt", f"{DIRECTORY}/out1.txt"),
+        ("out2.txt", f"{DIRECTORY}/out2.txt"),
+        ("res/log", f"{DIRECTORY}/log"),
+    ]
+
+
+def test_outputs_with_the_same_base_name_keep_their_paths() -> None:
+    assert chosen(everything(), ["a/log", "b/log", "x"]) == [
+        ("a/log", f"{DIRECTORY}/a/log"),
+        ("b/log", f"{DIRECTORY}/b/log"),
+        ("x", f"{DIRECTORY}/x"),
+    ]
+
+
+def test_with_all_specs_rename() -> None:
+    assert chosen(everything(("out2.txt", "renamed one"), ("res/log", "/abs/log"))) == [
+        ("out1.txt", f"{DIRECTORY}/out1.txt"),
+        ("out2.txt", f"{DIRECTORY}/renamed one"),
+        ("res/log", "/abs/log"),
+    ]
+
+
+def test_with_all_an_unknown_name_is_an_error_that_lists_the_outputs() -> None:
+    with pytest.raises(OutputError, match=r"no output 'nope'; .*'out1.txt', 'out2.txt', 'res/log'"):
+        chosen(everything(("nope", "x")))
+
+
+def test_with_all_dev_null_drops_an_output() -> None:
+    assert [name for name, _ in chosen(everything(("out1.txt", "/dev/null")))] == [
+        "out2.txt",
+        "res/log",
+    ]
+
+
+# What a gridmanager sent in a real run (gridmanager-boinc.md, "FETCH_OUTPUT").
+GRIDMANAGER = (
+    ("out1.txt", "renamed one.txt"),
+    ("res/out2.txt", "out2.txt"),
+    ("job.out", "job.out"),
+    ("job.err", "job.err"),
+)
+
+
+@pytest.mark.parametrize(
+    ("specs", "stderr", "expected"),
+    [
+        pytest.param(
+            GRIDMANAGER,
+            "job.err",
+            [("out1.txt", "renamed one.txt"), ("out2.txt", "out2.txt")],
+            id="stdout and stderr appended",
+        ),
+        pytest.param(
+            (("out1.txt", "out1.txt"), ("both.log", "logs/both.log")),
+            "logs/both.log",
+            [("out1.txt", "out1.txt")],
+            id="Out and Err the same",
+        ),
+        pytest.param(
+            (("out1.txt", "out1.txt"), ("job.out", "/data/job.out")),
+            None,
+            [("out1.txt", "out1.txt")],
+            id="Out alone, Err not kept",
+        ),
+        pytest.param(
+            (("out1.txt", "out1.txt"), ("job.out", "job.out"), ("null", "/dev/null")),
+            "/dev/null",
+            [("out1.txt", "out1.txt")],
+            id="Err is /dev/null",
+        ),
+        pytest.param(
+            (("out1.txt", "out1.txt"), ("out2.txt", "sub/out2.txt"), ("job.err", "job.err")),
+            "job.err",
+            [("out1.txt", "out1.txt"), ("out2.txt", "sub/out2.txt")],
+            id="an output of stdout's name is fetched",
+        ),
+        pytest.param(
+            (("out1.txt", "a"), ("out1.txt", "a")),
+            "job.err",
+            [("out1.txt", "a")],
+            id="the same pair twice",
+        ),
+        pytest.param(
+            (("out1.txt", "a"), ("out1.txt", "b")),
+            "job.err",
+            [("out1.txt", "a"), ("out1.txt", "b")],
+            id="one output under two names",
+        ),
+        pytest.param(
+            (("x/out1.txt", "a"), ("./out2.txt", "b"), ("res/log", "c")),
+            "job.err",
+            [("out1.txt", "a"), ("out2.txt", "b"), ("res/log", "c")],
+            id="full path first, then base name",
+        ),
+        pytest.param(
+            (("out1.txt", "/dev/null"), ("out2.txt", "b")),
+            "job.err",
+            [("out2.txt", "b")],
+            id="an output to /dev/null",
+        ),
+        pytest.param((), "job.err", [], id="nothing"),
+    ],
+)
+def test_some_gives_what_the_pairs_name(
+    specs: Pairs, stderr: str | None, expected: list[tuple[str, str]]
+) -> None:
+    assert chosen(some(*specs, stderr=stderr)) == [
+        (name, str(Path(DIRECTORY, path))) for name, path in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        pytest.param((("typo", "typo"), *GRIDMANAGER), id="before stdout"),
+        pytest.param((("job.out", "other"), ("job.err", "job.err")), id="not under its own name"),
+        pytest.param((("typo", "typo"), ("out1.txt", "out1.txt")), id="not the last"),
+    ],
+)
+def test_any_other_name_is_an_error_that_lists_the_outputs(specs: Pairs) -> None:
+    with pytest.raises(OutputError, match=r"its outputs are: 'out1.txt', 'out2.txt', 'res/log'"):
+        chosen(some(*specs))
+
+
+def test_two_outputs_for_one_name_are_an_error() -> None:
+    with pytest.raises(OutputError, match=r"out1.txt and out2.txt .* different names"):
+        chosen(some(("out1.txt", "x"), ("out2.txt", "./x")))
+
+
+def test_an_output_that_would_overwrite_stderr_is_an_error() -> None:
+    with pytest.raises(OutputError, match=r"stderr and out1.txt .* different names"):
+        chosen(everything(stderr="out1.txt"))
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "/"])
+def test_an_output_whose_own_name_is_none_needs_another(name: str) -> None:
+    with pytest.raises(OutputError, match="give it another name"):
+        chosen(everything(), [name])
+    if name:
+        assert chosen(everything((name, "x")), [name]) == [(name, f"{DIRECTORY}/x")]
+
+
+@pytest.mark.parametrize("names", [["../a", "b/a"], ["/a", "b/a"]])
+def test_a_name_from_the_network_does_not_leave_the_directory(names: list[str]) -> None:
+    with pytest.raises(OutputError, match="is no name for a file in the job's directory"):
+        chosen(everything(), names)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "path"),
+    [
+        ("job.err", Path(DIRECTORY, "job.err")),
+        ("/var/log/x", Path("/var/log/x")),
+        ("/dev/null", None),
+        ("NULL", None),
+        (None, None),
+    ],
+)
+def test_stderr_goes_where_it_was_asked_for(stderr: str | None, path: Path | None) -> None:
+    assert stderr_path(some(stderr=stderr)) == path
+
+
+names = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=12)
+sane = names.filter(lambda name: name not in (".", ".."))
+
+
+@given(st.lists(sane, unique=True), sane, sane)
+def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(
+    outputs: list[str], out: str, err: str
+) -> None:
+    pairs = [(name, name) for name in outputs if name != err] + [(out, out)]
+    if err != out:
+        pairs.append((err, err))
+    deliveries = select(some(*pairs, stderr=err), plain_names(outputs))
+    assert {item.output for item in deliveries} == set(outputs) - {err}
+
+
+@given(st.lists(st.tuples(names, names), max_size=4), st.lists(sane, unique=True, max_size=4))
+def test_what_is_delivered_was_asked_for(specs: list[tuple[str, str]], outputs: list[str]) -> None:
+    try:
+        deliveries = select(some(*specs, stderr=None), plain_names(outputs))
+    except OutputError:
+        return
+    for item in deliveries:
+        assert isinstance(item, Delivery)
+        assert item.output in outputs
+        assert any(find(source, dict.fromkeys(outputs, "")) == item.output for source, _ in specs)

@@ -1,0 +1,133 @@
+"""One question at a time."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge.singleflight import SingleFlight
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Asked:
+    """Counts questions; each waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.go = threading.Event()
+
+    def __call__(self) -> int:
+        self.count += 1
+        number = self.count
+        assert self.go.wait(20)
+        return number
+
+
+def always(_: int) -> bool:
+    return True
+
+
+def never(_: int) -> bool:
+    return False
+
+
+def in_threads(count: int, work: Callable[[], int]) -> tuple[list[threading.Thread], list[object]]:
+    answers: list[object] = []
+
+    def run() -> None:
+        try:
+            answers.append(work())
+        except ZeroDivisionError as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads, answers
+
+
+def join(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join(20)
+
+
+def test_threads_that_want_the_same_ask_once() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    asked = Asked()
+    threads, answers = in_threads(20, lambda: flight.get("key", asked, always))
+    wait_for(lambda: asked.count, "a question")
+    asked.go.set()
+    join(threads)
+    assert answers == [1] * 20
+
+
+def test_an_answer_that_was_asked_for_before_is_not_good_enough_for_a_later_call() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    asked = Asked()
+    asked.go.set()
+    assert [flight.get("key", asked, never) for _ in range(3)] == [1, 2, 3]
+    assert flight.get("key", asked, always) == 3
+
+
+def test_those_who_come_while_it_is_asked_share_the_next_question() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    asked = Asked()
+    first, one = in_threads(1, lambda: flight.get("key", asked, never))
+    wait_for(lambda: asked.count == 1, "the first question")
+    others, rest = in_threads(10, lambda: flight.get("key", asked, never))
+    wait_for(lambda: flight._clock >= 12, "the others")
+    asked.go.set()
+    join(first + others)
+    assert one == [1]
+    assert rest == [2] * 10
+
+
+def test_an_error_is_everybodys_who_waited_and_nobodys_after() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    asked = Asked()
+
+    def fail() -> int:
+        asked()
+        raise ZeroDivisionError
+
+    threads, answers = in_threads(10, lambda: flight.get("key", fail, always))
+    wait_for(lambda: flight._clock >= 11, "the others")
+    asked.go.set()
+    join(threads)
+    assert [type(answer) for answer in answers] == [ZeroDivisionError] * 10
+    assert asked.count == 1
+    with pytest.raises(ZeroDivisionError):
+        flight.get("key", fail, always)
+    assert flight.get("key", lambda: 7, never) == 7
+
+
+def test_what_was_least_recently_used_is_dropped() -> None:
+    flight: SingleFlight[int, int] = SingleFlight(10, lambda weight: weight)
+    for key, weight in ((1, 4), (2, 4)):
+        flight.get(key, lambda weight=weight: weight, always)  # type: ignore[misc]
+    flight.get(1, lambda: 0, always)
+    flight.get(3, lambda: 5, always)
+    assert flight.find(lambda weight: weight == 4) == 1
+    assert flight.get(2, lambda: 9, always) == 9
+    assert flight.find(lambda weight: weight == 4) is None
+
+
+def test_an_answer_larger_than_the_room_is_kept_alone() -> None:
+    flight: SingleFlight[int, int] = SingleFlight(10, lambda weight: weight)
+    flight.get(1, lambda: 5, always)
+    flight.get(2, lambda: 50, always)
+    assert flight.find(always) == 2
+    assert flight.get(2, lambda: 0, always) == 50
+
+
+def test_what_is_forgotten_is_asked_again() -> None:
+    flight: SingleFlight[int, int] = SingleFlight(10)
+    flight.get(1, lambda: 1, always)
+    flight.forget(1)
+    flight.forget(2)
+    assert flight.get(1, lambda: 2, always) == 2

@@ -1,0 +1,77 @@
+"""The client's wrapper around a job's stderr."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.bridge.stderr import unwrap
+
+
+def wrap(text: str, message: str = "") -> str:
+    """Return stderr as query_completed_job gives it (wire/query_completed_job__success)."""
+    if message:
+        message = f"<message>\n{message}\n</message>\n"
+    return (
+        "\n<core_client_version>7.20.5</core_client_version>\n<![CDATA[\n"
+        f"{message}<stderr_txt>\n{text}\n</stderr_txt>\n]]>\n   "
+    )
+
+
+def test_the_recorded_wrapper_comes_off() -> None:
+    text = "starting uppercase args: \ncalled boinc_finish(0)\n"
+    assert unwrap(wrap(text)) == text
+
+
+def test_the_clients_message_is_part_of_the_wrapper() -> None:
+    assert unwrap(wrap("Segfault\n", "process exited with code 193 (0xc1, -63)")) == "Segfault\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", "", id="empty"),
+        pytest.param("plain words\n", "plain words\n", id="no wrapper"),
+        pytest.param("  indented\n", "  indented\n", id="no wrapper, leading blanks"),
+        pytest.param(
+            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n]]>", "", id="no stderr"
+        ),
+        pytest.param(
+            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n<message>\nlost\n</message>",
+            "",
+            id="a message only",
+        ),
+        pytest.param("<stderr_txt>\nx\n</stderr_txt>\n", "x", id="no version"),
+        pytest.param(
+            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n<stderr_txt>\nlong te",
+            "long te",
+            id="cut at its end",
+        ),
+        pytest.param(
+            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n<stderr_txt>\nlong te\n]]>",
+            "long te",
+            id="end tag lost",
+        ),
+        pytest.param(
+            "talks of <stderr_txt> itself\n", "talks of <stderr_txt> itself\n", id="tag in the text"
+        ),
+    ],
+)
+def test_other_texts(text: str, expected: str) -> None:
+    assert unwrap(text) == expected
+
+
+@given(st.text())
+def test_whatever_a_job_wrote_comes_back(text: str) -> None:
+    assert unwrap(wrap(text)) == text
+
+
+@given(st.text().map(lambda text: f"{text}</stderr_txt>\n<stderr_txt>{text}"), st.text(max_size=20))
+def test_tags_in_the_jobs_own_text_change_nothing(text: str, message: str) -> None:
+    assert unwrap(wrap(text, message.replace("<", ""))) == text
+
+
+@given(st.text())
+def test_any_text_is_unwrapped_without_an_error(text: str) -> None:
+    assert isinstance(unwrap(text), str)

@@ -1,0 +1,262 @@
+"""Temporary files: whole at their destination, or nowhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.errors import OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def registry() -> Temporaries:
+    return Temporaries()
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_file_appears_under_its_name_only_when_it_is_committed(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    with registry.file(tmp_path / "out") as file:
+        file.write(b"some ")
+        assert not (tmp_path / "out").exists()
+        file.write(b"text")
+        status = file.commit()
+    assert (tmp_path / "out").read_bytes() == b"some text"
+    assert status.st_size == file.size == 9
+    assert (status.st_ino, status.st_mtime_ns) == (
+        (tmp_path / "out").stat().st_ino,
+        (tmp_path / "out").stat().st_mtime_ns,
+    )
+    assert names(tmp_path) == ["out"]
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    (tmp_path / "out").write_text("old")
+
+    def fail() -> None:
+        with registry.file(tmp_path / "out") as file:
+            file.write(b"new")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (tmp_path / "out").read_text() == "old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_the_users_umask_decides_who_can_read(registry: Temporaries, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with registry.file(tmp_path / "out") as file:
+            file.commit()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_is_replaced_and_its_target_left_alone(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    (tmp_path / "target").write_text("kept")
+    (tmp_path / "out").symlink_to("target")
+    with registry.file(tmp_path / "out") as file:
+        file.write(b"new")
+        file.commit()
+    assert (tmp_path / "target").read_text() == "kept"
+    assert not (tmp_path / "out").is_symlink()
+
+
+def test_a_dangling_link_is_replaced(registry: Temporaries, tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/nowhere/at/all")
+    with registry.file(tmp_path / "out") as file:
+        file.commit()
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_a_name_of_255_bytes_will_do_and_256_will_not(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    with registry.file(tmp_path / ("x" * 255)) as file:
+        file.commit()
+    with pytest.raises(OutputError, match="its name is too long"):
+        registry.file(tmp_path / ("x" * 256))
+
+
+def test_a_name_of_bytes_that_are_no_utf8_will_do(registry: Temporaries, tmp_path: Path) -> None:
+    destination = tmp_path / os.fsdecode(b"caf\xe9")
+    with registry.file(destination) as file:
+        file.commit()
+    assert [os.fsencode(name) for name in names(tmp_path)] == [b"caf\xe9"]
+
+
+def test_a_missing_directory_is_named(registry: Temporaries, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=rf"directory '{tmp_path}/res' does not exist: create it"):
+        registry.file(tmp_path / "res" / "out")
+
+
+def test_a_file_in_the_way_of_the_directory_is_told(registry: Temporaries, tmp_path: Path) -> None:
+    (tmp_path / "res").touch()
+    with pytest.raises(OutputError, match="a part of its path is no directory"):
+        registry.file(tmp_path / "res" / "out")
+
+
+def test_a_directory_is_no_destination(registry: Temporaries, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OutputError, match="is a directory: name a file in it"):
+        registry.file(tmp_path / "out")
+
+
+def test_a_pipe_is_no_destination(registry: Temporaries, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "out")
+    with pytest.raises(OutputError, match="is no regular file"):
+        registry.file(tmp_path / "out")
+
+
+def test_a_nul_in_a_name_is_told(registry: Temporaries, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="null"):
+        registry.file(tmp_path / "a\0b")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written_is_told(registry: Temporaries, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(OutputError, match="permission denied"):
+            registry.file(tmp_path / "out")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_two_fetches_of_one_destination_do_not_mix(registry: Temporaries, tmp_path: Path) -> None:
+    with registry.file(tmp_path / "out") as one, registry.file(tmp_path / "out") as two:
+        one.write(b"1" * 10)
+        two.write(b"2" * 20)
+        one.commit()
+        assert (tmp_path / "out").read_bytes() == b"1" * 10
+        two.commit()
+    assert (tmp_path / "out").read_bytes() == b"2" * 20
+    assert names(tmp_path) == ["out"]
+
+
+def test_two_processes_do_not_mix(tmp_path: Path) -> None:
+    with (
+        Temporaries().file(tmp_path / "out") as one,
+        Temporaries().file(tmp_path / "out") as two,
+    ):
+        assert one.path != two.path
+        one.write(b"1")
+        two.commit()
+        one.commit()
+    assert names(tmp_path) == ["out"]
+
+
+def test_many_fetches_of_one_destination_end(registry: Temporaries, tmp_path: Path) -> None:
+    started = threading.Barrier(4)
+
+    def write(number: int) -> None:
+        started.wait()
+        for _ in range(25):
+            with registry.file(tmp_path / "out") as file:
+                file.write(bytes([number]) * 5000)
+                file.commit()
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set((tmp_path / "out").read_bytes())) == 1
+    assert names(tmp_path) == ["out"]
+
+
+def test_after_the_end_nothing_is_left_and_nothing_can_be_made(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    file = registry.file(tmp_path / "out")
+    room = registry.directory(tmp_path / "archive")
+    file.write(b"half")
+    (room.path / "member").touch()
+    registry.remove_all()
+    assert names(tmp_path) == []
+    file.write(b" and half")
+    with pytest.raises(OutputError, match="is stopping"):
+        file.commit()
+    with pytest.raises(OutputError, match="is stopping"):
+        registry.file(tmp_path / "out")
+    file.discard()
+    room.discard()
+    assert names(tmp_path) == []
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from boinc_gahp.bridge.temporary import Temporaries
+registry = Temporaries()
+files = [registry.file(Path(sys.argv[1]) / "out") for _ in range(2)]
+room = registry.directory(Path(sys.argv[1]) / "out")
+(room.path / "member").mkdir()
+for file in files:
+    file.write(b"half of it, and more than what comes next")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGKILL)
+    assert len(names(tmp_path)) == 3
+    with registry.file(tmp_path / "out") as file, registry.directory(tmp_path / "out") as room:
+        file.write(b"whole")
+        assert list(room.path.iterdir()) == []
+        file.commit()
+    assert (tmp_path / "out").read_bytes() == b"whole"
+    assert names(tmp_path) == ["out"]
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from boinc_gahp.bridge.temporary import Temporaries
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    with Temporaries().file(Path(sys.argv[1]) / "out") as file:
+        for _ in range(20):
+            file.write(bytes(100))
+        file.commit()
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_no_room_leaves_no_file_and_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"OutputError '{tmp_path}/out' cannot be written: it is larger")
+    assert names(tmp_path) == []

@@ -1,0 +1,216 @@
+"""Zip archives that a volunteer may send."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.bridge.unzip import Archive
+from boinc_gahp.errors import OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHAT = "output 'out.zip' of job 'j'"
+
+
+def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Archive:
+    return Archive(path, WHAT, max_files=max_files, max_bytes=max_bytes)
+
+
+def make(path: Path, *members: str | zipfile.ZipInfo, data: bytes = b"data") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member in members:
+            archive.writestr(member, data)
+    return path
+
+
+def contents(archive: Archive) -> dict[str, bytes]:
+    found = {}
+    for name in archive.files:
+        buffer = io.BytesIO()
+        archive.extract(name, buffer.write)
+        found[name] = buffer.getvalue()
+    return found
+
+
+def of_mode(name: str, mode: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.create_system = 3
+    info.external_attr = mode << 16
+    return info
+
+
+def test_files_and_directories_are_listed_and_read(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", "one", "dir/two", "./three", data=b"x" * 3_000)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.mkdir("empty") if hasattr(archive, "mkdir") else archive.writestr("empty/", "")
+    with opened(path) as found:
+        assert found.files == ("one", "dir/two", "three")
+        assert found.directories == ("empty",)
+        assert contents(found) == dict.fromkeys(found.files, b"x" * 3_000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("/etc/passwd", id="absolute"),
+        pytest.param("../up", id="dot dot"),
+        pytest.param("a/../../up", id="dot dot inside"),
+        pytest.param("a/..", id="dot dot at the end"),
+        pytest.param("..\\up", id="dot dot behind a backslash"),
+        pytest.param("\\etc", id="absolute, with a backslash"),
+    ],
+)
+def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is no path below a directory"):
+        opened(make(tmp_path / "a", "good", name))
+
+
+@pytest.mark.parametrize(
+    ("mode", "what"),
+    [
+        pytest.param(stat.S_IFLNK | 0o777, "is a link", id="symbolic link"),
+        pytest.param(stat.S_IFCHR | 0o666, "is no regular file", id="device"),
+        pytest.param(stat.S_IFIFO | 0o666, "is no regular file", id="pipe"),
+        pytest.param(stat.S_IFSOCK | 0o666, "is no regular file", id="socket"),
+    ],
+)
+def test_only_files_and_directories_are_taken(mode: int, what: str, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=what):
+        opened(make(tmp_path / "a", of_mode("x", mode), data=b"/etc/passwd"))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        pytest.param(("x", "x"), "two members 'x'", id="the same name"),
+        pytest.param(("x", "./x"), "two members 'x'", id="the same name, spelled otherwise"),
+        pytest.param(("x", "x/y"), "'x' is a file and a directory", id="a file with files in it"),
+        pytest.param(("x/y/z", "x"), "'x' is a file and a directory", id="and the other way"),
+    ],
+)
+def test_members_that_exclude_each_other_are_refused(
+    names: tuple[str, ...], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OutputError, match=why):
+        opened(make(tmp_path / "a", *names))
+
+
+def test_too_many_members_are_refused(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", *map(str, range(11)))
+    with pytest.raises(OutputError, match="more than 10 members"):
+        opened(path, max_files=10)
+    with opened(path, max_files=11) as archive:
+        assert len(archive.files) == 11
+
+
+def test_too_many_members_that_are_not_counted_are_refused(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", *map(str, range(11)))
+    data = bytearray(path.read_bytes())
+    end = data.rindex(b"PK\x05\x06")
+    data[end + 8 : end + 12] = b"\x01\x00\x01\x00"
+    path.write_bytes(data)
+    with pytest.raises(OutputError, match="more than 10 members"):
+        opened(path, max_files=10)
+
+
+def test_a_list_of_members_that_would_fill_the_memory_is_refused_unread(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", "x")
+    data = bytearray(path.read_bytes())
+    end = data.rindex(b"PK\x05\x06")
+    data[end + 12 : end + 16] = b"\xff\xff\xff\x7f"
+    path.write_bytes(data)
+    with pytest.raises(OutputError, match="more than 10 members"):
+        opened(path, max_files=10)
+
+
+def test_what_an_archive_declares_does_not_count_but_what_comes_out(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", "x", "y", data=bytes(600_000))
+    with (
+        opened(path, max_bytes=1_000_000) as archive,
+        pytest.raises(OutputError, match=r"larger than 1000000 bytes \(unzip_max_bytes"),
+    ):
+        contents(archive)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"ERROR: no", id="a text"),
+        pytest.param(b"PK\x05\x06", id="cut in its end"),
+        pytest.param(b"PK\x05\x06" + b"\xff" * 18, id="an end that points nowhere"),
+    ],
+)
+def test_what_is_no_archive_is_called_so(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(data)
+    with pytest.raises(OutputError, match="is no zip archive that can be read"):
+        opened(path)
+
+
+def test_a_damaged_member_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("x", b"the very text")
+    path.write_bytes(path.read_bytes().replace(b"the very text", b"the vary text"))
+    with opened(path) as found, pytest.raises(OutputError, match="member 'x' is damaged"):
+        contents(found)
+
+
+def test_an_encrypted_member_is_called_damaged(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", "x")
+    data = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    path.write_bytes(data)
+    with (
+        opened(path) as found,
+        pytest.raises(OutputError, match=r"member 'x' is damaged.*encrypted"),
+    ):
+        contents(found)
+
+
+def test_an_archive_for_large_files_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with zipfile.ZipFile(path, "w") as archive, archive.open("x", "w", force_zip64=True) as member:
+        member.write(b"text")
+    with opened(path) as found:
+        assert contents(found) == {"x": b"text"}
+
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+tricky = st.lists(st.sampled_from(["..", ".", "", "a", "b", "\\", "~", "C:"]), min_size=1).map(
+    "/".join
+)
+
+
+@given(members=st.lists(names | tricky, min_size=1, max_size=4))
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_whatever_the_names_nothing_leaves_the_directory(
+    members: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for member in members:
+            archive.writestr(zipfile.ZipInfo(member or "x"), b"")
+    root = tmp_path_factory.getbasetemp()
+    path = root / "hypothesis.zip"
+    path.write_bytes(buffer.getvalue())
+    try:
+        found = opened(path)
+    except OutputError:
+        return
+    with found:
+        for name in (*found.files, *found.directories):
+            assert not name.startswith("/")
+            assert not {"..", ".", ""} & set(name.split("/"))
+            assert (root / "in" / name).resolve().is_relative_to(root / "in")

@@ -1,0 +1,137 @@
+"""Uploaded files by their number in the template, whichever optional ones are absent."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.bridge.uploaded import Absent, Uploaded
+from boinc_gahp.errors import NotFound, OutputError, ProjectDown, ProjectError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from boinc_gahp.rpc import OutputStream
+
+
+@dataclass
+class Stream:
+    filename: str | None
+
+
+@dataclass
+class Server:
+    """Answers as get_output.php does (wire/get_output__*), for the files with these numbers."""
+
+    numbers: list[int]
+    cmd: str = "result_file"
+    named: bool = True
+    deleted: bool = False
+    asked: list[int] = field(default_factory=list)
+    open: int = 0
+
+    @contextmanager
+    def file(self, place: int) -> Iterator[OutputStream]:
+        self.asked.append(place)
+        if place >= len(self.numbers):
+            if self.cmd == "result_file":
+                raise self.error(NotFound, f"bad file num: {place} > {len(self.numbers)}")
+            raise self.error(NotFound, "no such file: the project sent its directory d9 instead")
+        name = f"job_0_0_r799338679_{self.numbers[place]}"
+        if self.deleted:
+            raise self.error(NotFound, f"no such file /srv/boinc/upload/324/{name}")
+        self.open += 1
+        yield cast("OutputStream", Stream(name if self.named else None))
+        self.open -= 1
+
+    @staticmethod
+    def error(kind: type[ProjectError], words: str) -> ProjectError:
+        return kind(words, rpc="get_output", host="h", number=-1, words=words)
+
+    def uploaded(self) -> Uploaded:
+        return Uploaded(self.file, "job_0")
+
+
+def found(uploaded: Uploaded, number: int) -> str | None:
+    try:
+        with uploaded.open(number) as stream:
+            return stream.filename
+    except Absent:
+        return None
+
+
+@given(
+    st.sets(st.integers(0, 7)),
+    st.permutations(range(8)),
+    st.sampled_from(["result_file", "workunit_file"]),
+)
+def test_a_file_is_found_by_its_number_or_absent(
+    present: set[int], order: list[int], cmd: str
+) -> None:
+    server = Server(sorted(present), cmd)
+    uploaded = server.uploaded()
+    for number in order:
+        name = found(uploaded, number)
+        if number in present:
+            assert name is not None
+            assert name.endswith(f"_{number}")
+        else:
+            assert name is None
+        assert server.open == 0
+    # What was learned is not asked again: once a file, and once each for where the end is.
+    assert len(server.asked) <= 8 + 8 + 8
+
+
+def test_an_absent_file_in_the_middle_gives_no_other_files_content() -> None:
+    server = Server([0, 2])
+    uploaded = server.uploaded()
+    assert found(uploaded, 1) is None
+    assert found(uploaded, 2) == "job_0_0_r799338679_2"
+    assert server.asked == [1, 0, 1]
+
+
+def test_all_there_is_one_request_a_file() -> None:
+    server = Server([0, 1, 2])
+    uploaded = server.uploaded()
+    for number in range(3):
+        assert found(uploaded, number) is not None
+    assert server.asked == [0, 1, 2]
+
+
+def test_a_project_that_gives_no_names_is_taken_by_its_count() -> None:
+    server = Server([0, 1], named=False)
+    with server.uploaded().open(1):
+        assert server.asked == [1]
+
+
+def test_a_file_with_a_name_of_its_own_is_taken_by_its_count() -> None:
+    server = Server([5, 6])
+    with server.uploaded().open(1, numbered=False) as stream:
+        assert stream.filename == "job_0_0_r799338679_6"
+
+
+def test_a_deleted_file_is_called_deleted() -> None:
+    with pytest.raises(OutputError, match="has deleted output number 1"):
+        found(Server([0, 1], deleted=True).uploaded(), 1)
+
+
+def test_a_deleted_file_tells_which_are_absent() -> None:
+    uploaded = Server([0, 2], deleted=True).uploaded()
+    assert found(uploaded, 1) is None
+    with pytest.raises(OutputError, match="has deleted output number 2"):
+        found(uploaded, 2)
+
+
+@pytest.mark.parametrize("kind", [ProjectDown, ProjectError])
+def test_any_other_error_passes(kind: type[ProjectError]) -> None:
+    def fail(place: int) -> AbstractContextManager[OutputStream]:
+        raise Server.error(kind, "project down for maintenance")
+
+    with pytest.raises(kind):
+        found(Uploaded(fail, "job_0"), 0)
