@@ -90,11 +90,50 @@ class RpcError(GahpError):
 
 
 class TransportError(RpcError):
-    """No answer: connection refused, reset, timed out, certificate, redirect, HTTP 4xx or 5xx."""
+    """No answer: connection refused, reset, timed out, certificate, redirect, HTTP 4xx or 5xx.
+
+    Attributes:
+        status: the HTTP status, where there was one.
+        permanent: whether asking again cannot help until someone changes something.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rpc: str,
+        host: str,
+        may_have_happened: bool = True,
+        status: int | None = None,
+        permanent: bool = False,
+    ) -> None:
+        super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
+        self.status = status
+        self.permanent = permanent
 
 
 class ProtocolError(RpcError):
-    """An answer that is no complete reply: HTML, empty, cut off, a PHP fatal error."""
+    """An answer that is no complete reply: HTML, empty, cut off, a PHP fatal error.
+
+    Attributes:
+        php_fatal: whether the project's PHP died of this request, as it will do again
+            (``web-rpcs.md``, "query_completed_job" and "Files").
+        cut: whether the reply ended early or was empty: the next one may be whole.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rpc: str,
+        host: str,
+        may_have_happened: bool = True,
+        php_fatal: bool = False,
+        cut: bool = False,
+    ) -> None:
+        super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
+        self.php_fatal = php_fatal
+        self.cut = cut
 
 
 class ProjectError(RpcError):

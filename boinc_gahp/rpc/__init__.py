@@ -1,1 +1,46 @@
-"""A BOINC project's web RPCs."""
+"""A BOINC project's web RPCs, and so the Python API for remote job submission.
+
+::
+
+    with Project("https://boinc.example.edu/test/", authenticator) as project:
+        for batch in project.query_batches():
+            print(batch.name, batch.state.name, batch.njobs)
+"""
+
+from boinc_gahp.rpc.client import Project
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.outputs import OutputStream
+from boinc_gahp.rpc.types import (
+    Batch,
+    BatchDetails,
+    BatchJob,
+    BatchState,
+    BatchSubmission,
+    CompletedJob,
+    InputFile,
+    Instance,
+    Job,
+    JobParams,
+    JobStatus,
+    JobStatuses,
+    UploadFile,
+)
+
+__all__ = [
+    "Batch",
+    "BatchDetails",
+    "BatchJob",
+    "BatchState",
+    "BatchSubmission",
+    "ClientOptions",
+    "CompletedJob",
+    "InputFile",
+    "Instance",
+    "Job",
+    "JobParams",
+    "JobStatus",
+    "JobStatuses",
+    "OutputStream",
+    "Project",
+    "UploadFile",
+]

@@ -1,0 +1,144 @@
+"""Request bodies: multipart, read in blocks from memory and from disk.
+
+Multipart and not urlencoded, because the server's limit counts bytes on the wire and urlencoding
+makes XML three times as long. requests' own ``files=`` would read every file into memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+from requests_toolbelt import MultipartEncoder
+
+from boinc_gahp.errors import StagingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.rpc.types import UploadFile
+
+
+T = TypeVar("T")
+
+
+class Form:
+    """The form that a request is: the field ``request``, then the files in the order of its names.
+
+    Closing it closes the files.
+    """
+
+    def __init__(
+        self, xml: bytes, files: Sequence[UploadFile] = (), until: float | None = None
+    ) -> None:
+        fields: list[tuple[str, object]] = [("request", _Memory(xml))]
+        self._files = [_Checked(file) for file in files]
+        fields += [
+            (f"file_{index}", (file.name, file, "application/octet-stream"))
+            for index, file in enumerate(self._files)
+        ]
+        self._encoder = MultipartEncoder(fields=fields)
+        self._until = until
+        self.content_type: str = self._encoder.content_type
+        self._size: int = self._encoder.len
+
+    @property
+    def len(self) -> int:
+        """Bytes on the wire."""
+        return self._size
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            StagingError: a file cannot be read, or is not what it was.
+            TimeoutError: the time for the request is over.
+        """
+        if self._until is not None and time.monotonic() > self._until:
+            raise TimeoutError("the request was not sent in the time there was for it")
+        block: bytes = self._encoder.read(size)
+        return block
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            file.close()
+
+
+def size_of(xml: bytes) -> int:
+    """Return the number of bytes that ``xml`` has on the wire."""
+    return Form(xml).len
+
+
+class _Memory:
+    """Bytes that say how many of them are left, as the encoder wants it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = io.BytesIO(data)
+        self.len = len(data)
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self.len -= len(block)
+        return block
+
+
+class _Checked:
+    """A file that is checked while it is sent.
+
+    Its last bytes are held back until size and MD5 have turned out right: a request that breaks off
+    before its end has no effect on the project (``web-rpcs.md``, "submit_batch").
+    """
+
+    def __init__(self, file: UploadFile) -> None:
+        self.name = file.physical_name
+        self.len = file.nbytes
+        self._wanted = file
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._open: BinaryIO | None = None
+        if file.nbytes == 0:
+            self._reading(self._check_end)
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > self.len:
+            size = self.len
+        block = self._reading(lambda: self._file().read(size)) if size else b""
+        if len(block) < size:
+            raise self._changed(f"it ended {self.len - len(block)} bytes early")
+        self._md5.update(block)
+        self.len -= len(block)
+        if size and not self.len:
+            self._reading(self._check_end)
+        return block
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+
+    def _file(self) -> BinaryIO:
+        if self._open is None:
+            self._open = Path(self._wanted.path).open("rb")  # noqa: SIM115  (close() closes it)
+        return self._open
+
+    def _check_end(self) -> None:
+        if self._file().read(1):
+            raise self._changed("it is longer now")
+        if self._md5.hexdigest() != self._wanted.md5.lower():
+            raise self._changed("its MD5 is another one now")
+
+    def _reading(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except OSError as error:
+            raise StagingError(
+                f"cannot read input file {self._wanted.path!r}: {error.strerror or error}"
+            ) from error
+
+    def _changed(self, how: str) -> StagingError:
+        return StagingError(
+            f"input file {self._wanted.path!r} changed while it was sent: {how}; submit again when "
+            "nothing writes to it any more"
+        )

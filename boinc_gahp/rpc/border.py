@@ -1,0 +1,195 @@
+"""The border for foreign exceptions: what requests, urllib3, lxml and sockets raise, translated.
+
+Callers of ``rpc`` meet only :mod:`boinc_gahp.errors`. The cause is chained as far as it holds no
+URL: requests' own texts quote whole URLs, and one of them holds the authenticator.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import traceback
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import requests
+import urllib3
+from lxml import etree
+
+from boinc_gahp.errors import ProtocolError, TransportError, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.rpc.redact import Redactor
+
+T = TypeVar("T")
+
+FOREIGN = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    EOFError,
+    zlib.error,
+    etree.LxmlError,
+    UnicodeError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What an exception of ``kinds``, anywhere in the chain, says of an exchange.
+
+    Attributes:
+        what: what happened, and what to do; ``{why}`` is the innermost reason.
+        sent: whether the request may have reached the project.
+        permanent: whether only a change of something can help.
+        damaged: whether an answer had begun.
+    """
+
+    kinds: tuple[type[BaseException], ...]
+    what: str
+    sent: bool = True
+    permanent: bool = False
+    damaged: bool = False
+
+
+#: The first that fits counts; the last fits all.
+_RULES = (
+    _Rule(
+        (ssl.SSLCertVerificationError,),
+        "its certificate is not trusted ({why}): check the project's URL, or set ca_bundle to the "
+        "file of the authority that signed it",
+        sent=False,
+        permanent=True,
+    ),
+    _Rule(
+        (requests.exceptions.InvalidProxyURL,),
+        "the proxy's URL is wrong: check the setting or the variables for proxies",
+        sent=False,
+        permanent=True,
+    ),
+    _Rule(
+        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
+        "the proxy cannot be reached or refuses ({why}): check the setting or the variables for "
+        "proxies",
+        sent=False,
+    ),
+    _Rule(
+        (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError),
+        "the secure connection broke ({why}): try again",
+    ),
+    _Rule(
+        (ssl.SSLError, requests.exceptions.SSLError),
+        "no secure connection ({why}): check whether its URL should begin with http://",
+        permanent=True,
+    ),
+    _Rule(
+        (
+            requests.exceptions.ContentDecodingError,
+            requests.exceptions.ChunkedEncodingError,
+            urllib3.exceptions.IncompleteRead,
+            urllib3.exceptions.DecodeError,
+            urllib3.exceptions.InvalidChunkLength,
+            http.client.IncompleteRead,
+            zlib.error,
+            etree.LxmlError,
+        ),
+        "the answer broke off or is damaged ({why}): try again",
+        damaged=True,
+    ),
+    _Rule(
+        (
+            requests.ConnectTimeout,
+            urllib3.exceptions.ConnectTimeoutError,
+            urllib3.exceptions.NewConnectionError,
+        ),
+        "cannot connect ({why}): is the project's URL right, and its web server running?",
+        sent=False,
+    ),
+    _Rule(
+        (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError),
+        "no answer in time ({why}): try again later",
+    ),
+    _Rule((BaseException,), "the connection failed ({why}): try again"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """Translates for one RPC to one host."""
+
+    rpc: str
+    host: str
+    redact: Redactor
+
+    def cross(self, work: Callable[[], T]) -> T:
+        """Return ``work()``; raise an error of ours for any that is foreign."""
+        try:
+            return work()
+        except FOREIGN as foreign:
+            error = self.translated(foreign)
+        # Outside the except block: or the foreign error would hang on as __context__.
+        raise error
+
+    def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield ``chunks``, crossing the border at each."""
+        while True:
+            chunk = self.cross(lambda: next(chunks, None))
+            if chunk is None:
+                return
+            yield chunk
+
+    def translated(self, foreign: BaseException) -> TransportError | ProtocolError:
+        """Return the error that ``foreign`` stands for, with a harmless cause."""
+        error = self._judged(chain(foreign))
+        error.__cause__ = self._harmless(foreign)
+        return error
+
+    def _judged(self, links: list[BaseException]) -> TransportError | ProtocolError:
+        rule = next(rule for rule in _RULES if any(isinstance(x, rule.kinds) for x in links))
+        message = f"{self.rpc} of {self.host}: {rule.what.format(why=self._why(links))}"
+        if rule.damaged:
+            return ProtocolError(message, rpc=self.rpc, host=self.host, cut=True)
+        return TransportError(
+            message,
+            rpc=self.rpc,
+            host=self.host,
+            may_have_happened=rule.sent,
+            permanent=rule.permanent,
+        )
+
+    def _why(self, links: list[BaseException]) -> str:
+        """Return the innermost reason, in the words of the operating system where it has some."""
+        for link in reversed(links):
+            words = (
+                getattr(link, "verify_message", None)
+                or getattr(link, "strerror", None)
+                or str(link)
+            )
+            if words:
+                return shorten(self.redact(str(words)), 200)
+        return type(links[-1]).__name__
+
+    def _harmless(self, foreign: BaseException) -> BaseException | None:
+        for link in chain(foreign):
+            shown = "".join(traceback.format_exception(link)) + repr(link)
+            if "auth_str=" not in shown and self.redact(shown) == shown:
+                return link
+        return None
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """Return ``error`` and what it came from, outermost first."""
+    links: list[BaseException] = []
+    todo = [error]
+    while todo:
+        link = todo.pop(0)
+        if any(link is known for known in links):
+            continue
+        links.append(link)
+        inner = (link.__cause__, link.__context__, getattr(link, "reason", None), *link.args)
+        todo += [item for item in inner if isinstance(item, BaseException)]
+    return links

@@ -1,0 +1,310 @@
+"""One RPC from end to end: attempts, redirects, time, the border, the judge, and its log line."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from boinc_gahp.errors import (
+    GahpError,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+    shorten,
+)
+from boinc_gahp.rpc.border import Border
+from boinc_gahp.rpc.judge import Judge
+from boinc_gahp.rpc.replies import Incomplete, Reply, read
+from boinc_gahp.rpc.retry import Attempts
+from boinc_gahp.rpc.transport import HttpRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lxml import etree
+
+    from boinc_gahp.rpc.options import ClientOptions
+    from boinc_gahp.rpc.redact import Redactor
+    from boinc_gahp.rpc.repair import PhpMessage
+    from boinc_gahp.rpc.replies import Records
+    from boinc_gahp.rpc.table import Rpc
+    from boinc_gahp.rpc.transport import Body, HttpReply, Transport
+
+T = TypeVar("T")
+
+log = logging.getLogger("boinc_gahp.rpc")
+
+_REDIRECTS = 5
+_ERROR_PAGE_KEPT = 65536
+_SAME_MESSAGE_AGAIN = 3600.0
+_MESSAGES_REMEMBERED = 500
+#: With less time left than this a request is not begun.
+_NO_TIME = 0.001
+
+
+@dataclass(slots=True)
+class Question:
+    """What one RPC asks: where, with which body, and what its reply repeats."""
+
+    rpc: Rpc
+    url: str
+    make_body: Callable[[], Body] | None = None
+    records: Records[Any] | None = None
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What one RPC took, for its log line."""
+
+    attempts: int = 0
+    began: float = field(default_factory=time.monotonic)
+    sent: int = 0
+    received: int = 0
+
+
+@dataclass(slots=True)
+class Caller:
+    """What all RPCs to a project share; thread-safe."""
+
+    host: str
+    options: ClientOptions
+    transport: Transport
+    redact: Redactor
+    closing: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _said: OrderedDict[str, float] = field(default_factory=OrderedDict)
+
+    def ask(
+        self,
+        question: Question,
+        answer: Callable[[etree._Element], T],
+        until: float | None,
+    ) -> T:
+        """Ask; return what ``answer`` makes of the reply's root element.
+
+        Raises:
+            RpcError: every class below it, see :mod:`boinc_gahp.errors`.
+        """
+
+        def attempt(traffic: Traffic) -> T:
+            judge = Judge(question.rpc, self.host, self.redact)
+            reply = self._read(question, until, traffic)
+            self._tell(question.rpc, reply.messages)
+            trouble = judge.trouble(reply)
+            if trouble is not None or reply.root is None:
+                raise trouble or judge.incomplete("its root")
+            try:
+                return answer(reply.root)
+            except Incomplete as lacking:
+                what = str(lacking)
+            raise judge.incomplete(what)
+
+        return self._attempts(question.rpc, until, attempt)
+
+    def open(
+        self,
+        question: Question,
+        begin: Callable[[HttpReply, Border, Traffic], T],
+        until: float | None,
+    ) -> T:
+        """Ask for an output; return what ``begin`` makes of the reply's beginning.
+
+        The log line of a good one is left to whoever reads it to its end.
+        """
+
+        def attempt(traffic: Traffic) -> T:
+            reply, border = self._send(question, until, traffic, plain=True)
+            try:
+                return begin(reply, border, traffic)
+            except BaseException:
+                reply.close()
+                raise
+
+        return self._attempts(question.rpc, until, attempt, log_success=False)
+
+    # -- one RPC
+
+    def _attempts(
+        self,
+        rpc: Rpc,
+        until: float | None,
+        attempt: Callable[[Traffic], T],
+        *,
+        log_success: bool = True,
+    ) -> T:
+        traffic = Traffic()
+
+        def once() -> T:
+            traffic.attempts += 1
+            return attempt(traffic)
+
+        try:
+            result = Attempts(rpc, self.options.retry_total, until, self.closing).run(once)
+        except BaseException as error:
+            self.log_line(rpc, _in_short(error), traffic)
+            raise
+        if log_success:
+            self.log_line(rpc, "ok", traffic)
+        return result
+
+    def log_line(self, rpc: Rpc, outcome: str, traffic: Traffic) -> None:
+        """Log the one line that every RPC gets."""
+        log.info(
+            "%s %s: %s, %.3f s, %d bytes out, %d bytes in%s",
+            rpc.name,
+            self.host,
+            outcome,
+            time.monotonic() - traffic.began,
+            traffic.sent,
+            traffic.received,
+            f", {traffic.attempts} attempts" if traffic.attempts != 1 else "",
+        )
+
+    def _read(self, question: Question, until: float | None, traffic: Traffic) -> Reply:
+        http, border = self._send(question, until, traffic)
+        try:
+            return border.cross(lambda: read(http.chunks(), question.rpc.name, question.records))
+        finally:
+            traffic.received += http.received
+            http.close()
+
+    def _send(
+        self, question: Question, until: float | None, traffic: Traffic, *, plain: bool = False
+    ) -> tuple[HttpReply, Border]:
+        """Send the request, follow redirects; return a reply with HTTP status 200."""
+        rpc = question.rpc
+        border = Border(rpc.name, self.host, self.redact)
+        url = question.url
+        for _ in range(_REDIRECTS + 1):
+            request = self._request(question, url, until, traffic, plain=plain)
+            reply = border.cross(partial(self.transport.send, request))
+            if reply.status == 200:
+                return reply, border
+            try:
+                if 300 <= reply.status < 400:
+                    url = self._redirected(rpc, url, reply)
+                    continue
+                body = beginning(border.chunks(reply.chunks()))
+            finally:
+                reply.close()
+            raise Judge(rpc, self.host, self.redact).status(reply.status, reply.reason, body)
+        raise self._refused(rpc, f"redirects {_REDIRECTS} times and more: check the project's URL")
+
+    def _request(
+        self, question: Question, url: str, until: float | None, traffic: Traffic, *, plain: bool
+    ) -> HttpRequest:
+        options = self.options
+        connect, silence = options.connect_timeout, options.read_timeout
+        if self.closing.is_set():
+            raise self._refused(question.rpc, "is no longer asked: the connection was closed")
+        if until is not None:
+            left = until - time.monotonic()
+            if left < _NO_TIME:
+                raise self._refused(question.rpc, "was not asked: the time for it was over")
+            connect, silence = min(connect, left), min(silence, left)
+        make_body = question.make_body
+
+        def counted() -> Body:
+            assert make_body is not None  # noqa: S101  (for the type checker)
+            body = make_body()
+            traffic.sent += body.len
+            return body
+
+        return HttpRequest(
+            method="GET" if make_body is None else "POST",
+            url=url,
+            body=None if make_body is None else counted,
+            connect_timeout=connect,
+            read_timeout=silence,
+            fresh=question.rpc.fresh,
+            until=until,
+            reply_timeout=None if plain else options.reply_timeout,
+            plain=plain,
+        )
+
+    def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:
+        """Return where to go on; the request's method and body stay what they are.
+
+        Only to the same host, and never from https to http. 303 asks for a GET of something else,
+        so the request has been dealt with: that is no answer.
+        """
+        location = urljoin(url, reply.headers.get("Location", ""))
+        here, there = urlsplit(url), urlsplit(location)
+        shown = f"{there.scheme}://{there.netloc}{there.path}"
+        if reply.status not in {301, 302, 307, 308} or location == url:
+            raise self._refused(rpc, f"answered HTTP {reply.status}: check the project's URL")
+        if (there.hostname or "").lower() != (here.hostname or "").lower():
+            raise self._refused(
+                rpc, f"sends elsewhere, to {shown}: if that is right, set the project's URL so"
+            )
+        if there.scheme != here.scheme and (here.scheme, there.scheme) != ("http", "https"):
+            raise self._refused(rpc, f"sends from https to {shown}, which is not followed")
+        if there.scheme == here.scheme and there.port != here.port:
+            raise self._refused(
+                rpc, f"sends elsewhere, to {shown}: if that is right, set the project's URL so"
+            )
+        self._warn_once(
+            f"{rpc.name} of {self.host} was sent on to {shown}: set the project's URL so"
+        )
+        return location
+
+    def _refused(self, rpc: Rpc, what: str) -> TransportError:
+        return TransportError(
+            f"{rpc.name}: {self.host} {self.redact(what)}",
+            rpc=rpc.name,
+            host=self.host,
+            may_have_happened=False,
+            permanent=True,
+        )
+
+    # -- what PHP says
+
+    def _tell(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
+        for message in messages:
+            said = shorten(self.redact(message.text), 300)
+            self._warn_once(f"PHP of {self.host} says in {rpc.name}: {message.kind}: {said}")
+
+    def _warn_once(self, text: str) -> None:
+        """Log ``text`` unless the same was logged in the last hour."""
+        now = time.monotonic()
+        with self._lock:
+            last = self._said.get(text)
+            if last is not None and now - last < _SAME_MESSAGE_AGAIN:
+                return
+            self._said[text] = now
+            self._said.move_to_end(text)
+            if len(self._said) > _MESSAGES_REMEMBERED:
+                self._said.popitem(last=False)
+        log.warning("%s", text)
+
+
+def beginning(chunks: Iterator[bytes]) -> str:
+    """Return the first words of a body that is an error anyway, however it ends."""
+    kept = b""
+    try:
+        for chunk in chunks:
+            kept += chunk
+            if len(kept) >= _ERROR_PAGE_KEPT:
+                break
+    except RpcError:
+        pass
+    return kept.decode("utf-8", "replace")
+
+
+def _in_short(error: BaseException) -> str:
+    """Return the outcome for the log: what kind, and the server's words if it had some."""
+    if not isinstance(error, GahpError):
+        return type(error).__name__
+    kind = type(error).__name__
+    if isinstance(error, ProjectError):
+        return f"{kind} {error.number} {shorten(error.words, 120)!r}"
+    if isinstance(error, ProtocolError) and error.php_fatal:
+        return f"{kind} (PHP fatal error)"
+    return f"{kind} ({shorten(str(error), 200)})"

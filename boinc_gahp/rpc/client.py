@@ -1,0 +1,455 @@
+"""A project's web RPCs as methods."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.rpc import build, results, table
+from boinc_gahp.rpc.bodies import Form, size_of
+from boinc_gahp.rpc.caller import Caller, Question
+from boinc_gahp.rpc.judge import Judge
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.outputs import OutputStream
+from boinc_gahp.rpc.redact import Redactor
+from boinc_gahp.rpc.replies import Incomplete, Records
+from boinc_gahp.rpc.transport import HttpTransport
+from boinc_gahp.rpc.types import BatchDetails, JobStatuses
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lxml import etree
+    from typing_extensions import Self
+
+    from boinc_gahp.rpc.border import Border
+    from boinc_gahp.rpc.caller import Traffic
+    from boinc_gahp.rpc.table import Rpc
+    from boinc_gahp.rpc.transport import HttpReply, Transport
+    from boinc_gahp.rpc.types import (
+        Batch,
+        BatchSubmission,
+        CompletedJob,
+        Instance,
+        JobStatus,
+        UploadFile,
+    )
+
+T = TypeVar("T")
+
+
+class Project:
+    """A BOINC project, asked with one account's authenticator.
+
+    Thread-safe. Every method raises :class:`~boinc_gahp.errors.RpcError` (which class tells who
+    must act) and :class:`~boinc_gahp.errors.BadRequest` for an argument that no request can hold.
+    What may be repeated is repeated with growing pauses for ``options.retry_total`` seconds while
+    the trouble looks passing; create_batch, submit_batch and upload_files are sent once, and again
+    only if no connection came about.
+
+    Attributes:
+        url: the project's address; always ends in ``/``.
+        host: its host, with the port where it is not the scheme's own.
+        account: 16 hex digits that stand for the authenticator in the ledger.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        authenticator: str | Authenticator,
+        *,
+        options: ClientOptions = ClientOptions(),  # noqa: B008  (frozen)
+        transport: Transport | None = None,
+    ) -> None:
+        self.url, self.host = _checked(url)
+        if not isinstance(authenticator, Authenticator):
+            authenticator = Authenticator(authenticator)
+        self._authenticator = authenticator
+        self._until: float | None = None
+        self._transport = HttpTransport(options) if transport is None else transport
+        self._caller = Caller(self.host, options, self._transport, Redactor(authenticator))
+
+    @property
+    def account(self) -> str:
+        """16 hex digits that stand for the authenticator."""
+        return self._authenticator.account
+
+    def until(self, deadline: float) -> Project:
+        """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""
+        view = copy.copy(self)
+        view._until = deadline if self._until is None else min(deadline, self._until)  # noqa: SLF001
+        return view
+
+    def close(self) -> None:
+        """Close the connections, also for all views; pauses between attempts end at once."""
+        self._caller.closing.set()
+        if isinstance(self._transport, HttpTransport):
+            self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Project({self.url!r}, account {self.account})"
+
+    # -- batches
+
+    def ping(self) -> None:
+        """Ask whether the project answers; needs no account."""
+        self._ask(table.PING, build.document("ping", None), _success)
+
+    def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
+        """Create a batch in state INIT; return its id.
+
+        The name may exist: then there are two, and the older one is found by it (``web-rpcs.md``,
+        "create_batch"). ``expire_time`` 0 is never.
+        """
+        return self._simple(
+            table.CREATE_BATCH,
+            lambda root: results.integer(root, "batch_id"),
+            build.leaf("batch_name", batch_name),
+            build.leaf("app_name", app_name),
+            build.leaf("expire_time", build.number(expire_time, "expire_time")),
+        )
+
+    def submit_batch(self, submission: BatchSubmission) -> int:
+        """Send a batch's jobs, in one request; return its id.
+
+        The id is no proof that there are as many jobs: ask query_batch (``web-rpcs.md``,
+        "submit_batch").
+        """
+        return self._ask(
+            table.SUBMIT_BATCH,
+            self._submission("submit_batch", submission),
+            lambda root: results.integer(root, "batch_id"),
+        )
+
+    def request_size(self, submission: BatchSubmission) -> int:
+        """Return the bytes that submit_batch would send for ``submission``."""
+        return size_of(self._submission("submit_batch", submission))
+
+    def estimate_batch(self, submission: BatchSubmission) -> float:
+        """Return how many seconds the project thinks the batch takes."""
+        return self._ask(
+            table.ESTIMATE_BATCH,
+            self._submission("estimate_batch", submission),
+            lambda root: results.decimal(root, "seconds"),
+        )
+
+    def query_batches(self, *, get_cpu_time: bool = False) -> tuple[Batch, ...]:
+        """Return the account's batches, retired ones left out."""
+        batches = Records(("batch",), results.batch)
+        return self._simple(
+            table.QUERY_BATCHES,
+            lambda _: tuple(batches.items),
+            *_flags(get_cpu_time=get_cpu_time),
+            records=batches,
+        )
+
+    def query_batch(
+        self,
+        *,
+        batch_id: int | None = None,
+        batch_name: str | None = None,
+        get_cpu_time: bool = False,
+        get_job_details: bool = False,
+    ) -> BatchDetails:
+        """Return one batch with its jobs; by name it is the oldest of that name, of any user.
+
+        ``get_job_details`` adds each job's status, errors and exit statuses.
+        """
+        jobs = Records(("job",), results.batch_job)
+        return self._simple(
+            table.QUERY_BATCH,
+            lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
+            _which(batch_id, batch_name),
+            *_flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
+            records=jobs,
+        )
+
+    def query_batch2(
+        self, batch_names: Sequence[str], *, min_mod_time: float | str = 0
+    ) -> JobStatuses:
+        """Return the jobs of batches whose status changed after ``min_mod_time``.
+
+        ``min_mod_time`` is sent as it is given. One unknown batch fails all.
+        """
+        if not isinstance(min_mod_time, str):
+            min_mod_time = build.number(min_mod_time, "min_mod_time")
+        listed = Records(("batch_size", "job"), results.size_or_status)
+        return self._simple(
+            table.QUERY_BATCH2,
+            lambda root: JobStatuses(
+                results.text(root, "server_time").strip(), _grouped(listed.items, len(batch_names))
+            ),
+            build.leaf("min_mod_time", min_mod_time),
+            *(build.leaf("batch_name", name) for name in batch_names),
+            records=listed,
+        )
+
+    def abort_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
+        """Abort a batch's jobs; it is ABORTED then, unless a submit_batch into it still runs."""
+        self._simple(table.ABORT_BATCH, _success, _which(batch_id, batch_name))
+
+    def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
+        """Give a batch's files and records free to be deleted; harmless to repeat."""
+        self._simple(table.RETIRE_BATCH, _success, _which(batch_id, batch_name))
+
+    def set_expire_time(
+        self, expire_time: float, *, batch_id: int | None = None, batch_name: str | None = None
+    ) -> None:
+        """Set when the project may abort and retire a batch that nobody asked about."""
+        self._simple(
+            table.SET_EXPIRE_TIME,
+            _success,
+            _which(batch_id, batch_name),
+            build.leaf("expire_time", build.number(expire_time, "expire_time")),
+        )
+
+    # -- jobs
+
+    def query_job(self, job_id: int) -> tuple[Instance, ...]:
+        """Return a job's instances."""
+        instances = Records(("instance",), results.instance)
+        return self._simple(
+            table.QUERY_JOB,
+            lambda _: tuple(instances.items),
+            build.leaf("job_id", str(job_id)),
+            records=instances,
+        )
+
+    def query_completed_job(self, job_name: str) -> CompletedJob:
+        """Return what is known of a job that has a canonical instance.
+
+        For any other job the project's PHP dies: ProtocolError with ``php_fatal``
+        (``web-rpcs.md``, "query_completed_job").
+        """
+        return self._simple(
+            table.QUERY_COMPLETED_JOB, results.completed_job, build.leaf("job_name", job_name)
+        )
+
+    def abort_jobs(self, job_names: Sequence[str]) -> None:
+        """Abort jobs; at an unknown one the project stops, and the ones before it are aborted."""
+        self._simple(
+            table.ABORT_JOBS, _success, *(build.leaf("job_name", name) for name in job_names)
+        )
+
+    def get_templates(self, *, app_name: str | None = None, job_name: str | None = None) -> str:
+        """Return an app's two template files, one after the other, as they are."""
+        if (app_name is None) == (job_name is None):
+            raise BadRequest("get_templates needs one of app_name and job_name")
+        return self._simple(
+            table.GET_TEMPLATES,
+            lambda root: results.text(root, "templates"),
+            build.leaf("app_name", app_name)
+            if app_name is not None
+            else build.leaf("job_name", job_name or ""),
+        )
+
+    # -- input files
+
+    def query_files(
+        self,
+        physical_names: Sequence[str],
+        *,
+        batch_id: int | None = None,
+        delete_time: float | None = None,
+    ) -> tuple[int, ...]:
+        """Return the indices of the names that the project does not have.
+
+        With ``batch_id`` the files that it has are associated with the batch, and PHP dies if one
+        already was: see ``web-rpcs.md``, "Files", also for why not to send ``delete_time``.
+        """
+        absent = Records(("file",), results.index)
+
+        def indices(root: etree._Element) -> tuple[int, ...]:
+            results.text(root, "absent_files")
+            if any(not 0 <= index < len(physical_names) for index in absent.items):
+                raise Incomplete("indices of the files that were asked for")
+            return tuple(absent.items)
+
+        return self._simple(
+            table.QUERY_FILES,
+            indices,
+            *_file_fields(physical_names, batch_id, delete_time),
+            records=absent,
+        )
+
+    def upload_files(
+        self,
+        files: Sequence[UploadFile],
+        *,
+        batch_id: int | None = None,
+        delete_time: float | None = None,
+    ) -> None:
+        """Send files, streamed from disk.
+
+        Raises:
+            StagingError: a file cannot be read, or has another size or MD5 than it should; the
+                request is broken off then.
+        """
+        names = [file.physical_name for file in files]
+        xml = build.document(
+            "upload_files", self._authenticator, _file_fields(names, batch_id, delete_time)
+        )
+        self._ask(table.UPLOAD_FILES, xml, _success, files=files)
+
+    # -- outputs
+
+    def result_file(self, result_name: str, file_num: int) -> OutputStream:
+        """Return an instance's output; ``file_num`` counts the files that it uploaded."""
+        return self._output(
+            table.RESULT_FILE,
+            {"result_name": result_name, "file_num": str(file_num)},
+            self._derived(result_name),
+        )
+
+    def workunit_file(self, wu_name: str, file_num: int) -> OutputStream:
+        """Return an output of a job's canonical instance.
+
+        The authenticator itself stands in this request's URL, and so in the project's access log.
+        """
+        return self._output(
+            table.WORKUNIT_FILE,
+            {"wu_name": wu_name, "file_num": str(file_num)},
+            self._authenticator.reveal(),
+        )
+
+    def workunit_files(self, wu_id: int) -> OutputStream:
+        """Return all outputs of a job, as a zip archive."""
+        return self._output(table.WORKUNIT_FILES, {"wu_id": str(wu_id)}, self._derived(str(wu_id)))
+
+    def batch_files(self, batch_id: int) -> OutputStream:
+        """Return all outputs of a batch, as a zip archive; no bytes at all if there are none."""
+        return self._output(
+            table.BATCH_FILES, {"batch_id": str(batch_id)}, self._derived(str(batch_id))
+        )
+
+    # -- what they have in common
+
+    def _derived(self, of: str) -> str:
+        """Return the ``auth_str`` that stands for the authenticator and one object."""
+        text = self._authenticator.reveal() + build.check_text(of, "name")
+        encoded = text.encode("utf-8", "surrogateescape")
+        return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
+
+    def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
+        return build.submission_document(rpc, self._authenticator, submission)
+
+    def _simple(
+        self,
+        rpc: Rpc,
+        answer: Callable[[etree._Element], T],
+        *parts: etree._Element,
+        records: Records[Any] | None = None,
+    ) -> T:
+        xml = build.document(rpc.name, self._authenticator, parts)
+        return self._ask(rpc, xml, answer, records=records)
+
+    def _ask(
+        self,
+        rpc: Rpc,
+        xml: bytes,
+        answer: Callable[[etree._Element], T],
+        *,
+        files: Sequence[UploadFile] = (),
+        records: Records[Any] | None = None,
+    ) -> T:
+        question = Question(
+            rpc, self.url + rpc.handler, lambda: Form(xml, files, self._until), records
+        )
+        return self._caller.ask(question, answer, self._until)
+
+    def _output(self, rpc: Rpc, fields: dict[str, str], auth_str: str) -> OutputStream:
+        for name, value in fields.items():
+            build.check_text(value, name)
+        query = urlencode(
+            {"cmd": rpc.name, **fields, "auth_str": auth_str}, errors="surrogateescape"
+        )
+        judge = Judge(rpc, self.host, self._caller.redact)
+
+        def begin(reply: HttpReply, border: Border, traffic: Traffic) -> OutputStream:
+            def ended(outcome: str, received: int) -> None:
+                traffic.received += received
+                self._caller.log_line(rpc, outcome, traffic)
+
+            return OutputStream(reply, border, judge, ended)
+
+        return self._caller.open(
+            Question(rpc, f"{self.url}{rpc.handler}?{query}"), begin, self._until
+        )
+
+
+def _checked(url: str) -> tuple[str, str]:
+    """Return a project's address in its usual form, and its host."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+        host = parts.hostname or ""
+        host.encode("ascii" if host.isascii() else "idna")
+    except ValueError:
+        parts, host, port = urlsplit(""), "", None
+    plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    if parts.scheme not in {"http", "https"} or not host or not plain:
+        raise BadRequest(
+            f"{url!r} is no project's URL: expected http(s)://HOST/PROJECT/, as volunteers use it"
+        )
+    path = parts.path if parts.path.endswith("/") else parts.path + "/"
+    if ":" in host:
+        host = f"[{host}]"
+    default = {"http": 80, "https": 443}[parts.scheme]
+    where = host if port in {None, default} else f"{host}:{port}"
+    return f"{parts.scheme}://{where}{path}", where
+
+
+def _which(batch_id: int | None, batch_name: str | None) -> etree._Element:
+    if batch_id is not None:
+        return build.leaf("batch_id", str(batch_id))
+    if batch_name is None:
+        raise BadRequest("neither batch_id nor batch_name is given")
+    return build.leaf("batch_name", batch_name)
+
+
+def _flags(**flags: bool) -> Iterable[etree._Element]:
+    return (build.leaf(name, "1") for name, wanted in flags.items() if wanted)
+
+
+def _file_fields(
+    names: Sequence[str], batch_id: int | None, delete_time: float | None
+) -> Iterable[etree._Element]:
+    if batch_id is not None:
+        yield build.leaf("batch_id", str(batch_id))
+    if delete_time is not None:
+        yield build.leaf("delete_time", build.number(int(delete_time), "delete_time"))
+    for name in names:
+        yield build.leaf("phys_name", name)
+
+
+def _success(root: etree._Element) -> None:
+    results.text(root, "success")
+
+
+def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:
+    """Return the jobs by batch: each batch's number of jobs stands before them."""
+    groups: list[list[JobStatus]] = []
+    sizes: list[int] = []
+    for item in found:
+        if isinstance(item, int):
+            sizes.append(item)
+            groups.append([])
+        elif not groups:
+            raise Incomplete("a <job> before the first <batch_size>")
+        else:
+            groups[-1].append(item)
+    if len(groups) != batches:
+        raise Incomplete(f"{batches} batches were asked for, {len(groups)} came")
+    if sizes != [len(group) for group in groups]:
+        raise Incomplete("a <batch_size> that is not the number of the jobs after it")
+    return tuple(tuple(group) for group in groups)

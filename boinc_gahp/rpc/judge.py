@@ -1,0 +1,187 @@
+"""What a reply means: a value, or the right exception with words that tell what to do."""
+
+from __future__ import annotations
+
+import http
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+    shorten,
+)
+from boinc_gahp.rpc.replies import page_text, page_title
+
+if TYPE_CHECKING:
+    from boinc_gahp.rpc.redact import Redactor
+    from boinc_gahp.rpc.replies import Reply
+    from boinc_gahp.rpc.table import Rpc
+
+#: Numbers of the project's own error list.
+WEB_STOPPED = -183
+DATABASE_DOWN = -138
+
+#: The server's words, lower case, by their beginning; error_num is -1 for nearly all.
+_PERMISSION = {
+    "bad authenticator": "check the authenticator in the settings",
+    "no authenticator": "put the account's authenticator into the settings",
+    "no submit access": "ask the project's admin for the right to submit to this app",
+    "no file access": "ask the project's admin for the right to submit (user_submit)",
+    "not owner": "it belongs to another account of the project",
+}
+_NOT_FOUND = (
+    "no batch named",
+    "no such batch",
+    "no batch ",
+    "no job ",
+    "no such job",
+    "job not found",
+    "app not found",
+    "no such app",
+    "no such file",
+    "no workunit",
+    "no such workunit",
+    "no canonical result",
+    "bad file num",
+)
+_DOWN = re.compile(
+    r"project down for maintenance|temporarily shut down|can.t connect to database", re.I
+)
+_XML_PREFIX = re.compile(r"\s*<\?xml")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return http.HTTPStatus(status).phrase
+    except ValueError:
+        return "an unknown status"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges the replies to one RPC of one host."""
+
+    rpc: Rpc
+    host: str
+    redact: Redactor
+
+    def refusal(self, number: int, words: str) -> ProjectError:
+        """Return the error for the project's number and words."""
+        words = self.redact(words)
+        said = shorten(words) or f"error {number}"
+        lowered = words.lower().lstrip()
+        kind: type[ProjectError] = ProjectError
+        advice = ""
+        if number in {WEB_STOPPED, DATABASE_DOWN}:
+            kind, advice = ProjectDown, " (the project is down: try again later)"
+        else:
+            for beginning, remedy in _PERMISSION.items():
+                if lowered.startswith(beginning):
+                    kind, advice = PermissionDenied, f" ({remedy})"
+            if lowered.startswith(_NOT_FOUND):
+                kind = NotFound
+        return kind(
+            f"{self.host} refuses {self.rpc.name}{advice}: {said}",
+            rpc=self.rpc.name,
+            host=self.host,
+            number=number,
+            words=words,
+            may_have_happened=self.rpc.partial and kind is not ProjectDown,
+        )
+
+    def status(self, status: int, reason: str, body: str) -> RpcError:
+        """Return the error for an HTTP status that is no success."""
+        body = self.redact(body)
+        who = f"{self.rpc.name} of {self.host}"
+        if status == 500 and _XML_PREFIX.match(body):
+            # With display_errors off this is how a PHP fatal error looks.
+            return ProtocolError(
+                f"{who}: the project's PHP died of this request (HTTP 500 after the reply's "
+                "beginning): its admin finds why in the web server's error log",
+                rpc=self.rpc.name,
+                host=self.host,
+                php_fatal=True,
+                cut=True,
+            )
+        title = shorten(page_title(body), 120)
+        words = ", ".join(filter(None, (reason or _phrase(status), title and repr(title))))
+        if status >= 500:
+            advice = "try again later; if it stays, tell the project's admin"
+        elif status == 404:
+            advice = "check the project's URL"
+        elif status == 413:
+            advice = "the web server takes no request of this size"
+        else:
+            advice = "check the project's URL, or ask the project's admin"
+        return TransportError(
+            f"{who}: HTTP {status} ({words}): {advice}",
+            rpc=self.rpc.name,
+            host=self.host,
+            may_have_happened=status >= 500,
+            status=status,
+            permanent=status < 500 and status not in {408, 429},
+        )
+
+    def trouble(self, reply: Reply) -> RpcError | None:
+        """Return the error that ``reply`` is, None if it is a good one."""
+        if reply.error is not None:
+            return self.refusal(reply.number, reply.words)
+        fatal = reply.fatal
+        if fatal is not None:
+            return self._protocol(
+                f"the project's PHP died of this request: {shorten(self.redact(fatal.text), 300)}",
+                php_fatal=True,
+            )
+        if reply.page is not None:
+            return self.page(reply.page)
+        return self._shape(reply)
+
+    def _shape(self, reply: Reply) -> ProtocolError | None:
+        if reply.root is None:
+            what = "an empty answer" if reply.empty else "an answer that is cut off"
+            return self._protocol(f"{what}; try again", cut=True)
+        if reply.mismatch:
+            return self._protocol(f"an answer that does not add up ({reply.mismatch})")
+        return self.incomplete(reply.incomplete) if reply.incomplete else None
+
+    def page(self, page: str) -> RpcError:
+        """Return the error for a web page in the place of a reply."""
+        text = self.redact(page_text(page))
+        down = _DOWN.search(text)
+        if down:
+            number = DATABASE_DOWN if "database" in down[0].lower() else WEB_STOPPED
+            return self.refusal(number, down[0])
+        title = shorten(self.redact(page_title(page)), 120)
+        return self._protocol(
+            f"a web page ({title!r}) instead of an answer: check the project's URL, and whether it "
+            "can be reached without a login page in between"
+        )
+
+    def no_file(self, page: str) -> ProtocolError:
+        """Return the error for a page without a known form in the place of an output."""
+        said = shorten(self.redact(page), 120)
+        return self._protocol(f"not a file came but {said!r}", cut=not said)
+
+    def cut(self, what: str) -> ProtocolError:
+        """Return the error for an output that is not whole."""
+        return self._protocol(what, cut=True)
+
+    def incomplete(self, what: str) -> ProtocolError:
+        """Return the error for a complete reply that lacks ``what``."""
+        return self._protocol(f"an answer that lacks what it should hold: {shorten(what, 200)}")
+
+    def _protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
+        return ProtocolError(
+            f"{self.rpc.name} of {self.host}: {what}",
+            rpc=self.rpc.name,
+            host=self.host,
+            php_fatal=php_fatal,
+            cut=cut,
+        )

@@ -1,0 +1,34 @@
+"""What a caller can choose about the connections to a project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boinc_gahp._version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """Time-outs (seconds), certificates, proxy, connections.
+
+    Attributes:
+        connect_timeout: for a connection to be made, name look-up and TLS included.
+        read_timeout: the longest silence while an answer is awaited, and while one block of a
+            request is sent.
+        reply_timeout: for the whole of an RPC's reply to arrive once it has begun; outputs have
+            no such limit.
+        retry_total: for the attempts of one RPC that may be repeated.
+        ca_bundle: a PEM file to check certificates with; None: the one of certifi.
+        proxy: a proxy's URL; None: the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, ...).
+        pool_size: connections that are kept alive.
+        user_agent: how to introduce itself to the web server.
+    """
+
+    connect_timeout: float = 10.0
+    read_timeout: float = 120.0
+    retry_total: float = 120.0
+    ca_bundle: str | None = None
+    proxy: str | None = None
+    pool_size: int = 40
+    user_agent: str = f"boinc_gahp/{__version__}"
+    reply_timeout: float = 600.0

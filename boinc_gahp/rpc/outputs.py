@@ -1,0 +1,134 @@
+"""Outputs: files that get_output.php hands out, read as they arrive."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import ProtocolError, RpcError
+from boinc_gahp.rpc.caller import beginning
+from boinc_gahp.rpc.table import RESULT_FILE, WORKUNIT_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from typing_extensions import Self
+
+    from boinc_gahp.rpc.border import Border
+    from boinc_gahp.rpc.judge import Judge
+    from boinc_gahp.rpc.transport import HttpReply
+
+_FILENAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;]+))""", re.IGNORECASE)
+_ERROR = re.compile(r"\s*ERROR:\s*(.*)", re.DOTALL | re.IGNORECASE)
+_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+#: A directory of the project's upload hierarchy, instead of a file in it.
+_DIRECTORY = re.compile(r"[0-9a-f]{1,3}")
+_CHUNK = 65536
+
+
+class OutputStream:
+    """An output on its way; a context manager that gives the connection back.
+
+    Attributes:
+        filename: the file's name on the project (its last part only), from Content-Disposition:
+            for an output ``<result>_r<random>_<n>``, where ``n`` is its number in the output
+            template (``web-rpcs.md``, "get_output").
+        length: the bytes to come; None if the project does not say.
+    """
+
+    def __init__(
+        self,
+        reply: HttpReply,
+        border: Border,
+        judge: Judge,
+        ended: Callable[[str, int], None],
+    ) -> None:
+        self._reply = reply
+        self._border = border
+        self._judge = judge
+        self._ended: Callable[[str, int], None] | None = ended
+        self._read = 0
+        self._complete = False
+        self.filename = _filename(reply.headers.get("Content-Disposition", ""))
+        self.length = _length(reply)
+        self._check_beginning()
+
+    def chunks(self, size: int = _CHUNK) -> Iterator[bytes]:
+        """Yield the contents, at most ``size`` bytes at a time; once.
+
+        Raises:
+            ProtocolError: there were fewer or more bytes than announced.
+            TransportError: the connection failed.
+        """
+        try:
+            for chunk in self._border.chunks(self._reply.chunks()):
+                self._read += len(chunk)
+                if self.length is not None and self._read > self.length:
+                    raise self._wrong_length("more")
+                for start in range(0, len(chunk), size):
+                    yield chunk[start : start + size]
+            if self.length is not None and self._read < self.length:
+                raise self._wrong_length("fewer")
+        except RpcError as error:
+            self._end(f"failed ({type(error).__name__})")
+            raise
+        self._complete = True
+
+    def close(self) -> None:
+        """Give the connection back; harmless to repeat."""
+        self._reply.close()
+        self._end("ok" if self._complete else "not read to its end")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _end(self, outcome: str) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended(outcome, self._read)
+
+    def _check_beginning(self) -> None:
+        """Raise if this is no file: errors come as pages with HTTP status 200."""
+        named = self.filename is not None
+        content_type = self._reply.headers.get("Content-Type", "").lower()
+        if named:
+            one_file = self._judge.rpc in {RESULT_FILE, WORKUNIT_FILE}
+            if one_file and self.filename and _DIRECTORY.fullmatch(self.filename):
+                # So a file number beyond the last is answered: Content-Length 4096, PHP warnings or
+                # nothing in the body, and the connection held for 5 s.
+                raise self._judge.refusal(
+                    -1, f"no such file: the project sent its directory {self.filename} instead"
+                )
+            return
+        if content_type and not content_type.startswith("text/"):
+            return
+        page = beginning(self._border.chunks(self._reply.chunks()))
+        error = _ERROR.match(page)
+        if error:
+            raise self._judge.refusal(-1, error[1].strip())
+        if _PAGE.match(page):
+            raise self._judge.page(page)
+        raise self._judge.no_file(page)
+
+    def _wrong_length(self, how: str) -> ProtocolError:
+        return self._judge.cut(
+            f"{how} bytes than the {self.length} announced came ({self._read}); fetch it again"
+        )
+
+
+def _filename(disposition: str) -> str | None:
+    match = _FILENAME.search(disposition)
+    if match is None:
+        return None
+    name = (match[1] if match[1] is not None else match[2]).strip()
+    return re.split(r"[/\\]", name)[-1]
+
+
+def _length(reply: HttpReply) -> int | None:
+    if reply.headers.get("Content-Encoding", "identity").lower() not in {"identity", ""}:
+        return None
+    text = reply.headers.get("Content-Length", "")
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,57 @@
+"""What must not be read anywhere: authenticators, and what ``auth_str`` in a URL holds."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from boinc_gahp.secret import Authenticator
+
+_AUTH_STR = re.compile(r"(auth_str=)[^&\s\"'<>)]*")
+_HIDDEN = "<authenticator>"
+
+
+class Redactor:
+    """Takes an authenticator out of texts: the server echoes a request that it cannot read."""
+
+    __slots__ = ("_pattern",)
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        secret = authenticator.reveal()
+        encoded = secret.encode("utf-8", "surrogateescape")
+        forms = {secret, escape(secret), escape(secret, {"'": "&#039;", '"': "&quot;"})}
+        forms |= {quote(encoded), quote(encoded, safe=""), quote_plus(encoded)}
+        pattern = re.compile("|".join(re.escape(form) for form in sorted(forms, key=len)[::-1]))
+        # In a closure, so that no dump of attributes shows it.
+        self._pattern = pattern.sub if secret else lambda _, text: text
+
+    def __call__(self, text: str) -> str:
+        """Return ``text`` without the authenticator."""
+        return _AUTH_STR.sub(rf"\1{_HIDDEN}", self._pattern(_HIDDEN, text))
+
+    def __repr__(self) -> str:
+        """Show no pattern."""
+        return "<redactor>"
+
+
+class _HideAuthStr(logging.Filter):
+    """urllib3 logs the URLs it asks for; ``workunit_file`` has the authenticator in its URL."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "auth_str=" in message:
+            record.msg = _AUTH_STR.sub(rf"\1{_HIDDEN}", message)
+            record.args = ()
+        return True
+
+
+def guard_library_logs() -> None:
+    """Keep ``auth_str`` out of urllib3's own log records; harmless to call again."""
+    for name in ("urllib3.connectionpool", "urllib3.util.retry", "urllib3.poolmanager"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(known, _HideAuthStr) for known in logger.filters):
+            logger.addFilter(_HideAuthStr())

@@ -1,0 +1,233 @@
+"""Replies: read as they arrive, judged when they have ended.
+
+The tolerance is in :mod:`boinc_gahp.rpc.repair` and in lxml's recovery, the strictness here: a
+reply counts only when the root element named after the RPC was closed, all elements matched, no PHP
+fatal error stands in it and the project reported no error.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from lxml import etree
+
+from boinc_gahp.rpc.repair import PhpMessage, Repair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+R = TypeVar("R")
+
+_HTML_PAGE = re.compile(
+    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
+_SNIFFED = 2048
+_PAGE_KEPT = 65536
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_NOT_TEXT = re.compile(r"<(script|style|head|nav)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&amp;": "&"}
+_ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
+#: Errors that end in a name, which the project writes as it is.
+_NAMING = re.compile(r"(?:no|not|app|job|bad) ")
+
+
+class Incomplete(Exception):
+    """A reply lacks something that its RPC always answers, or has it in another form."""
+
+
+@dataclass(slots=True)
+class Records(Generic[R]):
+    """The elements that a reply repeats: made into values one at a time, and then forgotten.
+
+    Attributes:
+        tags: their names.
+        make: makes a value of one; may raise :class:`Incomplete`.
+        items: the values so far.
+    """
+
+    tags: tuple[str, ...]
+    make: Callable[[etree._Element], R]
+    items: list[R] = field(default_factory=list)
+
+    def take(self, element: etree._Element) -> None:
+        """Make a value of ``element`` and keep it."""
+        self.items.append(self.make(element))
+
+
+@dataclass(slots=True)
+class Reply:
+    """A reply that has ended.
+
+    Attributes:
+        root: the root element without the records that were taken out of it; None if it was never
+            closed.
+        error: ``<error>`` with a number, at the root or just below.
+        page: the beginning of the body where it was a web page.
+        empty: whether nothing but white space came.
+        mismatch: where opening and closing tags do not fit; empty if they do.
+        incomplete: what a record lacks; empty if nothing.
+        messages: what PHP said in between.
+    """
+
+    root: etree._Element | None = None
+    error: etree._Element | None = None
+    page: str | None = None
+    empty: bool = True
+    mismatch: str = ""
+    incomplete: str = ""
+    messages: list[PhpMessage] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        """``error_num``; -1 if it cannot be read."""
+        text = "" if self.error is None else self.error.findtext("error_num") or ""
+        try:
+            return int(text)
+        except ValueError:
+            return -1
+
+    @property
+    def words(self) -> str:
+        """``error_msg``, as the project meant it."""
+        return unescaped_words("" if self.error is None else self.error.findtext("error_msg") or "")
+
+    @property
+    def fatal(self) -> PhpMessage | None:
+        """The message with which PHP died."""
+        return next((message for message in self.messages if message.fatal), None)
+
+
+def read(chunks: Iterable[bytes], root: str, records: Records[Any] | None = None) -> Reply:
+    """Read a whole reply; what it repeats goes to ``records``, emptied before."""
+    if records is not None:
+        records.items.clear()
+    reading = _Reading(root, records)
+    for chunk in chunks:
+        reading.feed(chunk)
+    return reading.close()
+
+
+class _Reading:
+    """One reply while it comes in."""
+
+    def __init__(self, root: str, records: Records[Any] | None) -> None:
+        self._root = root
+        self._records = records
+        self._reply = Reply()
+        self._repair = Repair()
+        self._begun = b""
+        tags = () if records is None else records.tags
+        self._parser: Any = etree.XMLPullParser(
+            events=("end",),
+            tag=(root, "error", *tags),
+            encoding="utf-8",
+            recover=True,
+            resolve_entities=False,
+            no_network=True,
+            huge_tree=True,
+        )
+        # PHP's messages and errors without a root element stand beside the root.
+        self._parser.feed(b"<reply>")
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        reply = self._reply
+        if reply.page is None and len(self._begun) < _SNIFFED:
+            self._begun += chunk
+            if _HTML_PAGE.match(self._begun):
+                reply.page = ""
+                return
+        if reply.page is not None:
+            if len(self._begun) < _PAGE_KEPT:
+                self._begun += chunk
+            return
+        if reply.empty:
+            reply.empty = not chunk or chunk.isspace()
+        self._parse(self._repair.feed(chunk))
+
+    def close(self) -> Reply:
+        """Return the reply, which has ended."""
+        reply = self._reply
+        if reply.page is None:
+            self._parse(self._repair.close() + b" ")
+            reply.messages = self._repair.messages
+            reply.mismatch = _mismatch(self._parser)
+        else:
+            reply.page = self._begun.decode("utf-8", "replace")
+            reply.empty = False
+        return reply
+
+    def _parse(self, data: bytes) -> None:
+        if data:
+            self._parser.feed(data)
+        for _, element in self._parser.read_events():
+            self._sort(element, element.getparent())
+
+    def _sort(self, element: etree._Element, parent: etree._Element | None) -> None:
+        reply = self._reply
+        if parent is None:
+            return
+        if parent.tag == "reply" and element.tag == self._root:
+            if reply.root is None:
+                reply.root = element
+        elif parent.tag in {"reply", self._root} and element.tag == "error":
+            if reply.error is None:
+                reply.error = element
+        elif self._records is not None and element.tag in self._records.tags:
+            try:
+                self._records.take(element)
+            except Incomplete as lacking:
+                reply.incomplete = reply.incomplete or str(lacking)
+            # The parser holds on to the last element still; the one before it can go.
+            element.clear(keep_tail=True)
+            before = element.getprevious()
+            if before is not None and before.tag in self._records.tags:
+                parent.remove(before)
+
+
+def _mismatch(parser: Any) -> str:
+    for entry in parser.error_log:
+        if entry.type == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH:
+            return str(entry.message)
+    return ""
+
+
+def unescaped_words(text: str) -> str:
+    """Return an error message with the escapes undone that PHP put in.
+
+    Only echoed requests and what programs wrote are escaped; messages that end in a name have it as
+    it is (``web-rpcs.md``, "Transport and framing").
+    """
+    if _NAMING.match(text):
+        return text
+    return _unescape(text)
+
+
+def _unescape(text: str) -> str:
+    return _ENTITY.sub(lambda match: _ENTITIES[match[0]], text)
+
+
+def stderr_text(text: str) -> str:
+    """Return stderr_out without its CDATA and with PHP's escapes undone.
+
+    It is CDATA and escaped as well (``web-rpcs.md``, "query_completed_job").
+    """
+    inner = text.strip()
+    if inner.startswith("<![CDATA[") and inner.endswith("]]>"):
+        text = inner[len("<![CDATA[") : -len("]]>")]
+    return _unescape(text)
+
+
+def page_title(page: str) -> str:
+    """Return the title of a web page, or its first words."""
+    title = _TITLE.search(page)
+    text = title[1] if title else _NOT_TEXT.sub(" ", page)
+    return " ".join(html.unescape(text).split())
+
+
+def page_text(page: str) -> str:
+    """Return the words of a web page."""
+    return " ".join(html.unescape(_NOT_TEXT.sub(" ", page)).split())

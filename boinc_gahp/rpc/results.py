@@ -1,0 +1,148 @@
+"""From the elements of a reply to values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from boinc_gahp.rpc.replies import Incomplete, stderr_text
+from boinc_gahp.rpc.types import (
+    Batch,
+    BatchJob,
+    BatchState,
+    CompletedJob,
+    Instance,
+    JobStatus,
+)
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+
+def text(element: etree._Element, tag: str) -> str:
+    """Return the text of the child ``tag``; raise :class:`Incomplete` if there is none."""
+    child = element.find(tag)
+    if child is None:
+        raise Incomplete(f"no <{tag}> in its <{element.tag}>")
+    return child.text or ""
+
+
+def decimal(element: etree._Element, tag: str, default: float | None = None) -> float:
+    """Return the number in the child ``tag``, ``default`` (unless None) if there is none."""
+    if default is not None and element.find(tag) is None:
+        return default
+    found = text(element, tag)
+    try:
+        value = float(found)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a number")
+    return value
+
+
+def integer(element: etree._Element, tag: str, default: int | None = None) -> int:
+    """Return the whole number in the child ``tag``; PHP may have written it as a double."""
+    if default is not None and element.find(tag) is None:
+        return default
+    return whole(text(element, tag), tag)
+
+
+def whole(found: str, tag: str) -> int:
+    """Return ``found`` as a whole number."""
+    try:
+        return int(found)
+    except ValueError:
+        pass
+    try:
+        return int(float(found))
+    except (ValueError, OverflowError):
+        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a whole number") from None
+
+
+def batch(element: etree._Element) -> Batch:
+    """Return the batch whose fields are children of ``element``."""
+    number = integer(element, "state")
+    known = number in BatchState.__members__.values()
+    return Batch(
+        id=integer(element, "id"),
+        name=text(element, "name"),
+        app_name=text(element, "app_name"),
+        state=BatchState(number) if known else BatchState.UNKNOWN,
+        create_time=decimal(element, "create_time", 0),
+        expire_time=decimal(element, "expire_time", 0),
+        est_completion_time=decimal(element, "est_completion_time", 0),
+        completion_time=decimal(element, "completion_time", 0),
+        njobs=integer(element, "njobs"),
+        nerror_jobs=integer(element, "nerror_jobs", 0),
+        fraction_done=decimal(element, "fraction_done", 0),
+        credit_estimate=decimal(element, "credit_estimate", 0),
+        credit_canonical=decimal(element, "credit_canonical", 0),
+        total_cpu_time=(
+            None if element.find("total_cpu_time") is None else decimal(element, "total_cpu_time")
+        ),
+    )
+
+
+def batch_job(element: etree._Element) -> BatchJob:
+    """Return one ``<job>`` of query_batch."""
+    return BatchJob(
+        id=integer(element, "id"),
+        name=text(element, "name"),
+        canonical_instance_id=integer(element, "canonical_instance_id", 0),
+        status=(element.findtext("status") or "").strip(),
+        errors=tuple((child.text or "").strip() for child in element.iterfind("error")),
+        exit_statuses=tuple(
+            whole(child.text or "", "exit_status") for child in element.iterfind("exit_status")
+        ),
+        cpu_time=None if element.find("cpu_time") is None else decimal(element, "cpu_time"),
+    )
+
+
+def job_status(element: etree._Element) -> JobStatus:
+    """Return one ``<job>`` of query_batch2; written for replies with 100,000 of them."""
+    name = status = None
+    for child in element:
+        if child.tag == "job_name":
+            name = child.text or ""
+        elif child.tag == "status":
+            status = (child.text or "").strip()
+    if name is None or status is None:
+        raise Incomplete("a <job> without <job_name> or <status>")
+    return JobStatus(name, status)
+
+
+def instance(element: etree._Element) -> Instance:
+    """Return one ``<instance>`` of query_job."""
+    return Instance(
+        id=integer(element, "id"),
+        name=text(element, "name"),
+        state=text(element, "state").strip(),
+        outfile_sizes=tuple(integer(file, "size") for file in element.iterfind("outfile")),
+    )
+
+
+def completed_job(root: etree._Element) -> CompletedJob:
+    """Return what query_completed_job answers."""
+    element = root.find("completed_job")
+    if element is None:
+        raise Incomplete("no <completed_job>")
+    return CompletedJob(
+        error_mask=integer(element, "error_mask"),
+        canonical_resultid=integer(element, "canonical_resultid", 0) or None,
+        error_resultid=integer(element, "error_resultid", 0) or None,
+        exit_status=integer(element, "exit_status"),
+        elapsed_time=decimal(element, "elapsed_time"),
+        cpu_time=decimal(element, "cpu_time"),
+        stderr_out=stderr_text(text(element, "stderr_out")),
+    )
+
+
+def size_or_status(element: etree._Element) -> int | JobStatus:
+    """Return what query_batch2 answers, one element at a time: a batch's size, then its jobs."""
+    return index(element) if element.tag == "batch_size" else job_status(element)
+
+
+def index(element: etree._Element) -> int:
+    """Return the whole number that is the element's text."""
+    return whole(element.text or "", str(element.tag))

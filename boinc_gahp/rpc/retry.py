@@ -1,0 +1,90 @@
+"""Trying again: what may be tried, how often, and with which pauses."""
+
+from __future__ import annotations
+
+import http.client
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
+from boinc_gahp.rpc.border import chain
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from boinc_gahp.rpc.table import Rpc
+
+T = TypeVar("T")
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 20.0
+_AS_LONG_AS_TIME_LASTS = 1_000
+#: HTTP 500 is a PHP fatal error more often than not, and comes again.
+_A_LITTLE = 2
+
+
+def patience(error: RpcError, rpc: Rpc) -> int:
+    """Return how many more attempts ``error`` is worth after the first."""
+    if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_have_happened)):
+        return 0
+    if isinstance(error, TransportError):
+        passing, mostly_not = not error.permanent, error.status == 500
+    elif isinstance(error, ProtocolError):
+        passing, mostly_not = error.cut, error.php_fatal
+    else:
+        passing, mostly_not = isinstance(error, ProjectDown), False
+    if not passing:
+        return 0
+    return _A_LITTLE if mostly_not else _AS_LONG_AS_TIME_LASTS
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Attempts of one RPC within ``total`` seconds, not beyond ``until`` (monotonic).
+
+    The last error is raised as it came. ``closing`` ends a pause.
+    """
+
+    rpc: Rpc
+    total: float
+    until: float | None
+    closing: threading.Event
+
+    def run(self, attempt: Callable[[], T]) -> T:
+        """Return what the first good ``attempt()`` returns."""
+        end = time.monotonic() + self.total
+        if self.until is not None:
+            end = min(end, self.until)
+        tried = 0
+        while True:
+            try:
+                return attempt()
+            except RpcError as failed:
+                error = failed
+            pause = _pause(error, tried)
+            if tried >= patience(error, self.rpc) or time.monotonic() + pause >= end:
+                raise error
+            if self.closing.wait(pause):
+                raise error
+            tried += 1
+
+
+def _pause(error: RpcError, tried: int) -> float:
+    if tried == 0 and dropped(error):
+        return 0.0
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**tried)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311  (no secret)
+
+
+def dropped(error: RpcError) -> bool:
+    """Tell whether the server closed the connection instead of answering.
+
+    So ends a request on a kept-alive connection that the server gave up at that very moment.
+    """
+    return isinstance(error, TransportError) and any(
+        isinstance(link, (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected))
+        for link in chain(error)
+    )

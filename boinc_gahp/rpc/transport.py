@@ -1,0 +1,240 @@
+"""How requests travel: the interface, and the one that uses HTTP.
+
+Tests hand :class:`Project` an object of their own with a ``send`` method; then recorded replies go
+the same way as real ones.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from boinc_gahp.rpc.redact import guard_library_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from boinc_gahp.rpc.options import ClientOptions
+
+_CHUNK = 65536
+
+
+class Body(Protocol):
+    """A request's body, read in blocks; ``len`` is what is left of it."""
+
+    @property
+    def len(self) -> int:
+        """Bytes that are left."""
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type header."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+
+    def close(self) -> None:
+        """Close what it reads from."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request to be sent.
+
+    Attributes:
+        body: makes the body anew, for each time that it is sent; None for a GET.
+        fresh: whether it must not go out on a connection that was used before.
+        until: ``time.monotonic()`` by which the reply must have ended; None for no end.
+        reply_timeout: seconds from the reply's headers to its end; None for no end.
+        plain: whether the reply must not be compressed, so that its length can be checked.
+    """
+
+    method: str
+    url: str
+    connect_timeout: float
+    read_timeout: float
+    body: Callable[[], Body] | None = None
+    fresh: bool = False
+    until: float | None = None
+    reply_timeout: float | None = None
+    plain: bool = False
+
+
+class HttpReply(Protocol):
+    """What came back: status and headers are there, the body comes in chunks."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+
+    @property
+    def received(self) -> int:
+        """Bytes of the body that have arrived, as they were on the wire."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the body, decompressed."""
+
+    def close(self) -> None:
+        """Give the connection back, or drop it where the body was not read to its end."""
+
+
+class Transport(Protocol):
+    """Sends a request and returns the beginning of the reply; may raise what requests raises."""
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """Send ``request``; redirects are not followed."""
+
+
+class HttpTransport:
+    """Sends over HTTP, on connections that are kept alive."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        guard_library_logs()
+        self._options = options
+        self._kept = _session(options)
+        self._fresh = _session(options)
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """Send ``request`` and return the reply when its headers are there."""
+        session = self._fresh if request.fresh else self._kept
+        headers = {"Accept-Encoding": "identity" if request.plain else "gzip"}
+        if request.fresh:
+            headers["Connection"] = "close"
+        body = None if request.body is None else request.body()
+        if body is not None:
+            headers["Content-Type"] = body.content_type
+        try:
+            prepared = session.prepare_request(
+                requests.Request(request.method, request.url, headers=headers, data=body)
+            )
+            response = session.send(
+                prepared,
+                stream=True,
+                allow_redirects=False,
+                timeout=(request.connect_timeout, request.read_timeout),
+                verify=self._options.ca_bundle or True,
+                proxies=self._proxies(request.url),
+            )
+        finally:
+            if body is not None:
+                body.close()
+        return _Reply(response, request)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._kept.close()
+        self._fresh.close()
+
+    def _proxies(self, url: str) -> dict[str, str]:
+        if self._options.proxy:
+            return {"http": self._options.proxy, "https": self._options.proxy}
+        return dict(requests.utils.get_environ_proxies(url, no_proxy=None))
+
+
+class _Reply:
+    """A reply of requests, whose body is read as it arrives and within its time."""
+
+    def __init__(self, response: requests.Response, request: HttpRequest) -> None:
+        self.status = response.status_code
+        self.reason = response.reason or ""
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+        self._silence = request.read_timeout
+        ends = [] if request.until is None else [request.until]
+        if request.reply_timeout is not None:
+            ends.append(time.monotonic() + request.reply_timeout)
+        self._until = min(ends, default=None)
+        self._ended = False
+
+    @property
+    def received(self) -> int:
+        return int(self._response.raw.tell())
+
+    def chunks(self) -> Iterator[bytes]:
+        raw = self._response.raw
+        while True:
+            self._hurry(raw)
+            # read1, not read: read waits until the whole chunk is there, however slowly it drips,
+            # and the time would never be looked at.
+            left = raw.length_remaining
+            data = raw.read1(_CHUNK if not left else min(left, _CHUNK), decode_content=True)
+            if not data:
+                break
+            yield data
+        self._ended = True
+
+    def close(self) -> None:
+        if not self._ended and self._response.raw.connection is not None:
+            self._response.raw.connection.close()
+        self._response.close()
+
+    def _hurry(self, raw: Any) -> None:
+        if self._until is None:
+            return
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the reply did not end in the time there was for it")
+        connection = raw.connection
+        if connection is not None and connection.sock is not None:
+            connection.sock.settimeout(min(left, self._silence))
+
+
+def _session(options: ClientOptions) -> requests.Session:
+    session = requests.Session()
+    # No netrc, no certificates from the environment; the proxies are looked up in send().
+    session.trust_env = False
+    session.headers["User-Agent"] = options.user_agent
+    session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
+    adapter = _Adapter(options)
+    session.mount("https://", adapter)
+    session.mount("http://", adapter)
+    return session
+
+
+class _Adapter(HTTPAdapter):
+    """An adapter whose connections wait for the read time-out, not the short one, while sending.
+
+    Otherwise a server that takes a breath during a large upload looks like one that is not there.
+    """
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._pools = _patient_pools(options.read_timeout)
+        super().__init__(pool_connections=4, pool_maxsize=options.pool_size, max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, blocksize=_CHUNK, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager
+
+
+def _patient_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            if self.sock is not None:
+                self.sock.settimeout(patience)
+
+    class Secure(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            if self.sock is not None:
+                self.sock.settimeout(patience)
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    return {"http": PlainPool, "https": SecurePool}
