@@ -1,0 +1,118 @@
+"""A daemon at the other end of pipes."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.gahp.lines import LineSplitter, TooLong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+TIMEOUT = 30.0
+STAND_IN = (sys.executable, "-W", "error", "-m", "tests.daemon.serve_stand_in")
+
+
+class Daemon:
+    """A process that talks GAHP; ended, by force if need be, at the end of the with block."""
+
+    def __init__(
+        self,
+        command: Sequence[str] = STAND_IN,
+        *,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=None if environ is None else dict(environ),
+            cwd=cwd,
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.stdin = self.process.stdin.fileno()
+        self.stdout = self.process.stdout.fileno()
+        self.output = b""
+        self._splitter = LineSplitter()
+        self._lines: list[bytes | TooLong] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=TIMEOUT)
+
+    def send(self, data: bytes) -> None:
+        """Write all of ``data``."""
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self.stdin, left) :]
+
+    def line(self) -> bytes:
+        """Return the next line of output."""
+        deadline = time.monotonic() + TIMEOUT
+        while not self._lines:
+            ready = select.select([self.stdout], [], [], max(0, deadline - time.monotonic()))[0]
+            assert ready, f"no line within {TIMEOUT:g} s; so far: {self.output[-500:]!r}"
+            data = os.read(self.stdout, 65536)
+            assert data, f"end of output; so far: {self.output[-500:]!r}"
+            self.output += data
+            self._lines = self._splitter.feed(data)
+        line = self._lines.pop(0)
+        assert isinstance(line, bytes)
+        return line
+
+    def ask(self, line: bytes) -> bytes:
+        """Send a line; return the next line of output."""
+        self.send(line + b"\r\n")
+        return self.line()
+
+    def results(self) -> list[bytes]:
+        """Ask for results; return the Result Lines. For a conversation without ``R``."""
+        status, _, number = self.ask(b"RESULTS").rpartition(b" ")
+        assert status.endswith(b"S")
+        return [self.line() for _ in range(int(number))]
+
+    def await_results(self, number: int) -> list[bytes]:
+        """Ask for results until there are so many."""
+        results: list[bytes] = []
+        deadline = time.monotonic() + TIMEOUT
+        while len(results) < number:
+            assert time.monotonic() < deadline, f"only {results}"
+            results += self.results()
+        return results
+
+    def end_input(self) -> None:
+        """Close its stdin."""
+        assert self.process.stdin
+        self.process.stdin.close()
+
+    def end(self) -> tuple[int, bytes, bytes]:
+        """Wait until it has ended; return exit status, output not read by lines, and stderr."""
+        assert self.process.stdin
+        stdin, self.process.stdin = self.process.stdin, None  # communicate would close it
+        try:
+            output, errors = self.process.communicate(timeout=TIMEOUT)
+        finally:
+            stdin.close()
+        return self.process.returncode, output, errors

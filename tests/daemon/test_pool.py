@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import threading
+
+from boinc_gahp.daemon.pool import Pool
+from tests.helpers import wait_for
+
+
+class Gate:
+    """Tasks that wait until they are let through."""
+
+    def __init__(self) -> None:
+        self.inside = threading.Semaphore(0)
+        self.open = threading.Event()
+
+    def task(self) -> None:
+        self.inside.release()
+        self.open.wait(20)
+
+
+def workers(name: str) -> int:
+    return sum(thread.name.startswith(name) for thread in threading.enumerate())
+
+
+def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
+    pool = Pool("thrifty", lambda: 10)
+    done = threading.Semaphore(0)
+    for _ in range(20):
+        pool.submit(done.release)
+        assert done.acquire(timeout=20)
+        wait_for(lambda: pool._idle == len(pool._threads), "the thread is idle")
+    assert workers("thrifty-") == 1
+    pool.close(20)
+    assert workers("thrifty-") == 0
+
+
+def test_there_are_never_more_threads_than_the_size() -> None:
+    pool = Pool("bounded", lambda: 3)
+    gate = Gate()
+    done = threading.Semaphore(0)
+    for _ in range(3):
+        pool.submit(gate.task)
+    for _ in range(10):
+        pool.submit(done.release)
+    for _ in range(3):
+        assert gate.inside.acquire(timeout=20)
+    assert workers("bounded-") == 3
+    assert not done.acquire(blocking=False)
+    gate.open.set()
+    for _ in range(10):
+        assert done.acquire(timeout=20)
+    pool.close(20)
+    assert workers("bounded-") == 0
+
+
+def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
+    pool = Pool("closing", lambda: 1)
+    gate = Gate()
+    begun = threading.Event()
+    pool.submit(gate.task)
+    assert gate.inside.acquire(timeout=20)
+    pool.submit(begun.set)
+    pool.close(0)
+    gate.open.set()
+    wait_for(lambda: workers("closing-") == 0, "the thread has ended")
+    assert not begun.is_set()

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+from coverage import CoverageData
+
+from boinc_gahp.gahp.banner import BANNER
+from tests.daemon.process import STAND_IN, TIMEOUT, Daemon
+from tests.gahp.conversations import START
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CLEAN = (0, b"", b"")
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    with Daemon() as daemon:
+        assert daemon.line() + b"\n" == BANNER
+        yield daemon
+
+
+def test_the_start_of_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daemon: Daemon) -> None:
+    for line in START.encode().splitlines()[2:]:
+        if line.startswith(b"-> "):
+            daemon.send(line[3:] + b"\r\n")
+        else:
+            assert daemon.line() == line[3:]
+
+
+def test_all_of_a_conversation_can_be_sent_before_an_answer_is_read(daemon: Daemon) -> None:
+    daemon.send(b"VERSION\n" * 2000 + b"QUIT\n")
+    status, output, errors = daemon.end()
+    assert (status, errors) == (0, b"")
+    assert output == b"S " + BANNER + (b"S " + BANNER) * 1999 + b"S\n"
+
+
+def test_lines_after_quit_are_not_read(daemon: Daemon) -> None:
+    daemon.send(b"QUIT\nVERSION\n")
+    assert daemon.end() == (0, b"S\n", b"")
+
+
+def test_answers_that_are_due_are_written_after_end_of_input(daemon: Daemon) -> None:
+    daemon.send(b"COMMANDS\nVERSION\nCOMM")
+    daemon.end_input()
+    status, output, errors = daemon.end()
+    assert (status, errors) == (0, b"")
+    assert output.count(b"\n") == 2
+    assert output.endswith(b"S " + BANNER)
+
+
+def test_a_line_without_its_end_is_not_carried_out(daemon: Daemon) -> None:
+    daemon.send(b"QUIT")
+    daemon.end_input()
+    assert daemon.end() == CLEAN
+
+
+def test_end_of_input_ends_it_while_a_query_is_pending(daemon: Daemon) -> None:
+    assert daemon.ask(b"BOINC_QUERY_BATCHES 2 0 1 hang") == b"S"
+    daemon.end_input()
+    assert daemon.end() == CLEAN
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_in_the_middle_of_a_request(
+    daemon: Daemon, number: signal.Signals
+) -> None:
+    assert daemon.ask(b"BOINC_SUBMIT 2 hang app 1 j 0 0") == b"S"
+    assert daemon.ask(b"BOINC_FETCH_OUTPUT 3 hang /d e ALL 0") == b"S"
+    daemon.process.send_signal(number)
+    assert daemon.end() == CLEAN
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_sigterm_at_any_moment_of_the_start_leaves_nothing_on_stderr(moment: int) -> None:
+    with Daemon() as daemon:
+        if moment:
+            daemon.line()
+        if moment > 1:
+            daemon.send(b"BOINC_PING 2\n" * moment)
+        daemon.process.send_signal(signal.SIGTERM)
+        status, _output, errors = daemon.end()
+        assert errors == b""
+        # Before the banner, the interpreter itself may still be starting.
+        assert status in ({0, -signal.SIGTERM} if moment == 0 else {0})
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_so() -> None:
+    with Daemon(["nohup", *STAND_IN]) as daemon:
+        daemon.line()
+        daemon.process.send_signal(signal.SIGHUP)
+        assert daemon.ask(b"RESULTS") == b"S 0"
+
+
+def test_it_ends_when_nobody_reads_its_output(daemon: Daemon) -> None:
+    assert daemon.process.stdout
+    assert daemon.ask(b"BOINC_SUBMIT 2 hang app 1 j 0 0") == b"S"
+    daemon.process.stdout.close()
+    assert daemon.process.wait(TIMEOUT) == 0
+    assert daemon.process.stderr
+    assert daemon.process.stderr.read() == b""
+
+
+def test_sigterm_ends_it_while_nobody_takes_its_output(daemon: Daemon) -> None:
+    # More than pipe and backlog hold, so that both directions are stuck.
+    os.set_blocking(daemon.stdin, False)
+    stuck = time.monotonic() + TIMEOUT
+    written = 0
+    while time.monotonic() < stuck:
+        try:
+            written += os.write(daemon.stdin, b"COMMANDS\n" * 1000)
+        except BlockingIOError:
+            if psutil.Process(daemon.process.pid).cpu_percent(0.2) < 5:
+                break
+    assert written > 0
+    daemon.process.send_signal(signal.SIGTERM)
+    assert daemon.process.wait(TIMEOUT) == 0
+
+
+def test_stopping_leaves_no_temporary_file(tmp_path: Path, daemon: Daemon) -> None:
+    output = tmp_path / "out"
+    assert daemon.ask(f"BOINC_FETCH_OUTPUT 2 temporary\\ {output} /d e ALL 0".encode()) == b"S"
+    wait_for(lambda: list(tmp_path.iterdir()), "a temporary file is there")
+    daemon.process.send_signal(signal.SIGTERM)
+    assert daemon.end() == CLEAN
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_leaves_at_once_though_an_executor_is_busy(daemon: Daemon) -> None:
+    assert daemon.ask(b"BOINC_RETIRE_BATCH 2 executor") == b"S"
+    daemon.end_input()
+    begin = time.monotonic()
+    assert daemon.end() == CLEAN
+    assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\r",
+        b" ",
+        b"\0",
+        b"\xff\xfe",
+        b"FROBNICATE",
+        b"BOINC_PING",
+        b"BOINC_PING 0",
+        b"BOINC_PING 2\0",
+        b"BOINC_SUBMIT 2 b app -1 j 0 0",
+        b"BOINC_SUBMIT 2 b app 99999999999999999999 j 0 0",
+        b"BOINC_PING 2 \\\\ \\\n",
+    ],
+    ids=repr,
+)
+def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(daemon: Daemon, line: bytes) -> None:
+    assert daemon.ask(line) == b"E"
+    assert daemon.ask(b"RESULTS") == b"S 0"
+
+
+def test_bytes_that_are_no_utf8_come_back_in_an_error(daemon: Daemon) -> None:
+    assert daemon.ask(b"BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ \xff\xfe\\\\\\\n") == b"S"
+    assert daemon.await_results(1) == [b"2 no\\ batch\\ named\\ \xff\xfe\\\\\\\n"]
+
+
+def test_a_line_of_30_mb_is_answered_in_time(daemon: Daemon) -> None:
+    job = b"condor#vm#uppercase#1795261016#%d.%d 2 -n two\\ words 2 /home/alice/a/%d/%s in /b/c t "
+    jobs = b"".join(job % (i // 100, i % 100, i, b"x" * 220) for i in range(100_000))
+    line = b"BOINC_SUBMIT 2 b app 100000 " + jobs + b"NULL NULL NULL NULL NULL NULL"
+    assert len(line) > 30_000_000
+    begin = time.monotonic()
+    assert daemon.ask(line) == b"S"
+    # The gridmanager gives up after 20 s, and starts all over again.
+    assert time.monotonic() - begin < 15
+    assert daemon.await_results(1) == [b"2 NULL"]
+
+
+def test_a_line_that_is_too_long_is_one_e() -> None:
+    with Daemon([*STAND_IN, "line_bytes=100000"]) as daemon:
+        daemon.line()
+        # The limit is known once the settings are loaded; a result proves that they are.
+        assert daemon.ask(b"BOINC_PING 2") == b"S"
+        assert daemon.await_results(1) == [b"2 NULL"]
+        assert daemon.ask(b"BOINC_RETIRE_BATCH 2 " + b"x" * 1_000_000) == b"E"
+        assert daemon.ask(b"BOINC_RETIRE_BATCH 3 " + b"x" * 90_000) == b"S"
+        assert daemon.await_results(1) == [b"3 NULL"]
+
+
+def test_requests_past_the_limit_get_threads_limit_reached() -> None:
+    with Daemon([*STAND_IN, "pending_requests=2"]) as daemon:
+        daemon.line()
+        assert daemon.ask(b"BOINC_PING 2") == b"S"
+        assert daemon.await_results(1) == [b"2 NULL"]
+        assert daemon.ask(b"RESPONSE_PREFIX GAHP:") == b"S"
+        assert daemon.ask(b"BOINC_RETIRE_BATCH 3 hang") == b"GAHP:S"
+        assert daemon.ask(b"BOINC_RETIRE_BATCH 4 hang") == b"GAHP:S"
+        assert daemon.ask(b"BOINC_PING 5") == b"GAHP:F Threads\\ limit\\ reached"
+        assert daemon.ask(b"VERSION").startswith(b"GAHP:S $GahpVersion: ")
+
+
+def test_a_ping_is_answered_while_fifty_fetches_hang(daemon: Daemon) -> None:
+    daemon.send(b"ASYNC_MODE_ON\n")
+    daemon.send(b"".join(b"BOINC_FETCH_OUTPUT %d hang /d e ALL 0\n" % i for i in range(2, 52)))
+    daemon.send(b"BOINC_PING 52\n")
+    assert [daemon.line() for _ in range(52)] == [b"S"] * 52
+    assert daemon.line() == b"R"
+    assert daemon.results() == [b"52 NULL"]
+
+
+def test_r_is_printed_once_until_results(daemon: Daemon) -> None:
+    assert daemon.ask(b"ASYNC_MODE_ON") == b"S"
+    daemon.send(b"BOINC_PING 2\n")
+    assert [daemon.line(), daemon.line()] == [b"S", b"R"]
+    assert daemon.ask(b"BOINC_PING 3") == b"S"
+    results: list[bytes] = []
+    while len(results) < 2:
+        answer = daemon.ask(b"RESULTS")
+        if answer == b"R":  # the second one was ready after the first had been fetched
+            answer = daemon.line()
+        results += [daemon.line() for _ in range(int(answer.split()[1]))]
+    assert results == [b"2 NULL", b"3 NULL"]
+
+
+def test_five_hundred_pings_at_once_are_all_answered(daemon: Daemon) -> None:
+    daemon.send(b"".join(b"BOINC_PING %d\n" % i for i in range(2, 502)))
+    assert [daemon.line() for _ in range(500)] == [b"S"] * 500
+    assert len(daemon.await_results(500)) == 500
+
+
+def test_no_descriptor_is_left_open_by_requests(daemon: Daemon) -> None:
+    process = psutil.Process(daemon.process.pid)
+    daemon.ask(b"BOINC_PING 2")
+    daemon.await_results(1)
+    before = process.num_fds()
+    for i in range(3, 60):
+        daemon.ask(b"BOINC_PING %d" % i)
+    daemon.await_results(57)
+    assert process.num_fds() == before
+
+
+def test_waiting_takes_no_time_of_the_processor(daemon: Daemon) -> None:
+    daemon.ask(b"BOINC_PING 2")
+    daemon.await_results(1)
+    process = psutil.Process(daemon.process.pid)
+    wait_for(lambda: process.cpu_percent(0.3) < 5, "the daemon is idle")
+
+
+def test_coverage_of_a_daemon_is_recorded(tmp_path: Path) -> None:
+    settings = tmp_path / "coveragerc"
+    settings.write_text(f"[run]\nparallel = true\ndata_file = {tmp_path}/data\n")
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
+    with Daemon(environ={**environ, "COVERAGE_PROCESS_START": str(settings)}) as daemon:
+        daemon.line()
+        daemon.ask(b"BOINC_PING 2")
+        daemon.await_results(1)
+        daemon.ask(b"BOINC_RETIRE_BATCH 3 hang")
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.end() == CLEAN
+    (path,) = tmp_path.glob("data.*")
+    data = CoverageData(str(path))
+    data.read()
+    measured = {Path(name).name for name in data.measured_files()}
+    assert {"loop.py", "main.py", "dispatch.py"} <= measured
+
+
+def test_nothing_heavy_is_imported_before_the_banner() -> None:
+    code = (
+        "import sys, os\n"
+        "from boinc_gahp.daemon import main\n"
+        "def banner(fd):\n"
+        "    os.write(1, ' '.join(sys.modules).encode())\n"
+        "    os._exit(0)\n"
+        "main._write_banner = banner\n"
+        "main.serve(lambda: None)\n"
+    )
+    # Without site, which has imported much in an editable installation.
+    paths = [path for path in sys.path if path]
+    code = f"import sys; sys.path[:] = {paths!r}\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, check=True, timeout=TIMEOUT
+    )
+    heavy = {
+        "asyncio",
+        "concurrent.futures",
+        "dataclasses",
+        "inspect",
+        "logging",
+        "lxml",
+        "prompt_toolkit",
+        "requests",
+        "rich",
+        "socket",
+        "sqlite3",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "urllib.parse",
+    }
+    assert heavy.isdisjoint(done.stdout.decode().split())

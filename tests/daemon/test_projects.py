@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.daemon.projects import Projects, Selection
+from boinc_gahp.errors import BadRequest, ConfigError, LedgerError
+from boinc_gahp.secret import Authenticator
+from tests.daemon.stand_in import StandIn
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.bridge import Bridge
+
+KEY = Authenticator("key-of-alice")
+OTHER_KEY = Authenticator("key-of-bob")
+MINE = ProjectSettings("https://a.example/x", KEY, ca_bundle="/mine.pem")
+OTHER = ProjectSettings("https://b.example/", None, proxy="http://proxy:1")
+SETTINGS = Settings(project=MINE, projects={"other": OTHER})
+
+
+class Opener:
+    """Opens stand-ins; ``problems`` are raised first."""
+
+    def __init__(self) -> None:
+        self.opened: list[ProjectSettings] = []
+        self.bridges: list[StandIn] = []
+        self.problems: list[Exception] = []
+
+    def open(self, _settings: Settings, project: ProjectSettings) -> Bridge:
+        if self.problems:
+            raise self.problems.pop(0)
+        self.opened.append(project)
+        self.bridges.append(StandIn())
+        return cast("Bridge", self.bridges[-1])
+
+
+@pytest.fixture
+def opener() -> Opener:
+    return Opener()
+
+
+@pytest.fixture
+def projects(opener: Opener) -> Iterator[Projects]:
+    projects = Projects(lambda: SETTINGS, opener.open)
+    yield projects
+    projects.close()
+    assert all(bridge.closed for bridge in opener.bridges)
+    wait_for(
+        lambda: not any(thread.name.startswith("settling") for thread in threading.enumerate()),
+        "nothing is settled any more",
+    )
+
+
+def test_without_a_selection_the_project_of_the_settings_is_used(
+    projects: Projects, opener: Opener
+) -> None:
+    projects.bridge(None)
+    (opened,) = opener.opened
+    assert (opened.url, opened.authenticator) == ("https://a.example/x/", KEY)
+    assert opened.ca_bundle == "/mine.pem"
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy", "ca_bundle"),
+    [
+        ("https://a.example/x", None, "/mine.pem"),
+        ("HTTPS://A.example/x/", None, "/mine.pem"),
+        ("https://b.example", "http://proxy:1", None),
+        ("https://c.example/", None, None),
+    ],
+)
+def test_a_selected_project_keeps_its_settings(
+    projects: Projects, opener: Opener, url: str, proxy: str | None, ca_bundle: str | None
+) -> None:
+    projects.bridge(Selection(url, OTHER_KEY))
+    (opened,) = opener.opened
+    assert opened.url == url.lower().rstrip("/") + "/"
+    assert (opened.authenticator, opened.proxy, opened.ca_bundle) == (OTHER_KEY, proxy, ca_bundle)
+
+
+def test_one_bridge_serves_a_project_and_account(projects: Projects, opener: Opener) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        bridges = set(threads.map(lambda _: projects.bridge(None), range(32)))
+    assert len(bridges) == len(opener.opened) == 1
+    assert projects.bridge(Selection("https://A.example/x/", KEY)) in bridges
+    assert projects.bridge(Selection("https://a.example/x", OTHER_KEY)) not in bridges
+    assert projects.bridge(Selection("https://a.example/", KEY)) not in bridges
+
+
+def test_a_bridge_that_could_not_be_opened_is_tried_again(
+    projects: Projects, opener: Opener
+) -> None:
+    opener.problems = [LedgerError("the ledger cannot be on NFS: set [state] dir")]
+    with pytest.raises(LedgerError, match="NFS"):
+        projects.bridge(None)
+    assert projects.bridge(None) is projects.bridge(None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "selection", "error", "words"),
+    [
+        (Settings(), None, ConfigError, "BOINC_SELECT_PROJECT"),
+        (Settings(project=OTHER), None, ConfigError, "authenticator_file"),
+        (SETTINGS, Selection("ftp://a.example/", KEY), BadRequest, '"ftp://a.example/"'),
+        (SETTINGS, Selection("https://a.example/", Authenticator("")), BadRequest, "is empty"),
+    ],
+    ids=["no project", "no authenticator", "no http", "empty authenticator"],
+)
+def test_what_is_missing_is_told(
+    settings: Settings, selection: Selection | None, error: type[Exception], words: str
+) -> None:
+    projects = Projects(lambda: settings, Opener().open)
+    with pytest.raises(error, match=words):
+        projects.bridge(selection)
+
+
+def test_an_address_in_the_settings_that_is_none_spoils_no_other(opener: Opener) -> None:
+    settings = Settings(project=ProjectSettings("nonsense", KEY))
+    projects = Projects(lambda: settings, opener.open)
+    with pytest.raises(BadRequest, match="nonsense"):
+        projects.bridge(None)
+    assert projects.bridge(Selection("https://a.example/", KEY))
+    projects.close()
+
+
+def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
+    loaded: list[str] = []
+
+    def load() -> Settings:
+        loaded.append("loaded")
+        return SETTINGS
+
+    projects = Projects(load, Opener().open, lambda _settings: loaded.append("log"))
+    assert projects.limits.pending_requests == 1000
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: projects.settings(), range(8)))
+    assert loaded == ["loaded", "log"]
+    assert projects.limits is SETTINGS.limits
+
+
+def test_trouble_while_settling_does_not_end_it(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_SETTLING", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon.projects.SETTLING_INTERVAL", 0.01)
+    problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
+    bridge = StandIn()
+    settle = bridge.settle
+
+    def trouble() -> None:
+        if problems:
+            raise problems.pop(0)
+        settle()
+
+    bridge.settle = trouble  # type: ignore[method-assign]
+    projects = Projects(lambda: SETTINGS, bridge.open)
+    projects.bridge(None)
+    assert bridge.settled.wait(20)
+    projects.close()
+    assert "locked" in caplog.text
+    assert "a bug" in caplog.text
+
+
+def test_preparing_neither_waits_nor_fails(caplog: pytest.LogCaptureFixture) -> None:
+    hold, tried = threading.Event(), threading.Event()
+
+    def load() -> Settings:
+        hold.wait(20)
+        tried.set()
+        raise ConfigError("no such setting")
+
+    projects = Projects(load, Opener().open)
+    projects.prepare()
+    assert projects.limits.workers == 32
+    hold.set()
+    assert tried.wait(20)
+    wait_for(lambda: "no such setting" in caplog.text, "the log tells")
