@@ -15,9 +15,9 @@ import stat
 import sys
 import time
 from contextlib import suppress
+from io import FileIO
 from itertools import pairwise
-from logging.handlers import WatchedFileHandler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp import __version__, secret
 from boinc_gahp.config import log_file
@@ -76,12 +76,13 @@ class RedactingFormatter(logging.Formatter):
         return redact(super().format(record))
 
 
-class SharedLogHandler(WatchedFileHandler):
+class SharedLogHandler(logging.Handler):
     """Appends to a file that other processes append to and rotate as well.
 
     Whoever finds the file too large takes a lock beside it and renames; everyone looks before each
-    line whether the file still has its name (that is :class:`WatchedFileHandler`'s part). The
-    stdlib's own rotating handler goes on writing to a file that another process has renamed.
+    line whether the file still has its name. (The stdlib's rotating handler goes on writing to a
+    file that another process has renamed.) A record is one write at the end of the file, so lines
+    of several processes do not mix.
 
     Args:
         path: the log; ``path.1`` … ``path.<keep>`` are the old ones, ``path.lock`` the lock.
@@ -93,30 +94,41 @@ class SharedLogHandler(WatchedFileHandler):
     """
 
     def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
+        super().__init__()
         self._path = path
         self._max_bytes = max_bytes
         self._keep = keep
         self._failed = False
-        super().__init__(path, encoding="utf-8", errors="backslashreplace")
-
-    def _open(self) -> Any:
-        return open(
-            self._path, "a", encoding=self.encoding, errors=self.errors, opener=_open_private
-        )
+        self._file = _open(path)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; rotate first if it is time."""
         try:
             self._rotate_if_due()
-            super().emit(record)
-        except OSError:
+            if self._file.closed or not self._has_its_name():
+                self._file.close()
+                self._file = _open(self._path)
+            self._file.write(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
+        except Exception:  # noqa: BLE001  (a record that cannot be written is no reason to stop)
             self.handleError(record)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
     def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
         """Tell once, on stderr: losing log lines is no reason to lose jobs."""
         if not self._failed:
             self._failed = True
             _warn(f"the log {self._path} cannot be written: {sys.exc_info()[1]}")
+
+    def _has_its_name(self) -> bool:
+        try:
+            named = os.stat(self._path)  # noqa: PTH116  (before each line: the quick way)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(named, os.fstat(self._file.fileno()))
 
     def _rotate_if_due(self) -> None:
         if not self._is_due():
@@ -190,8 +202,10 @@ def stop() -> None:
     logging.getLogger("boinc_gahp").setLevel(logging.NOTSET)
 
 
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+def _open(path: Path) -> FileIO:
+    # Without O_NONBLOCK, a named pipe would keep the daemon waiting for its reader.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    return FileIO(os.open(path, flags, 0o600), "a")
 
 
 def _warn(text: str) -> None:

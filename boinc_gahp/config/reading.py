@@ -54,7 +54,7 @@ class Layer:
     problems: tuple[str, ...] = ()
 
 
-def sections() -> dict[str, type]:
+def sections() -> dict[str, type[Any]]:
     """Return the class of each section but those of projects."""
     return {
         each.name: type(each.default) for each in fields(Settings) if is_dataclass(each.default)

@@ -1,0 +1,485 @@
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp import config
+from boinc_gahp.config import ProjectSettings, Settings, places, reading
+from boinc_gahp.config.urls import project_url
+from boinc_gahp.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONF = Path(__file__).parent.parent / "conf"
+SECRET = "3f9d0c2b77aa41e5"
+A = "https://a.example.edu/project/"
+B = "https://b.example.edu/project/"
+
+
+class Node:
+    """A submit node's directories, with this process's home in one of them."""
+
+    def __init__(self, base: Path) -> None:
+        self.admin = base / "etc/boinc_gahp/boinc_gahp.toml"
+        self.site = base / "xdg/boinc_gahp/boinc_gahp.toml"
+        self.user = base / "home/.config/boinc_gahp/boinc_gahp.toml"
+        self.other = base / "other/mine.toml"
+        self.home = base / "home"
+        self.work = base / "work"
+
+    def write(self, path: Path, text: str, mode: int = 0o600) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    node = Node(tmp_path)
+    node.home.mkdir()
+    node.work.mkdir()
+    for name in list(os.environ):
+        if name.startswith("XDG_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(node.home))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "xdg"))
+    monkeypatch.chdir(node.work)
+    # The one thing that a test cannot make for itself is /etc.
+    monkeypatch.setattr(places, "ADMIN_DIR", node.admin.parent)
+    return node
+
+
+def error_of(load: Callable[[], object]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def revealed(project: ProjectSettings | None) -> str | None:
+    assert project is not None
+    return None if project.authenticator is None else project.authenticator.reveal()
+
+
+def test_without_any_file_there_are_defaults_and_no_project(node: Node) -> None:
+    settings = config.load(None, {})
+    assert settings.project is None
+    assert settings.sources == ()
+    assert settings.problems == ()
+    assert settings.limits == config.Limits()
+    assert config.state_dir(settings) == node.home / ".local/state/boinc_gahp"
+    assert config.cache_dir(settings) == node.home / ".cache/boinc_gahp"
+    assert config.log_file(settings) == node.home / ".local/state/boinc_gahp/boinc_gahp.log"
+
+
+def test_directories_are_known_for_settings_that_were_not_loaded(node: Node) -> None:
+    assert config.state_dir(Settings()) == config.state_dir(config.load(None, {}))
+    assert config.cache_dir(Settings()) == config.cache_dir(config.load(None, {}))
+
+
+def test_later_files_are_laid_over_earlier_ones_key_by_key(node: Node) -> None:
+    node.write(node.admin, f'[project]\nurl = "{A}"\n[limits]\nworkers = 3\ncontrol_workers = 3')
+    node.write(node.site, "[limits]\nworkers = 4\n[staging]\nfiles_per_post = 7")
+    node.write(node.user, f'[project]\nauthenticator = "{SECRET}"\n[timeouts]\nread = 5')
+    node.write(node.other, "[limits]\nworkers = 5")
+    settings = config.load(str(node.other), {})
+    assert settings.sources == (node.admin, node.site, node.user, node.other)
+    assert (settings.limits.workers, settings.limits.control_workers) == (5, 3)
+    assert settings.staging.files_per_post == 7
+    assert settings.timeouts.read == 5.0
+    assert revealed(settings.project) == SECRET
+    assert settings.project is not None
+    assert settings.project.url == A
+    assert settings.problems == ()
+
+
+def test_the_first_of_several_site_directories_wins(
+    node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_DIRS", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    node.write(tmp_path / "first/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 1")
+    node.write(tmp_path / "second/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 2")
+    assert config.load(None, {}).limits.workers == 1
+
+
+def test_config_is_preferred_to_the_variable(node: Node) -> None:
+    one = node.write(node.work / "one.toml", "[limits]\nworkers = 1")
+    two = node.write(node.work / "two.toml", "[limits]\nworkers = 2")
+    assert config.load(None, {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 2
+    assert config.load("one.toml", {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 1
+    assert config.load("one.toml", {}).sources == (one,)
+
+
+def test_home_alone_is_enough_of_an_environment(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(os.environ):
+        if name != "HOME":
+            monkeypatch.delenv(name)
+    node.write(node.user, '[state]\ndir = "/var/lib/boinc_gahp/{user}"')
+    settings = config.load(None, {})
+    assert settings.state.dir == Path("/var/lib/boinc_gahp", pwd.getpwuid(os.getuid()).pw_name)
+
+
+def test_the_user_is_who_owns_the_process_whatever_the_environment_says(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("USER", "condor")
+    monkeypatch.setenv("LOGNAME", "condor")
+    assert places.user_name() == pwd.getpwuid(os.getuid()).pw_name
+
+
+class TestPaths:
+    def test_tilde_user_and_relative_paths_are_expanded(self, node: Node) -> None:
+        node.write(
+            node.other,
+            f'[project]\nurl = "{A}"\nca_bundle = "ca.pem"\n'
+            '[state]\ndir = "~/state"\ncache_dir = "cache/{user}"\n[logging]\nfile = "~root/x.log"',
+        )
+        settings = config.load(str(node.other), {})
+        assert settings.state.dir == node.home / "state"
+        assert settings.state.cache_dir == node.other.parent / "cache" / places.user_name()
+        assert config.log_file(settings) == Path(pwd.getpwnam("root").pw_dir, "x.log")
+        assert settings.project is not None
+        assert settings.project.ca_bundle == str(node.other.parent / "ca.pem")
+
+    @pytest.mark.parametrize(
+        "text", ["", "a\\u0000b", "~no-such-user-here/x"], ids=["empty", "NUL", "unknown-user"]
+    )
+    def test_what_is_no_path_is_refused(self, node: Node, text: str) -> None:
+        node.write(node.user, f'[state]\ndir = "{text}"')
+        assert f"{node.user}: dir in [state] is" in error_of(lambda: config.load(None, {}))
+
+    def test_a_named_settings_file_may_begin_with_tilde(self, node: Node) -> None:
+        path = node.write(node.home / "mine.toml", "")
+        assert config.load("~/mine.toml", {}).sources == (path,)
+
+
+class TestAuthenticator:
+    def test_a_file_beside_the_settings_gives_it(self, node: Node) -> None:
+        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "authenticator"')
+        node.write(node.user.parent / "authenticator", f"  {SECRET}  \nsecond line\n")
+        settings = config.load(None, {})
+        assert revealed(settings.project) == SECRET
+        assert settings.problems == ()
+        assert SECRET not in repr(settings)
+
+    def test_a_later_file_replaces_an_earlier_authenticator_file(self, node: Node) -> None:
+        node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "missing"')
+        node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
+        settings = config.load(None, {})
+        assert revealed(settings.project) == SECRET
+        assert settings.problems == ()
+
+    def test_it_is_never_sent_to_another_url_that_a_later_file_names(self, node: Node) -> None:
+        node.write(node.admin, f'[project]\nurl = "{A}"')
+        node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
+        node.write(node.other, f'[project]\nurl = "{B}"')
+        settings = config.load(str(node.other), {})
+        assert settings.project == ProjectSettings(B)
+        [problem] = settings.problems
+        assert str(node.user) in problem
+        assert str(node.other) in problem
+        assert SECRET not in problem
+
+    def test_one_given_before_there_was_a_url_is_not_used_for_a_later_one(self, node: Node) -> None:
+        node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
+        node.write(node.other, f'[project]\nurl = "{B}"')
+        settings = config.load(str(node.other), {})
+        assert settings.project == ProjectSettings(B)
+        assert "is not used" in settings.problems[0]
+
+    def test_the_same_url_in_another_spelling_keeps_it(self, node: Node) -> None:
+        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
+        node.write(node.other, '[project]\nurl = "HTTPS://A.example.edu/project"')
+        settings = config.load(str(node.other), {})
+        assert revealed(settings.project) == SECRET
+        assert settings.problems == ()
+
+    def test_plain_http_is_another_url_than_https(self, node: Node) -> None:
+        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
+        node.write(node.other, f'[project]\nurl = "{A.replace("https", "http")}"')
+        assert revealed(config.load(str(node.other), {}).project) is None
+
+    def test_another_url_takes_nothing_of_the_earlier_project_along(self, node: Node) -> None:
+        node.write(node.admin, f'[project]\nurl = "{A}"\nmax_post_bytes = 5\nproxy = "http://p"')
+        node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
+        settings = config.load(None, {})
+        assert settings.project is not None
+        assert settings.project.max_post_bytes == ProjectSettings(B).max_post_bytes
+        assert settings.project.proxy is None
+        assert revealed(settings.project) == SECRET
+
+    def test_a_missing_file_is_a_problem_and_no_reason_to_stay_away(self, node: Node) -> None:
+        node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "~/mine"')
+        settings = config.load(None, {})
+        assert revealed(settings.project) is None
+        [problem] = settings.problems
+        assert f"{node.home}/mine: No such file" in problem
+        assert f"chmod 600 {node.home}/mine" in problem
+
+    def test_an_empty_file_is_a_problem(self, node: Node) -> None:
+        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "empty"')
+        node.write(node.user.parent / "empty", " \n")
+        settings = config.load(None, {})
+        assert revealed(settings.project) is None
+        assert "empty" in settings.problems[0]
+
+    @pytest.mark.parametrize("where", ["settings", "authenticator_file", "config.txt"])
+    def test_a_file_that_everyone_can_read_is_refused_with_the_remedy(
+        self, node: Node, where: str
+    ) -> None:
+        if where == "settings":
+            path = node.write(node.user, f'[projects.x]\nauthenticator = "{SECRET}"', 0o604)
+        elif where == "config.txt":
+            path = node.write(node.work / "config.txt", f"{A}\n{SECRET}\n", 0o644)
+        else:
+            node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "my key"')
+            path = node.write(node.user.parent / "my key", SECRET, 0o644)
+        text = error_of(lambda: config.load(None, {}))
+        assert "everyone can read it" in text
+        assert text.endswith(f"chmod 600 '{path}'" if " " in str(path) else f"chmod 600 {path}")
+
+    @pytest.mark.parametrize("where", ["settings", "authenticator_file"])
+    def test_a_file_that_its_group_can_read_is_a_problem(self, node: Node, where: str) -> None:
+        if where == "settings":
+            text = f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"'
+            path = node.write(node.user, text, 0o640)
+        else:
+            node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "key"')
+            path = node.write(node.user.parent / "key", SECRET, 0o640)
+        settings = config.load(None, {})
+        assert revealed(settings.project) == SECRET
+        [problem] = settings.problems
+        assert str(path) in problem
+        assert "its group can read it" in problem
+
+    def test_a_settings_file_without_one_may_be_read_by_everyone(self, node: Node) -> None:
+        node.write(node.admin, f'[project]\nurl = "{A}"', 0o644)
+        assert config.load(None, {}).problems == ()
+
+    def test_a_settings_file_that_everyone_can_write_is_refused(self, node: Node) -> None:
+        node.write(node.user, "", 0o602)
+        assert f"chmod o-w {node.user}" in error_of(lambda: config.load(None, {}))
+
+
+class TestOldFile:
+    """The two lines of the C++ program."""
+
+    def test_it_is_accepted_as_a_named_file(self, node: Node) -> None:
+        node.write(node.other, f"{A.rstrip('/')}\n{SECRET}\n")
+        settings = config.load(str(node.other), {})
+        assert settings.project is not None
+        assert settings.project.url == A
+        assert revealed(settings.project) == SECRET
+
+    def test_it_is_found_in_the_working_directory(self, node: Node) -> None:
+        path = node.write(node.work / "config.txt", f"{A}\r\n{SECRET}\r\n")
+        settings = config.load(None, {})
+        assert revealed(settings.project) == SECRET
+        assert settings.sources == (path,)
+
+    def test_the_one_in_the_working_directory_is_the_last_that_is_looked_for(
+        self, node: Node
+    ) -> None:
+        node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
+        node.write(node.user, f'[project]\nurl = "{B}"')
+        assert config.load(None, {}).project == ProjectSettings(B)
+
+    def test_another_users_is_left_out(self, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+        node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        settings = config.load(None, {})
+        assert settings.project is None
+        assert "belongs to another user" in settings.problems[0]
+
+    @pytest.mark.parametrize("kind", ["other-text", "directory", "binary", "fifo"])
+    def test_other_things_of_that_name_are_nobodys_business(self, node: Node, kind: str) -> None:
+        path = node.work / "config.txt"
+        if kind == "directory":
+            path.mkdir()
+        elif kind == "fifo":
+            os.mkfifo(path)
+        else:
+            path.write_bytes(b"colour = blue\n" if kind == "other-text" else b"\xff\xfe\0")
+        settings = config.load(None, {})
+        assert settings.sources == ()
+        assert settings.problems == ()
+
+    def test_a_single_line_is_an_error_that_says_what_is_expected(self, node: Node) -> None:
+        node.write(node.other, A)
+        assert "second line" in error_of(lambda: config.load(str(node.other), {}))
+
+
+WRONG = {
+    "unknown-key": ("[timeouts]\nconect = 3", ["[timeouts]", "did you mean connect?"]),
+    "unknown-section": ("[timeout]\nread = 3", ["[timeout]", "did you mean timeouts?"]),
+    "unknown-project-key": ("[projects.x]\nurI = 3", ["[projects.x]", "uri", "url"]),
+    "section-is-a-value": ("limits = 3", ["limits is 3", "[limits] is expected"]),
+    "projects-is-a-list": ("projects = []", ["projects is a list"]),
+    "number-is-text": ('[timeouts]\nread = "3"', ['read in [timeouts] is "3"', "a number"]),
+    "number-is-true": ("[limits]\nworkers = true", ["is true", "a whole number"]),
+    "fraction": ("[limits]\nworkers = 1.5", ["is 1.5", "a whole number"]),
+    "zero": ("[limits]\nworkers = 0", ["is 0", "1 or greater"]),
+    "negative": ("[timeouts]\nretry = -1", ["0 or greater"]),
+    "infinite": ("[timeouts]\nread = inf", ["is inf", "greater than 0"]),
+    "not-a-number": ("[timeouts]\nread = nan", ["is nan"]),
+    "truth-is-text": ('[staging]\nmd5_cache = "yes"', ['"yes"', "true or false"]),
+    "level": ('[logging]\nlevel = "loud"', ['"loud"', "debug, info, warning, error, off"]),
+    "text-is-number": ("[state]\ndir = 7", ["is 7", "a text in quotes"]),
+    "url-is-ftp": ('[project]\nurl = "ftp://x/"', ['"ftp://x/"', "https://boinc.example.edu"]),
+    "url-has-password": ('[project]\nurl = "https://u:p@x/"', ["the project's address"]),
+    "proxy": ('[project]\nproxy = "p:3128"', ["proxy in [project] is not right", "http://proxy"]),
+    "secret-is-number": ("[project]\nauthenticator = 3409", ["is not right", "quotes"]),
+    "secret-is-empty": ('[project]\nauthenticator = ""', ["is empty"]),
+    "secret-is-two-words": (f'[project]\nauthenticator = "{SECRET} x"', ["one word"]),
+    "secret-is-not-ascii": (f'[project]\nauthenticator = "{SECRET}é"', ["ASCII"]),
+    "both-secrets": (
+        f'[project]\nauthenticator = "{SECRET}"\nauthenticator_file = "x"',
+        ["both authenticator and authenticator_file"],
+    ),
+    "not-toml": (f'[project]\nauthenticator = {SECRET}"', ["is not TOML", "line 2"]),
+    "margin": ("[timeouts]\nsubmit = 50", ["submit_margin in [timeouts] is 60", "50"]),
+    "not-utf-8": ('x = "\udcff"', ["is not UTF-8 (at byte 5)"]),
+    "huge": ("#" * 1_000_001, ["larger than 1000000 bytes"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_with_file_place_and_what_is_expected(node: Node, name: str) -> None:
+    text, expected = WRONG[name]
+    path = node.write(node.user, "")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    message = error_of(lambda: config.load(None, {}))
+    for words in [str(path), *expected]:
+        assert words.lower() in message.lower()
+
+
+@pytest.mark.parametrize("option", ["--config", "BOINC_GAHP_CONFIG"])
+def test_a_named_file_that_is_missing_is_an_error(node: Node, option: str) -> None:
+    named = "none.toml" if option == "--config" else None
+    message = error_of(lambda: config.load(named, {"BOINC_GAHP_CONFIG": "none.toml"}))
+    assert message == (
+        f"the settings file none.toml that {option} names cannot be read: No such file or directory"
+    )
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo"])
+def test_a_settings_file_that_is_no_file_is_an_error(node: Node, kind: str) -> None:
+    node.user.parent.mkdir(parents=True)
+    node.user.mkdir() if kind == "directory" else os.mkfifo(node.user)
+    assert str(node.user) in error_of(lambda: config.load(None, {}))
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_a_usual_file_that_cannot_be_read_is_a_problem(node: Node) -> None:
+    node.write(node.admin, "[limits]\nworkers = 1", 0o000)
+    assert "permission denied" in config.load(None, {}).problems[0]
+
+
+def test_a_project_without_url_is_a_problem(node: Node) -> None:
+    node.write(node.user, "[projects.x]\nmax_post_bytes = 3\n[project]\nmax_post_bytes = 3")
+    settings = config.load(None, {})
+    assert (settings.project, dict(settings.projects)) == (None, {})
+    assert all("has no url" in problem for problem in settings.problems)
+    assert len(settings.problems) == 2
+
+
+def test_other_projects_have_names(node: Node) -> None:
+    node.write(node.user, f'[projects.lhc]\nurl = "{A}"\nauthenticator = "{SECRET}"')
+    settings = config.load(None, {})
+    assert settings.projects["lhc"].url == A
+    assert revealed(settings.projects["lhc"]) == SECRET
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080/"),
+        ("https://X.edu/Test", "https://x.edu/Test/"),
+        ("HTTP://[::1]:80/a/", "http://[::1]:80/a/"),
+    ],
+    ids=["no-path", "host-in-capitals", "ipv6"],
+)
+def test_an_address_is_known_in_one_form(text: str, url: str) -> None:
+    assert project_url(text) == url
+    assert project_url(url) == url
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_a_value_error(text: str) -> None:
+    try:
+        url = project_url(text)
+    except ValueError:
+        return
+    assert project_url(url) == url
+
+
+# The example.
+
+
+def example_values(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = tomllib.loads(text)
+    return values
+
+
+def test_the_example_holds_every_setting_with_its_default() -> None:
+    text = (CONF / "boinc_gahp.toml").read_text()
+    document = example_values(text)
+    # Settings without a default are there as comments.
+    commented = example_values(
+        re.sub(r"^# (?=(\w+ = |\[projects))", "", text, flags=re.MULTILINE).replace(
+            'authenticator = "..."', "", 1
+        )
+    )
+    for section, kind in reading.sections().items():
+        table = document.get(section, {})
+        for key in fields(kind):
+            if key.default is None:
+                assert key.name in commented[section]
+                assert key.name not in table
+            else:
+                assert table[key.name] == key.default
+        assert set(table) <= {key.name for key in fields(kind)}
+    for key in fields(ProjectSettings):
+        if key.name not in {"url", "authenticator"}:
+            assert commented["project"][key.name] == key.default or key.default is None
+    assert set(commented["projects"]["lhc"]) == {"url", "authenticator_file"}
+    assert '# authenticator = "..."' in text
+
+
+def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None:
+    node.write(node.home / ".config/boinc_gahp/authenticator", SECRET)
+    node.write(node.admin, (CONF / "boinc_gahp.toml").read_text(), 0o644)
+    settings = config.load(None, {})
+    assert settings.problems == ()
+    assert revealed(settings.project) == SECRET
+    defaults = Settings()
+    for section in ("timeouts", "staging", "jobs", "limits", "logging"):
+        assert getattr(settings, section) == getattr(defaults, section)
+
+
+def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_it() -> None:
+    condor = (CONF / "10-boinc_gahp.condor.conf").read_text()
+    given_up = int(re.findall(r"^GRIDMANAGER_GAHP_CALL_TIMEOUT = (\d+)$", condor, re.M)[0])
+    named = re.findall(r"submit = (\d+)", condor) + re.findall(
+        rf"{given_up} of\n.*submit = (\d+)", (CONF / "boinc_gahp.toml").read_text()
+    )
+    assert named == [str(given_up - 30)] * 2

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp import logs
+from boinc_gahp.config import Logging, Settings, State
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "5d41402abc4b2a76b9719d911017c592"
+
+log = logging.getLogger("boinc_gahp.test")
+
+
+@pytest.fixture(autouse=True)
+def _stopped() -> Iterator[None]:
+    yield
+    logs.stop()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state=State(dir=tmp_path / "state"))
+
+
+def begin(settings: Settings) -> Path:
+    path = logs.start(settings)
+    assert path is not None
+    return path
+
+
+def test_the_log_is_in_the_state_directory_and_private(settings: Settings, tmp_path: Path) -> None:
+    path = begin(settings)
+    assert path == tmp_path / "state" / "boinc_gahp.log"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_it_begins_with_version_sources_and_problems(settings: Settings) -> None:
+    path = begin(replace(settings, sources=(Path("/etc/x.toml"),), problems=("something odd",)))
+    first, second = path.read_text().splitlines()
+    assert "settings from /etc/x.toml" in first
+    assert f" {os.getpid()} INFO " in first
+    assert second.endswith("WARNING boinc_gahp.log: something odd")
+
+
+@pytest.mark.parametrize(
+    ("level", "written"),
+    [
+        ("debug", ["d", "i", "w", "e"]),
+        ("info", ["i", "w", "e"]),
+        ("warning", ["w", "e"]),
+        ("error", ["e"]),
+    ],
+)
+def test_the_level_decides_what_is_written(
+    settings: Settings, level: str, written: list[str]
+) -> None:
+    path = begin(replace(settings, logging=Logging(level=level)))
+    for name, write in [("d", log.debug), ("i", log.info), ("w", log.warning), ("e", log.error)]:
+        write(name)
+    lines = [line for line in path.read_text().splitlines() if "boinc_gahp.test" in line]
+    assert [line[-1] for line in lines] == written
+
+
+def test_off_writes_nothing_anywhere(
+    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert logs.start(replace(settings, logging=Logging(level="off"))) is None
+    log.error("x")
+    assert not (tmp_path / "state").exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_another_file_can_be_set(settings: Settings, tmp_path: Path) -> None:
+    named = tmp_path / "logs" / "mine.log"
+    assert begin(replace(settings, logging=Logging(file=str(named)))) == named
+    assert named.exists()
+
+
+def test_names_that_are_not_unicode_are_written(settings: Settings) -> None:
+    path = begin(settings)
+    log.info("path %s", os.fsdecode(b"/data/\xff\xfe"))
+    assert "path /data/\\udcff\\udcfe" in path.read_text()
+
+
+def test_a_message_cannot_look_like_two(settings: Settings) -> None:
+    path = begin(settings)
+    log.info("the server said %s", "x\r\n2026-01-01 1 INFO boinc_gahp: all is well")
+    assert len(path.read_text().splitlines()) == 2
+
+
+class TestSecrets:
+    LEAKS = (
+        f"plain {SECRET}",
+        f"GET /get_output.php?cmd=workunit_file&auth_str={SECRET}&wu_name=x",
+        f"<authenticator>{SECRET}</authenticator>",
+        f"<authenticator> {SECRET} </authenticator>",
+        f"authenticator = '{SECRET}'",
+        f"BOINC_SELECT_PROJECT http://x/ {SECRET}",
+    )
+
+    @pytest.mark.parametrize("text", LEAKS)
+    def test_a_known_authenticator_is_masked_in_messages_and_arguments(
+        self, settings: Settings, text: str
+    ) -> None:
+        known = Authenticator(SECRET)
+        path = begin(settings)
+        log.info(text)
+        log.info("%s %r", text, {"request": text})
+        assert SECRET not in path.read_text()
+        assert known.reveal() == SECRET
+
+    @pytest.mark.parametrize("text", LEAKS[1:])
+    def test_one_that_nobody_knows_is_recognised_by_its_place(self, text: str) -> None:
+        strange = text.replace(SECRET, "1234567_0123456789abcdef")
+        assert "0123456789abcdef" not in logs.redact(strange)
+
+    def test_tracebacks_are_masked_too(self, settings: Settings) -> None:
+        Authenticator(SECRET)
+        path = begin(settings)
+        try:
+            int(f"bad word {SECRET}")
+        except ValueError:
+            log.exception("it went wrong")
+        text = path.read_text()
+        assert "'bad word <authenticator>'" in text
+        assert "Traceback" in text
+        assert SECRET not in text
+
+    def test_libraries_are_masked_too(self, settings: Settings) -> None:
+        path = begin(settings)
+        logging.getLogger("urllib3.connectionpool").warning(
+            "Retrying: /get_output.php?auth_str=%s", SECRET
+        )
+        assert "auth_str=<authenticator>" in path.read_text()
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])))
+    def test_texts_without_secrets_stay_as_they_are(self, text: str) -> None:
+        if "auth" not in text.lower() and "select" not in text.lower():
+            assert logs.redact(text) == text
+
+    def test_what_was_masked_stays_readable(self) -> None:
+        once = logs.redact(f"auth_str={SECRET}&x=1 <authenticator> is wrong")
+        assert once == "auth_str=<authenticator>&x=1 <authenticator> is wrong"
+        assert logs.redact(once) == once
+
+
+class TestRotation:
+    def small(self, settings: Settings, keep: int) -> Settings:
+        return replace(settings, logging=Logging(max_bytes=400, keep=keep))
+
+    def test_old_logs_are_numbered_and_at_most_so_many(self, settings: Settings) -> None:
+        path = begin(self.small(settings, 2))
+        for number in range(40):
+            log.info("line %d", number)
+        names = {each.name for each in path.parent.iterdir()}
+        assert names == {f"{path.name}{end}" for end in ("", ".1", ".2", ".lock")}
+        text = "".join(Path(f"{path}{end}").read_text() for end in (".2", ".1", ""))
+        numbers = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines()]
+        assert numbers == list(range(numbers[0], 40))
+
+    def test_with_none_to_keep_the_log_begins_anew(self, settings: Settings) -> None:
+        path = begin(self.small(settings, 0))
+        for number in range(40):
+            log.info("line %d", number)
+        assert path.stat().st_size < 800
+        assert {each.name for each in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}
+
+    def test_several_daemons_lose_no_line(self, settings: Settings) -> None:
+        path = begin(self.small(settings, 1000))
+        program = (
+            "import logging, sys\n"
+            "from pathlib import Path\n"
+            "from boinc_gahp import logs\n"
+            "from boinc_gahp.config import *\n"
+            "state = State(dir=Path(sys.argv[1]))\n"
+            "logs.start(Settings(state=state, logging=Logging(max_bytes=400, keep=1000)))\n"
+            "for n in range(150): logging.getLogger('boinc_gahp').info('%s:%d:', sys.argv[2], n)\n"
+        )
+        daemons = [
+            subprocess.Popen([sys.executable, "-c", program, str(path.parent), name])
+            for name in ("one", "two", "three")
+        ]
+        assert [daemon.wait(60) for daemon in daemons] == [0, 0, 0]
+        text = "".join(each.read_text() for each in path.parent.iterdir())
+        for name in ("one", "two", "three"):
+            assert [n for n in range(150) if f": {name}:{n}:" not in text] == []
+
+    def test_a_log_that_someone_moved_away_is_begun_anew(self, settings: Settings) -> None:
+        path = begin(settings)
+        path.rename(path.with_suffix(".old"))
+        log.info("after")
+        assert "after" in path.read_text()
+
+
+class TestTrouble:
+    def test_a_directory_that_cannot_be_made_is_told_once_on_stderr(
+        self, settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "state").write_text("a file")
+        assert logs.start(settings) is None
+        log.error("x")
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err.startswith("boinc_gahp: no log is written: ")
+        assert err.count("\n") == 1
+
+    def test_a_full_disk_is_told_once_and_stops_nobody(
+        self, settings: Settings, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert logs.start(replace(settings, logging=Logging(file="/dev/full"))) is not None
+        log.error("x")
+        log.error("y")
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err == "boinc_gahp: the log /dev/full cannot be written: " + (
+            "[Errno 28] No space left on device\n"
+        )
+
+    def test_a_directory_that_vanishes_is_told_once_and_stops_nobody(
+        self, settings: Settings, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        path = begin(settings)
+        path.unlink()
+        path.parent.rmdir()
+        log.error("x")
+        log.error("y")
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1
+        assert "No such file" in err
