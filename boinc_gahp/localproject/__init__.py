@@ -1,1 +1,26 @@
-"""A BOINC project in one process."""
+"""A BOINC project in one process, on 127.0.0.1: for trying out, for tests, for learning.
+
+It answers BOINC's web RPCs as the real server does (``web-rpcs.md``), keeps its data in BOINC's own
+tables on SQLite, and has a few volunteers that run jobs as processes on this machine
+(``back-end.md``).
+"""
+
+from .commands import init_project, run_project
+from .database import DatabaseError
+from .directory import ProjectDirectoryError
+from .project import LocalProject, ProjectFailed
+from .quirks import PhpLimits, Quirks
+from .states import BatchState, ErrorMask
+
+__all__ = [
+    "BatchState",
+    "DatabaseError",
+    "ErrorMask",
+    "LocalProject",
+    "PhpLimits",
+    "ProjectDirectoryError",
+    "ProjectFailed",
+    "Quirks",
+    "init_project",
+    "run_project",
+]

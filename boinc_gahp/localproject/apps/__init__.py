@@ -1,0 +1,1 @@
+"""The apps that come with the local project; each is a program of its own."""

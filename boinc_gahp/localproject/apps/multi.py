@@ -1,0 +1,33 @@
+"""Supplied app: ``in0`` and ``in1`` to ``out0``, ``out1`` and sometimes ``out2``.
+
+out0 holds both inputs, out1 their sizes and the command line, and out2 is only written when the
+first line of in0 begins with OPT, or with ``--optional``. ``--fail N`` exits with status N.
+The app ``optmid`` is the same program with one input, ``in``, and out1 in the place of out2.
+"""
+
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    """Do what the command line says; return the exit status."""
+    arguments = sys.argv[1:]
+    middle = "--middle-is-optional" in arguments
+    sys.stderr.write(f"starting {'optmid' if middle else 'multi'} args: {' '.join(arguments)}\n")
+    if "--fail" in arguments:
+        return int(arguments[arguments.index("--fail") + 1])
+    names = ["in"] if middle else ["in0", "in1"]
+    inputs = [Path(name).read_bytes() for name in names]
+    wanted = inputs[0].startswith(b"OPT") or "--optional" in arguments
+    sizes = " ".join(str(len(data)) for data in inputs)
+    said = " ".join(word for word in arguments if word != "--middle-is-optional")
+    Path("out0").write_bytes(b"".join(inputs))
+    optional, required = ("out1", "out2") if middle else ("out2", "out1")
+    Path(required).write_text(f"sizes {sizes}\nargs {said}\n", "utf-8")
+    if wanted:
+        Path(optional).write_text("optional output\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""Batches: finding them, and what the project works out about them when it is asked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .names import name_key
+from .replies import Reply, RpcFailed, php_number
+from .states import BatchState, ErrorMask, Outcome, ServerState
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .accounts import User
+    from .request import Request
+
+
+def by_name(connection: sqlite3.Connection, name: str, *, raw: bool) -> sqlite3.Row | None:
+    """Return the oldest batch of a name, of any user and in any state.
+
+    ``raw``: the name is escaped twice on its way into the query, so that one with a quote or
+    backslash is never found (``web-rpcs.md``, "create_batch").
+    """
+    if raw and any(char in name for char in "'\"\\"):
+        return None
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT * FROM batch WHERE name_key = ? ORDER BY id LIMIT 1", (name_key(name),)
+    ).fetchone()
+    return row
+
+
+def by_id(connection: sqlite3.Connection, batch_id: int) -> sqlite3.Row | None:
+    """Return a batch by its id."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT * FROM batch WHERE id = ?", (batch_id,)
+    ).fetchone()
+    return row
+
+
+def owned(
+    connection: sqlite3.Connection, request: Request, user: User, *, raw: bool
+) -> sqlite3.Row:
+    """Return the batch that a request names by id or name; it must be the user's."""
+    if request.text("batch_id"):
+        batch = by_id(connection, request.integer("batch_id"))
+    elif request.text("batch_name"):
+        batch = by_name(connection, request.text("batch_name"), raw=raw)
+    else:
+        raise RpcFailed("batch not specified")
+    if batch is None:
+        raise RpcFailed("no such batch")
+    if batch["user_id"] != user.id:
+        raise RpcFailed("not owner of batch")
+    return batch
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What query_batch and query_batches work out from a batch's jobs."""
+
+    njobs: int
+    nerror_jobs: int
+    fraction_done: float
+    state: BatchState
+    completion_time: float
+    credit_canonical: float
+
+
+def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> Progress:
+    """Count a batch's jobs. A batch in state INIT counts nothing."""
+    state = BatchState(batch["state"])
+    if state is BatchState.INIT:
+        return Progress(batch["njobs"], 0, 0.0, state, 0.0, 0.0)
+    row = connection.execute(
+        "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS good, "
+        "total(canonical_resultid = 0 AND error_mask > 0) AS bad, "
+        "total(canonical_credit) AS credit FROM workunit WHERE batch = ?",
+        (batch["id"],),
+    ).fetchone()
+    ended = int(row["good"] + row["bad"])
+    completion_time = batch["completion_time"]
+    if state is BatchState.IN_PROGRESS and 0 < row["jobs"] == ended:
+        state, completion_time = BatchState.COMPLETE, float(int(time.time()))
+    return Progress(
+        njobs=row["jobs"],
+        nerror_jobs=int(row["bad"]),
+        fraction_done=ended / row["jobs"] if row["jobs"] else 0.0,
+        state=state,
+        completion_time=completion_time,
+        credit_canonical=row["credit"],
+    )
+
+
+def note_progress(connection: sqlite3.Connection, batch: sqlite3.Row, now: Progress) -> None:
+    """Write down what was worked out, unless the batch's state has changed meanwhile."""
+    connection.execute(
+        "UPDATE batch SET njobs = ?, nerror_jobs = ?, fraction_done = ?, state = ?, "
+        "completion_time = ?, credit_canonical = ? WHERE id = ? AND state = ?",
+        (
+            now.njobs,
+            now.nerror_jobs,
+            now.fraction_done,
+            now.state,
+            now.completion_time,
+            now.credit_canonical,
+            batch["id"],
+            batch["state"],
+        ),
+    )
+
+
+def describe(
+    connection: sqlite3.Connection, reply: Reply, batch: sqlite3.Row, now: Progress, cpu_time: bool
+) -> None:
+    """Write a batch's elements."""
+    app = connection.execute("SELECT name FROM app WHERE id = ?", (batch["app_id"],)).fetchone()
+    fields: dict[str, str] = {
+        "id": str(batch["id"]),
+        "create_time": php_number(batch["create_time"]),
+        "expire_time": php_number(batch["expire_time"]),
+        "est_completion_time": php_number(batch["est_completion_time"]),
+        "njobs": str(now.njobs),
+        "fraction_done": php_number(now.fraction_done),
+        "nerror_jobs": str(now.nerror_jobs),
+        "state": str(int(now.state)),
+        "completion_time": php_number(now.completion_time),
+        "credit_estimate": php_number(batch["credit_estimate"]),
+        "credit_canonical": php_number(now.credit_canonical),
+        "name": reply.text(batch["name"]),
+        "app_name": reply.text(app["name"] if app else ""),
+    }
+    if cpu_time:
+        (total,) = connection.execute(
+            "SELECT total(cpu_time) FROM result WHERE workunitid IN "
+            "(SELECT id FROM workunit WHERE batch = ?)",
+            (batch["id"],),
+        ).fetchone()
+        fields["total_cpu_time"] = php_number(total)
+    reply.add("\n" + "".join(f"        <{name}>{text}</{name}>\n" for name, text in fields.items()))
+
+
+def deprecated(reply: Reply) -> None:
+    """Write what PHP 8.2 says each time a batch's progress is worked out."""
+    for name, line in (("njobs_success", 187), ("njobs_in_prog", 188)):
+        reply.warn(
+            f"Creation of dynamic property BoincBatch::${name} is deprecated",
+            "inc/submit_util.inc",
+            line,
+            "Deprecated",
+        )
+
+
+def cancel_jobs(connection: sqlite3.Connection, where: str, parameters: tuple[object, ...]) -> None:
+    """Cancel workunits, as ``cancel_jobs`` of the real server does.
+
+    Unsent results become OVER / DIDNT_NEED, the workunits get the bit CANCELLED, and the
+    transitioner is to look at them at once. Results that volunteers have are left alone: one that
+    comes back may still make its job DONE.
+    """
+    now = time.time()
+    connection.execute(
+        f"UPDATE result SET server_state = {ServerState.OVER:d}, "  # noqa: S608
+        f"outcome = {Outcome.DIDNT_NEED:d} WHERE server_state <= {ServerState.UNSENT:d} "
+        f"AND workunitid IN (SELECT id FROM workunit WHERE {where})",
+        parameters,
+    )
+    connection.execute(
+        f"UPDATE workunit SET error_mask = error_mask | {ErrorMask.CANCELLED:d}, "  # noqa: S608
+        f"transition_time = ?, mod_time = ? WHERE {where}",
+        (now, now, *parameters),
+    )
+
+
+def abort(connection: sqlite3.Connection, batch_id: int) -> None:
+    """Cancel a batch's jobs that are neither done nor failed, and set its state ABORTED."""
+    cancel_jobs(connection, "batch = ? AND canonical_resultid = 0 AND error_mask = 0", (batch_id,))
+    connection.execute(
+        "UPDATE batch SET state = ?, completion_time = ? WHERE id = ?",
+        (BatchState.ABORTED, int(time.time()), batch_id),
+    )
+
+
+def retire(connection: sqlite3.Connection, batch_id: int) -> None:
+    """Set a batch's state RETIRED; its outputs go after a while.
+
+    ``logical_end_time``, which nothing else uses here, keeps the time.
+    """
+    connection.execute(
+        "UPDATE batch SET state = ?, logical_end_time = ? WHERE id = ?",
+        (BatchState.RETIRED, time.time(), batch_id),
+    )

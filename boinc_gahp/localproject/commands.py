@@ -1,0 +1,73 @@
+"""``boinc_gahp local-project init`` and ``run``, without the parsing of their arguments."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from . import directory as layout
+from .project import LocalProject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import FrameType
+
+    from .quirks import Quirks
+
+_CHECK_EVERY = 1.0
+
+
+def init_project(directory: Path) -> Path:
+    """Make a project and return the path of the settings that lead to it.
+
+    Raises:
+        ProjectDirectoryError: the directory is in use, or holds something else.
+        OSError: it cannot be written.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = layout.DirectoryLock(directory)
+    try:
+        layout.make(directory)
+    finally:
+        lock.release()
+    return directory / "boinc_gahp.toml"
+
+
+def run_project(
+    directory: Path,
+    port: int = 0,
+    hosts: int = 4,
+    *,
+    quirks: Quirks | None = None,
+    announce: Callable[[str], None] = print,
+) -> int:
+    """Run a project until SIGINT or SIGTERM; return the exit status 0.
+
+    Must be called in the main thread. ``announce`` gets the line that says where it is, once it
+    answers.
+
+    Raises:
+        ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
+    """
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {
+        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        with LocalProject(directory, port=port, hosts=hosts, quirks=quirks) as project:
+            announce(
+                f"The project answers at {project.url} ({hosts} volunteers). Settings for the "
+                f"submitter: {directory / 'boinc_gahp.toml'}. Stop it with Ctrl-C."
+            )
+            while not stop.wait(_CHECK_EVERY):
+                project.check()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0

@@ -1,0 +1,107 @@
+"""What every part of the project works with: its directory, database, files and switches."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ..templates import (
+    InputTemplate,
+    OutputTemplate,
+    read_input_template,
+    read_output_template,
+)
+from .database import Database
+from .store import FileStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .quirks import Quirks
+
+    #: A file's time of change and inode.
+    Stamp = tuple[int, int]
+
+T = TypeVar("T")
+
+#: Where the supplied apps lie.
+APPS = Path(__file__).parent / "apps"
+
+
+class Core:
+    """The project without its threads.
+
+    Attributes:
+        url: the project's address, with a final slash.
+        web_stopped: every RPC answers -183, as after ``bin/stop`` with the web page stopped.
+        database_down: every RPC answers -138.
+        wake: set when there is something to do for the back end or for volunteers.
+        local_files: the one directory whose files the mode ``local`` may name.
+    """
+
+    def __init__(self, directory: Path, quirks: Quirks) -> None:
+        self.directory = directory
+        self.quirks = quirks
+        self.url = "http://127.0.0.1/test/"
+        self.web_stopped = False
+        self.database_down = False
+        self.wake = Wake()
+        self.local_files = directory / "local"
+        self.templates = directory / "templates"
+        self.download = FileStore(directory / "download", directory / "spool")
+        self.upload = FileStore(directory / "upload", directory / "spool")
+        self.db = Database(directory / "project.sqlite")
+        self._input_templates: dict[Path, tuple[Stamp, InputTemplate]] = {}
+        self._output_templates: dict[Path, tuple[Stamp, OutputTemplate]] = {}
+
+    @property
+    def upload_url(self) -> str:
+        """The upload handler's address, which result documents name."""
+        return f"{self.url.rstrip('/')}_cgi/file_upload_handler"
+
+    def input_template(self, path: Path) -> InputTemplate:
+        """Read an input template file; it is read again when it changes.
+
+        Raises:
+            OSError: it cannot be read.
+            TemplateError: it is wrong.
+        """
+        return _cached(self._input_templates, path, read_input_template)
+
+    def output_template(self, path: Path) -> OutputTemplate:
+        """Read an output template file; as :meth:`input_template`."""
+        return _cached(self._output_templates, path, read_output_template)
+
+
+def _cached(cache: dict[Path, tuple[Stamp, T]], path: Path, read: Callable[[str], T]) -> T:
+    status = path.stat()
+    stamp = (status.st_mtime_ns, status.st_ino)
+    cached = cache.get(path)
+    if cached is None or cached[0] != stamp:
+        cached = cache[path] = (stamp, read(path.read_text("utf-8", "replace")))
+    return cached[1]
+
+
+class Wake:
+    """A bell for the back end and the volunteers: each waits for the next ring, or a while."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._rings = 0
+
+    def ring(self) -> None:
+        """Wake all who wait."""
+        with self._condition:
+            self._rings += 1
+            self._condition.notify_all()
+
+    def count(self) -> int:
+        """Return how often it has rung; what is done after this is woken by later rings."""
+        with self._condition:
+            return self._rings
+
+    def wait(self, seen: int, timeout: float) -> None:
+        """Return when it has rung since ``seen``, or after ``timeout`` s."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._rings != seen, timeout)

@@ -1,0 +1,118 @@
+"""The project's database: SQLite, one writer at a time, readers never wait.
+
+One process works with it; each thread has a connection of its own. The schema is numbered
+(``schema_<n>.sql``, ``PRAGMA user_version``); a database of a newer version is refused.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: The newest schema this program knows.
+SCHEMA_VERSION = 1
+
+
+class DatabaseError(Exception):
+    """The database cannot be used; the text says which, why and what to do."""
+
+
+class Database:
+    """Connections and transactions.
+
+    Raises:
+        DatabaseError: it is of a newer version, or no database of this program.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._registry_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._writing_since: float | None = None
+        try:
+            self._migrate()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise DatabaseError(f"{path} cannot be opened: {error}") from error
+
+    def connection(self) -> sqlite3.Connection:
+        """Return this thread's connection, in autocommit mode."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(
+                self.path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            connection.row_factory = sqlite3.Row
+            connection.executescript(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+            )
+            self._local.connection = connection
+            with self._registry_lock:
+                self._connections.append(connection)
+        return connection
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Run the body in one write transaction: all of it happens, or nothing."""
+        connection = self.connection()
+        with self._write_lock:
+            self._writing_since = time.time()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+            finally:
+                self._writing_since = None
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Run the body on one snapshot."""
+        connection = self.connection()
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("COMMIT")
+
+    def horizon(self) -> float:
+        """Return a time such that all changes dated before it are visible to a read begun now."""
+        now = time.time()
+        since = self._writing_since
+        return now if since is None else min(now, since)
+
+    def close(self) -> None:
+        """Close all connections; no thread may use the database any more."""
+        with self._registry_lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+        self._local = threading.local()
+
+    def _migrate(self) -> None:
+        connection = self.connection()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            self.close()
+            raise DatabaseError(
+                f"{self.path} has schema version {version}, made by a newer boinc_gahp; this one "
+                f"knows versions up to {SCHEMA_VERSION}: use the newer program, or a new directory"
+            )
+        for number in range(version + 1, SCHEMA_VERSION + 1):
+            script = (resources.files(__package__) / f"schema_{number}.sql").read_text("utf-8")
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
+            )

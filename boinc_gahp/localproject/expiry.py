@@ -1,0 +1,65 @@
+"""What the real server leaves to cron: expired batches, staged files that nobody needs any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import batches
+from .outputs import uploaded_files
+from .states import BatchState
+
+if TYPE_CHECKING:
+    from .core import Core
+
+#: A file younger than this is left alone: its batch may be about to be submitted.
+_MIN_AGE = 3600.0
+#: The outputs of a retired batch can still be fetched for this long.
+_RETIRED_FOR = 3600.0
+_PASS = 1000
+
+
+def expire_batches(core: Core, now: float) -> int:
+    """Abort and retire the batches past their expire_time; return how many there were."""
+    with core.db.write() as connection:
+        rows = connection.execute(
+            "SELECT id FROM batch WHERE expire_time > 0 AND expire_time < ? AND state < ?",
+            (now, BatchState.ABORTED),
+        ).fetchall()
+        for row in rows:
+            batches.abort(connection, row["id"])
+            batches.retire(connection, row["id"])
+    return len(rows)
+
+
+def delete_job_files(core: Core, now: float) -> int:
+    """Remove staged files past their delete_time that no active batch uses; return how many."""
+    with core.db.write() as connection:
+        rows = connection.execute(
+            "SELECT id, name FROM job_file j WHERE delete_time < ? AND create_time < ? "
+            "AND NOT EXISTS (SELECT 1 FROM batch_file_assoc a JOIN batch b ON b.id = a.batch_id "
+            "WHERE a.job_file_id = j.id AND b.state < ?) LIMIT ?",
+            (now, now - _MIN_AGE, BatchState.ABORTED, _PASS),
+        ).fetchall()
+        for row in rows:
+            connection.execute("DELETE FROM batch_file_assoc WHERE job_file_id = ?", (row["id"],))
+            connection.execute("DELETE FROM job_file WHERE id = ?", (row["id"],))
+            core.download.remove(row["name"])
+    return len(rows)
+
+
+def delete_retired_outputs(core: Core, now: float) -> int:
+    """Remove the outputs of batches that were retired a while ago; return how many batches."""
+    connection = core.db.connection()
+    rows = connection.execute(
+        "SELECT id FROM batch WHERE state = ? AND logical_end_time > 0 AND logical_end_time < ?",
+        (BatchState.RETIRED, now - _RETIRED_FOR),
+    ).fetchall()
+    for row in rows:
+        for result in connection.execute(
+            "SELECT xml_doc_out FROM result WHERE batch = ?", (row["id"],)
+        ):
+            for file in uploaded_files(result):
+                core.upload.remove(file.name)
+        with core.db.write() as writing:
+            writing.execute("UPDATE batch SET logical_end_time = 0 WHERE id = ?", (row["id"],))
+    return len(rows)

@@ -1,0 +1,57 @@
+"""The file deleter: removes inputs and outputs that are READY (``back-end.md``).
+
+As the real one, it looks at nothing but the template's ``no_delete``: another workunit that uses
+the same input loses it, fetched or not. All templates that this project writes have ``no_delete``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from ..templates import TemplateError, read_result, read_workunit
+from .states import FileDeleteState
+
+if TYPE_CHECKING:
+    from .core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+_PASS = 1000
+
+
+def delete_pass(core: Core) -> int:
+    """Handle the workunits and results that are READY; return how many there were."""
+    connection = core.db.connection()
+    count = 0
+    for table, column in (("workunit", "xml_doc"), ("result", "xml_doc_in")):
+        rows = connection.execute(
+            f"SELECT id, {column} AS document FROM {table} "  # noqa: S608
+            "WHERE file_delete_state = ? LIMIT ?",
+            (FileDeleteState.READY, _PASS),
+        ).fetchall()
+        for row in rows:
+            state = _delete_files(core, table, row["document"])
+            with core.db.write() as writing:
+                writing.execute(
+                    f"UPDATE {table} SET file_delete_state = ? WHERE id = ?",  # noqa: S608
+                    (state, row["id"]),
+                )
+        count += len(rows)
+    return count
+
+
+def _delete_files(core: Core, table: str, document: str) -> FileDeleteState:
+    try:
+        if table == "workunit":
+            for input_file in read_workunit(document).files:
+                if not input_file.no_delete:
+                    core.download.remove(input_file.name)
+        else:
+            for output_file in read_result(document):
+                if not output_file.no_delete:
+                    core.upload.remove(output_file.name)
+    except (OSError, ValueError, TemplateError) as error:
+        log.error("files cannot be deleted: %s", error)
+        return FileDeleteState.ERROR
+    return FileDeleteState.DONE

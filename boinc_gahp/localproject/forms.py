@@ -1,0 +1,141 @@
+"""Forms as PHP receives them: the ``request`` field, and files that go straight to the spool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.http import parse_options_header
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
+    from .quirks import PhpLimits
+    from .store import IncomingFile
+
+_CHUNK = 1 << 16
+#: Fields are kept in memory; 256 MB is more than a million jobs.
+_MAX_FIELD = 256 << 20
+
+
+class BadForm(Exception):
+    """The body is no form."""
+
+
+@dataclass(slots=True)
+class UploadedFile:
+    """A file part; ``incoming`` is None when PHP would refuse the file for its size."""
+
+    field_name: str
+    filename: str
+    incoming: IncomingFile | None
+
+
+@dataclass(slots=True)
+class Form:
+    """What PHP would have in ``$_POST`` and ``$_FILES``."""
+
+    fields: dict[str, bytes] = field(default_factory=dict)
+    files: list[UploadedFile] = field(default_factory=list)
+
+    def discard(self) -> None:
+        """Remove what is left of the files in the spool."""
+        for file in self.files:
+            if file.incoming is not None:
+                file.incoming.discard()
+
+
+def read_form(
+    stream: IO[bytes],
+    content_type: str,
+    content_length: int | None,
+    limits: PhpLimits,
+    new_file: Callable[[], IncomingFile],
+) -> Form:
+    """Read a multipart or urlencoded form.
+
+    A body larger than post_max_size gives an empty form, files after max_file_uploads are dropped,
+    and one larger than upload_max_filesize is marked, all as PHP does it.
+
+    Raises:
+        BadForm: the body cannot be read as the content type says.
+    """
+    form = Form()
+    most = limits.post_max_size
+    if most is not None and content_length is not None and content_length > most:
+        return form
+    kind, options = parse_options_header(content_type)
+    if kind == "application/x-www-form-urlencoded":
+        body = stream.read(_MAX_FIELD + 1)
+        if len(body) > _MAX_FIELD:
+            raise BadForm("the form is too large")
+        for name, value in parse_qsl(body.decode("latin-1"), True, encoding="latin-1"):
+            form.fields[name] = value.encode("latin-1")
+    elif kind == "multipart/form-data" and options.get("boundary"):
+        try:
+            _Multipart(form, limits, new_file).read(stream, options["boundary"].encode())
+        except (ValueError, RequestEntityTooLarge) as error:
+            form.discard()
+            raise BadForm(str(error)) from error
+        except BaseException:
+            form.discard()
+            raise
+    return form
+
+
+class _Multipart:
+    """Reads one multipart body into a form."""
+
+    def __init__(self, form: Form, limits: PhpLimits, new_file: Callable[[], IncomingFile]) -> None:
+        self._form = form
+        self._limits = limits
+        self._new_file = new_file
+        self._field: tuple[str, bytearray] | None = None
+        self._file: UploadedFile | None = None
+
+    def read(self, stream: IO[bytes], boundary: bytes) -> None:
+        decoder = MultipartDecoder(boundary)
+        while True:
+            event = decoder.next_event()
+            if isinstance(event, NeedData):
+                decoder.receive_data(stream.read(_CHUNK) or None)
+            elif isinstance(event, Field):
+                self._field = (event.name or "", bytearray())
+            elif isinstance(event, File):
+                self._begin_file(event.name or "", event.filename or "")
+            elif isinstance(event, Data):
+                self._data(event.data)
+                if not event.more_data:
+                    self._end()
+            elif isinstance(event, Epilogue):
+                return
+
+    def _begin_file(self, name: str, filename: str) -> None:
+        most = self._limits.max_file_uploads
+        if most is None or len(self._form.files) < most:
+            self._file = UploadedFile(name, filename, self._new_file())
+            self._form.files.append(self._file)
+
+    def _data(self, data: bytes) -> None:
+        if self._field is not None:
+            self._field[1].extend(data)
+            if len(self._field[1]) > _MAX_FIELD:
+                raise ValueError("a field is too large")
+        elif self._file is not None and self._file.incoming is not None:
+            self._file.incoming.write(data)
+            most = self._limits.upload_max_filesize
+            if most is not None and self._file.incoming.nbytes > most:
+                self._file.incoming.discard()
+                self._file.incoming = None
+
+    def _end(self) -> None:
+        if self._field is not None:
+            name, value = self._field
+            self._form.fields[name] = bytes(value)
+        elif self._file is not None and self._file.incoming is not None:
+            self._file.incoming.finish()
+        self._field = self._file = None

@@ -1,0 +1,32 @@
+"""Names: how the real server compares them, and which are safe as file names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import PurePosixPath
+
+_PHYSICAL = re.compile(r"[A-Za-z0-9_.\- ]{1,255}")
+
+
+def name_key(name: str) -> str:
+    """Return what is equal for names that MariaDB's utf8mb4_unicode_ci takes for the same.
+
+    Case, accents and trailing spaces do not count (``web-rpcs.md``, "create_batch").
+    """
+    decomposed = unicodedata.normalize("NFKD", name)
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return plain.casefold().rstrip(" ")
+
+
+def valid_physical_name(name: str) -> bool:
+    """Whether job_file.php takes a name (``web-rpcs.md``, "Files"), and it is no directory."""
+    return _PHYSICAL.fullmatch(name) is not None and name.strip(". ") != ""
+
+
+def safe_open_name(name: str) -> bool:
+    """Whether an open name stays inside the directory in which a job runs."""
+    path = PurePosixPath(name)
+    return bool(
+        path.parts and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+    )

@@ -1,0 +1,261 @@
+"""get_output.php: the outputs of results, workunits and batches (``web-rpcs.md``, "get_output")."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import zipfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from ..templates import TemplateError, read_result
+from .names import name_key
+from .states import Outcome
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from .core import Core
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """An output file that a volunteer has uploaded; size in bytes, MD5 in hex."""
+
+    name: str
+    nbytes: int
+    md5: str
+
+
+def uploaded_files(result: sqlite3.Row) -> list[UploadedFile]:
+    """Return what ``result.xml_doc_out`` lists, in the order of the output template."""
+    if not result["xml_doc_out"]:
+        return []
+    root = etree.fromstring(f"<files>{result['xml_doc_out']}</files>".encode())
+    return [
+        UploadedFile(
+            name=info.findtext("name", ""),
+            nbytes=int(info.findtext("nbytes", "0")),
+            md5=info.findtext("md5_cksum", ""),
+        )
+        for info in root.findall("file_info")
+    ]
+
+
+class OutputFailed(Exception):
+    """get_output.php answers in plain text, with ``ERROR: `` and what is wrong."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(f"ERROR: {words}")
+
+
+class MissingArgument(Exception):
+    """A number is missing or none: the real server redirects to a page that is not there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class NotHandled(Exception):
+    """A text is missing: the real server shows an HTML page."""
+
+
+class BadCommand(OutputFailed):
+    """``cmd`` is none of the four."""
+
+    def __str__(self) -> str:
+        return "bad command\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is sent: a file, under a name; ``temporary`` is removed afterwards.
+
+    ``path`` None: nothing but a promise of ``nbytes``, as the real server makes it for a file
+    number that is out of range.
+    """
+
+    path: Path | None
+    filename: str
+    nbytes: int
+    temporary: bool = False
+
+
+def get_output(core: Core, arguments: Mapping[str, str]) -> Output:
+    """Find what a request's arguments ask for.
+
+    Raises:
+        OutputFailed, MissingArgument, NotHandled: as the real server answers.
+    """
+    command = _text(arguments, "cmd")
+    auth_str = _text(arguments, "auth_str")
+    with core.db.read() as connection:
+        if command == "result_file":
+            return _result_file(core, connection, arguments, auth_str)
+        if command == "workunit_file":
+            return _workunit_file(core, connection, arguments, auth_str)
+        if command == "workunit_files":
+            return _workunit_files(core, connection, arguments, auth_str)
+        if command == "batch_files":
+            return _batch_files(core, connection, arguments, auth_str)
+    raise BadCommand(command)
+
+
+def _text(arguments: Mapping[str, str], name: str) -> str:
+    value = arguments.get(name)
+    if not value:
+        raise NotHandled
+    return value
+
+
+def _number(arguments: Mapping[str, str], name: str) -> int:
+    try:
+        return int(arguments.get(name, ""))
+    except ValueError as error:
+        raise MissingArgument(name) from error
+
+
+def _owner_authenticator(connection: sqlite3.Connection, batch_id: int) -> str:
+    row = connection.execute(
+        "SELECT u.authenticator FROM batch b JOIN user u ON u.id = b.user_id WHERE b.id = ?",
+        (batch_id,),
+    ).fetchone()
+    return str(row["authenticator"]) if row is not None else ""
+
+
+def _check(given: str, expected: str, words: str = "bad authenticator") -> None:
+    if not secrets.compare_digest(given.encode(), expected.encode()):
+        raise OutputFailed(words)
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _result_file(
+    core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
+) -> Output:
+    name = _text(arguments, "result_name")
+    number = _number(arguments, "file_num")
+    result = connection.execute("SELECT * FROM result WHERE name = ?", (name,)).fetchone()
+    if result is None:
+        raise OutputFailed(f"no job instance {name}")
+    _check(auth_str, _md5(_owner_authenticator(connection, result["batch"]) + name))
+    files = uploaded_files(result)
+    if core.quirks.shifted_file_numbers:
+        if not 0 <= number < len(files):
+            raise OutputFailed(f"bad file num: {number} > {len(files)}")
+        file = files[number]
+    else:
+        file = _numbered(result, files, number)
+    if not core.upload.exists(file.name):
+        raise OutputFailed(f"no such file {core.upload.path(file.name)}")
+    return _stored(core, file)
+
+
+def _workunit_file(
+    core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
+) -> Output:
+    name = _text(arguments, "wu_name")
+    number = _number(arguments, "file_num")
+    job = connection.execute(
+        "SELECT * FROM workunit WHERE name_key = ?", (name_key(name),)
+    ).fetchone()
+    if job is None:
+        raise OutputFailed(f"no workunit {name}")
+    _check(auth_str, _owner_authenticator(connection, job["batch"]))
+    result = _canonical(connection, job)
+    files = uploaded_files(result)
+    if core.quirks.shifted_file_numbers:
+        if not 0 <= number < len(files):
+            return Output(None, "d9", 4096)
+        file = files[number]
+    else:
+        file = _numbered(result, files, number)
+    if not core.upload.exists(file.name):
+        raise OutputFailed(f"no such file: {core.upload.path(file.name)}")
+    return _stored(core, file)
+
+
+def _numbered(result: sqlite3.Row, files: list[UploadedFile], number: int) -> UploadedFile:
+    """Return the file with that number in the output template."""
+    try:
+        declared = read_result(result["xml_doc_in"])
+    except TemplateError as error:
+        raise OutputFailed(str(error)) from error
+    if not 0 <= number < len(declared):
+        raise OutputFailed(f"bad file num: {number} > {len(declared)}")
+    name = declared[number].name
+    for file in files:
+        if file.name == name:
+            return file
+    raise OutputFailed(f"no such file: {name}")
+
+
+def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
+    result: sqlite3.Row | None = connection.execute(
+        "SELECT * FROM result WHERE id = ?", (job["canonical_resultid"],)
+    ).fetchone()
+    if result is None:
+        raise OutputFailed(f"no canonical result for wu {job['name']}")
+    return result
+
+
+def _stored(core: Core, file: UploadedFile) -> Output:
+    path = core.upload.path(file.name)
+    return Output(path, file.name, path.stat().st_size)
+
+
+def _workunit_files(
+    core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
+) -> Output:
+    number = _number(arguments, "wu_id")
+    job = connection.execute("SELECT * FROM workunit WHERE id = ?", (number,)).fetchone()
+    if job is None:
+        raise OutputFailed(f"no workunit {number}")
+    _check(auth_str, _md5(_owner_authenticator(connection, job["batch"]) + str(number)))
+    result = _canonical(connection, job)
+    return _zip(core, f"boinc_wu_{job['name']}_", [result])
+
+
+def _batch_files(
+    core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
+) -> Output:
+    number = _number(arguments, "batch_id")
+    batch = connection.execute("SELECT id FROM batch WHERE id = ?", (number,)).fetchone()
+    if batch is None:
+        raise OutputFailed(f"no batch {number}")
+    expected = _md5(_owner_authenticator(connection, number) + str(number))
+    _check(auth_str, expected, "bad auth str")
+    results = connection.execute(
+        "SELECT r.* FROM workunit w JOIN result r ON r.id = w.canonical_resultid "
+        "WHERE w.batch = ? AND r.outcome = ? ORDER BY w.id",
+        (number, Outcome.SUCCESS),
+    )
+    return _zip(core, "boinc_batch_", results)
+
+
+def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> Output:
+    """Pack the outputs of results; without any, the real server sends a file of 0 bytes."""
+    incoming = core.upload.incoming()
+    incoming.finish()
+    try:
+        packed = 0
+        with zipfile.ZipFile(incoming.path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for result in results:
+                for file in uploaded_files(result):
+                    if core.upload.exists(file.name):
+                        archive.write(core.upload.path(file.name), file.name)
+                        packed += 1
+        if not packed:
+            incoming.path.write_bytes(b"")
+    except BaseException:
+        incoming.discard()
+        raise
+    name = f"{prefix}{secrets.token_hex(3)}.zip"
+    return Output(incoming.path, name, incoming.path.stat().st_size, temporary=True)

@@ -1,0 +1,349 @@
+"""A local project as one object: start it, use it, stop it."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from . import accounts
+from . import directory as layout
+from .core import Core
+from .names import name_key
+from .quirks import Quirks
+from .scheduler import Scheduler
+from .server import HOST, WebServer, port_is_free
+from .states import BatchState, ErrorMask
+from .supervisor import Supervisor
+from .volunteer import Volunteer
+from .web import make_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from ..templates import InputTemplate, OutputTemplate
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+_START_TIMEOUT = 20.0
+_STOP_TIMEOUT = 20.0
+#: What a volunteer host pretends to be: operations a second, bytes, bytes a second.
+_HOST = {"p_fpops": 1e9, "m_nbytes": 16e9, "d_free": 1e12, "n_bwdown": 1e9}
+
+
+class ProjectFailed(Exception):
+    """A thread of the project has died, or the project has not come up."""
+
+
+class LocalProject:
+    """A BOINC project on 127.0.0.1: web server, database, back end and volunteers.
+
+    The directory is made when it is new; a project that was stopped, or killed, goes on where it
+    was. Use it as a context manager: inside, it answers; afterwards no thread, process or socket of
+    it is left. With ``port`` 0 it listens where it last did, if that is free, or anywhere.
+
+    Attributes:
+        url: the project's address, with a final slash; known once it has started.
+        authenticator: the submitter's.
+
+    Raises:
+        ProjectDirectoryError: the directory is in use, or holds something else.
+        DatabaseError: the database was made by a newer version.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int = 0,
+        hosts: int = 4,
+        quirks: Quirks | None = None,
+    ) -> None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = layout.DirectoryLock(directory)
+        try:
+            layout.make(directory)
+            self._core = Core(directory, quirks or Quirks())
+        except BaseException:
+            self._lock.release()
+            raise
+        self.directory = directory
+        self._wanted_port = port
+        self._hosts = hosts
+        self._server: WebServer | None = None
+        self._supervisor = Supervisor(self._core)
+        self._volunteers: list[Volunteer] = []
+        self._threads: list[threading.Thread] = []
+        self._failure: BaseException | None = None
+
+    @property
+    def url(self) -> str:
+        """The project's address."""
+        return self._core.url
+
+    @property
+    def port(self) -> int:
+        """The port on which it listens; 0 before it has started."""
+        return self._server.port if self._server else 0
+
+    @property
+    def authenticator(self) -> str:
+        """The submitter's authenticator."""
+        return self.authenticator_of(layout.SUBMITTER)
+
+    @property
+    def core(self) -> Core:
+        """Database, files and switches, for tests that look inside."""
+        return self._core
+
+    def __enter__(self) -> LocalProject:
+        """Start; return when it answers.
+
+        Raises:
+            ProjectFailed: it does not come up.
+            OSError: the port that was asked for is not free.
+        """
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop; raise what a thread of the project died of, unless there is an error already."""
+        self.close()
+        if kind is None:
+            self.check()
+
+    def check(self) -> None:
+        """Raise ProjectFailed if a thread of the project has died."""
+        if self._failure is not None:
+            raise ProjectFailed(f"a part of the project failed: {self._failure}") from self._failure
+
+    def close(self) -> None:
+        """Stop all threads and processes; a second time does nothing."""
+        for volunteer in self._volunteers:
+            volunteer.stop()
+        self._supervisor.stop()
+        self._core.wake.ring()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        for thread in self._threads:
+            thread.join(_STOP_TIMEOUT)
+        self._threads = []
+        self._core.db.close()
+        self._lock.release()
+
+    def _start(self) -> None:
+        port = self._wanted_port
+        if port == 0:
+            last = layout.remembered_port(self.directory)
+            port = last if last and port_is_free(last) else 0
+        self._server = WebServer(make_app(self._core), port)
+        self._core.url = layout.project_url(self._server.port)
+        layout.write_settings(self.directory, self._core.db, self._server.port)
+        self._server.start()
+        self._wait_until_ready(self._server)
+        self._run(self._supervisor.run, "localproject-backend")
+        scheduler = Scheduler(self._core)
+        for number, host_id in enumerate(self._register_hosts()):
+            slot = self.directory / "slots" / str(number)
+            volunteer = Volunteer(self._core, scheduler, host_id, slot)
+            self._volunteers.append(volunteer)
+            self._run(volunteer.run, f"localproject-host-{number}")
+
+    def _run(self, work: Callable[[], None], name: str) -> None:
+        def guarded() -> None:
+            try:
+                work()
+            except Exception as error:
+                log.exception("%s has died", name)
+                self._failure = self._failure or error
+
+        thread = threading.Thread(target=guarded, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _wait_until_ready(self, server: WebServer) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT
+        while True:
+            if not server.running():
+                raise ProjectFailed("the web server has stopped")
+            try:
+                connection = http.client.HTTPConnection(HOST, server.port, timeout=_START_TIMEOUT)
+                try:
+                    connection.request("GET", "/test/")
+                    if connection.getresponse().status == http.client.OK:
+                        return
+                finally:
+                    connection.close()
+            except OSError:
+                log.debug("the web server does not answer yet")
+            if time.monotonic() > deadline:
+                raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
+
+    def _register_hosts(self) -> list[int]:
+        """Return the ids of the hosts that work now; the others get no speed, and so no work."""
+        with self._core.db.write() as connection:
+            (owner,) = connection.execute(
+                "SELECT id FROM user WHERE name = ?", (layout.VOLUNTEERS,)
+            ).fetchone()
+            connection.execute("UPDATE host SET p_fpops = 0")
+            for number in range(self._hosts):
+                connection.execute(
+                    "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, "
+                    "d_free, n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (domain_name) DO UPDATE "
+                    "SET p_fpops = excluded.p_fpops",
+                    (time.time(), owner, f"volunteer-{number}", *_HOST.values()),
+                )
+            return [
+                row["id"]
+                for row in connection.execute("SELECT id FROM host WHERE p_fpops > 0 ORDER BY id")
+            ]
+
+    # What tests and the demo do to a project.
+
+    def add_user(
+        self,
+        name: str,
+        *,
+        submit_all: bool = True,
+        apps: Iterable[str] = (),
+        access: bool = True,
+        max_jobs_in_progress: int = 0,
+        authenticator: str | None = None,
+    ) -> str:
+        """Add a user and return the authenticator.
+
+        With ``apps`` the user may submit to these only; without ``access``, use no RPC at all.
+        """
+        return accounts.add_user(
+            self._core.db,
+            name,
+            access=access,
+            submit_all=submit_all,
+            apps=apps,
+            max_jobs_in_progress=max_jobs_in_progress,
+            authenticator=authenticator,
+        )
+
+    def authenticator_of(self, name: str) -> str:
+        """Return a user's authenticator."""
+        row = (
+            self._core.db.connection()
+            .execute("SELECT authenticator FROM user WHERE name = ?", (name,))
+            .fetchone()
+        )
+        if row is None:
+            raise KeyError(name)
+        return str(row["authenticator"])
+
+    def add_app(
+        self,
+        name: str,
+        *,
+        command: Sequence[str],
+        input_template: InputTemplate | str,
+        output_template: OutputTemplate | str,
+        version: int = 100,
+    ) -> None:
+        """Add an app; in ``command``, ``{python}`` and ``{apps}`` are filled in."""
+        layout.add_app(
+            self.directory,
+            self._core.db,
+            name,
+            command=command,
+            input_template=input_template,
+            output_template=output_template,
+            version=version,
+        )
+
+    def pause_volunteers(self) -> None:
+        """Let volunteers ask for no more work; what they have they finish."""
+        for volunteer in self._volunteers:
+            volunteer.paused.set()
+
+    def resume_volunteers(self) -> None:
+        """Let volunteers work again."""
+        for volunteer in self._volunteers:
+            volunteer.paused.clear()
+        self._core.wake.ring()
+
+    def stop_web(self, on: bool = True) -> None:
+        """Answer every RPC with -183, as a project under maintenance; ``on`` False ends it."""
+        self._core.web_stopped = on
+
+    def database_down(self, on: bool = True) -> None:
+        """Answer every RPC with -138; ``on`` False ends it."""
+        self._core.database_down = on
+
+    def workunit_names(self, batch_name: str | None = None) -> list[str]:
+        """Return the names of all workunits, or of those in the oldest batch of a name."""
+        where = ""
+        parameters: tuple[str, ...] = ()
+        if batch_name is not None:
+            where = " WHERE batch = (SELECT id FROM batch WHERE name_key = ? ORDER BY id LIMIT 1)"
+            parameters = (name_key(batch_name),)
+        rows = self._core.db.connection().execute(
+            f"SELECT name FROM workunit{where} ORDER BY id",  # noqa: S608
+            parameters,
+        )
+        return [row["name"] for row in rows]
+
+    def batches(self) -> list[tuple[int, str, BatchState]]:
+        """Return id, name and state (as last noted) of all batches."""
+        rows = self._core.db.connection().execute("SELECT id, name, state FROM batch ORDER BY id")
+        return [(row["id"], row["name"], BatchState(row["state"])) for row in rows]
+
+    def batch_count(self, name: str) -> int:
+        """Return how many batches have a name."""
+        row = (
+            self._core.db.connection()
+            .execute("SELECT count(*) FROM batch WHERE name_key = ?", (name_key(name),))
+            .fetchone()
+        )
+        return int(row[0])
+
+    def staged_files(self) -> list[str]:
+        """Return the physical names of the files that were staged by upload_files."""
+        rows = self._core.db.connection().execute("SELECT name FROM job_file ORDER BY id")
+        return [row["name"] for row in rows]
+
+    def remove_staged(self, physical_name: str) -> None:
+        """Remove a staged file, as the file deleter does when another job has used it."""
+        self._core.download.remove(physical_name)
+
+    def fail_workunit(
+        self, name: str, error_mask: ErrorMask = ErrorMask.TOO_MANY_ERROR_RESULTS
+    ) -> None:
+        """Mark a workunit as failed."""
+        with self._core.db.write() as connection:
+            now = time.time()
+            connection.execute(
+                "UPDATE workunit SET error_mask = error_mask | ?, transition_time = ?, "
+                "mod_time = ? WHERE name_key = ?",
+                (error_mask, now, now, name_key(name)),
+            )
+        self._core.wake.ring()
+
+    def unfinished_jobs(self) -> int:
+        """Return how many workunits are neither done nor failed."""
+        row = (
+            self._core.db.connection()
+            .execute(
+                "SELECT count(*) FROM workunit WHERE canonical_resultid = 0 AND error_mask = 0"
+            )
+            .fetchone()
+        )
+        return int(row[0])

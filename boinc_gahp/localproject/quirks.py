@@ -1,0 +1,83 @@
+"""What the real server does that nobody would want, each to be switched on by itself.
+
+The sources are ``web-rpcs.md`` ("What it really does") and the recordings in ``wire/``. A client
+has to survive all of it, so tests run with and without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PhpLimits:
+    """PHP's limits on uploads, as it ships; None is no limit. Sizes are bytes."""
+
+    max_file_uploads: int | None = 20
+    upload_max_filesize: int | None = 2 << 20
+    post_max_size: int | None = 8 << 20
+
+    @classmethod
+    def none(cls) -> PhpLimits:
+        """Return limits that limit nothing, as an admin of a bridge would set them."""
+        return cls(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """Which misbehaviours are on; without arguments the sane profile, with PHP's limits."""
+
+    limits: PhpLimits = PhpLimits()
+    display_errors: bool = False
+    """PHP's warnings stand in replies, and a fatal error is HTTP 200 with its text; when off, a
+    fatal error is HTTP 500 with the beginning of a reply."""
+    unescaped_names: bool = False
+    """Names and messages stand in replies as they are, so that ``&`` and ``<`` break the XML."""
+    unclosed_aborted: bool = False
+    """abort_jobs writes ``<aborted NAME>`` and never closes it."""
+    partial_abort: bool = False
+    """abort_jobs aborts the jobs before an unknown one all the same."""
+    duplicate_batch_names: bool = False
+    """create_batch takes a name again; looking it up gives the lowest id."""
+    partial_creation: bool = False
+    """submit_batch commits about a megabyte of jobs at a time, and ends by setting the batch's
+    state IN_PROGRESS, whatever it has become meanwhile."""
+    raw_sql: bool = False
+    """Names and command lines go into SQL text: ``'`` is an error and a backslash is eaten."""
+    whole_seconds: bool = False
+    """mod_time has whole seconds, so that min_mod_time loses what happens in the same second."""
+    fatal_failed_job: bool = False
+    """query_completed_job dies for a job without canonical instance."""
+    shifted_file_numbers: bool = False
+    """get_output.php's file_num counts the files that were uploaded, so that an absent optional
+    file shifts those after it."""
+    fatal_rows: bool = False
+    """upload_files of a present file or with too long a name, and query_files with an existing
+    association die, as from PHP 8.1 on."""
+    failing_delete_time: bool = False
+    """query_files with a later delete_time updates it and then says that this failed."""
+    missing_template_succeeds: bool = False
+    """submit_batch with an output template that is not there says success and makes no job."""
+    empty_inline_fails: bool = False
+    """An inline file without contents fails when it is first seen."""
+
+    @classmethod
+    def as_is(cls, limits: PhpLimits | None = None) -> Quirks:
+        """Return the profile of the recorded server: everything on."""
+        return cls(
+            limits=limits or PhpLimits(),
+            display_errors=True,
+            unescaped_names=True,
+            unclosed_aborted=True,
+            partial_abort=True,
+            duplicate_batch_names=True,
+            partial_creation=True,
+            raw_sql=True,
+            whole_seconds=True,
+            fatal_failed_job=True,
+            shifted_file_numbers=True,
+            fatal_rows=True,
+            failing_delete_time=True,
+            missing_template_succeeds=True,
+            empty_inline_fails=True,
+        )

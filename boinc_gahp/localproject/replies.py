@@ -1,0 +1,95 @@
+"""Replies as submit_rpc_handler.php and job_file.php write them.
+
+The prolog says ISO-8859-1, the header UTF-8, and the bytes are UTF-8 (``web-rpcs.md``, "Transport
+and framing").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from .quirks import Quirks
+
+PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
+CONTENT_TYPE = "text/xml;charset=UTF-8"
+
+#: Error numbers of the real server; nearly everything is -1.
+GENERAL = -1
+DATABASE_DOWN = -138
+PROJECT_DOWN = -183
+
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INC = "/srv/boinc/projects/test/html/"
+
+
+class RpcFailed(Exception):
+    """The RPC answers with an ``<error>``."""
+
+    def __init__(self, message: str, number: int = GENERAL) -> None:
+        super().__init__(message)
+        self.message = message
+        self.number = number
+
+
+class PhpFatal(Exception):
+    """PHP dies in the middle of the reply, with a message."""
+
+
+class Reply:
+    """The inner part of a reply, as it is written piece by piece."""
+
+    def __init__(self, quirks: Quirks) -> None:
+        self._quirks = quirks
+        self._parts: list[str] = []
+
+    def add(self, xml: str) -> None:
+        """Append XML."""
+        self._parts.append(xml)
+
+    def success(self) -> None:
+        """Append what most RPCs answer."""
+        self.add("<success>1</success>\n")
+
+    def text(self, text: str) -> str:
+        """Return a name or message as the server puts it into a reply."""
+        return text if self._quirks.unescaped_names else escape(_NOT_XML.sub("?", text))
+
+    def warn(self, message: str, place: str, line: int, kind: str = "Warning") -> None:
+        """Append one of PHP's messages, if they are shown. ``place`` is below ``html/``."""
+        if self._quirks.display_errors:
+            self.add(php_message(message, place, line, kind))
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
+
+
+def php_message(message: str, place: str, line: int, kind: str = "Warning") -> str:
+    """Return a message as PHP writes it into the page; the message is HTML."""
+    return (
+        f"<br />\n<b>{kind}</b>:  {message} in <b>{_INC}{place}</b> on line <b>{line}</b><br />\n"
+    )
+
+
+def error_element(message: str, number: int, more: str = "") -> str:
+    """Return an ``<error>``; ``message`` is XML already."""
+    return (
+        f"<error>\n    <error_num>{number}</error_num>\n"
+        f"    <error_msg>{message}</error_msg>\n{more}</error>\n"
+    )
+
+
+def htmlspecialchars(text: str) -> str:
+    """Escape as PHP's function of that name does from PHP 8.1 on."""
+    return escape(text, {'"': "&quot;", "'": "&#039;"})
+
+
+def php_number(value: float) -> str:
+    """Write a number as PHP does: 14 significant digits, no trailing zeros."""
+    text = f"{value:.14g}"
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent):+d}"

@@ -1,0 +1,177 @@
+"""Requests: the XML documents that clients send, read as PHP's SimpleXML would."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+#: SimpleXML reads what the declaration says; other encodings could hide a document type.
+_ENCODING = re.compile(
+    rb"<\?xml[^>]*encoding\s*=\s*[\"'](?!utf-8[\"']|iso-8859-1[\"']|us-ascii[\"']"
+    rb"|windows-1252[\"'])",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
+
+
+class MalformedRequest(Exception):
+    """The request cannot be parsed; the text is the parser's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFileRequest:
+    """One ``<input_file>`` of a job."""
+
+    mode: str
+    source: str
+    url: str
+    nbytes: float
+    md5: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """One ``<job>``; numbers are as they were sent, templates are XML."""
+
+    name: str
+    command_line: str
+    files: tuple[InputFileRequest, ...]
+    rsc_fpops_est: float
+    priority: str
+    targets: tuple[tuple[str, str], ...]
+    input_template: str
+    output_template: str
+
+
+@dataclass(slots=True)
+class Request:
+    """A request: its root's name, and the texts of the elements in it.
+
+    ``batch`` holds what stands in ``<batch>``, ``job_params`` and jobs apart.
+    """
+
+    name: str
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    batch: dict[str, str] = field(default_factory=dict)
+    job_params: dict[str, float] = field(default_factory=dict)
+    jobs: list[JobRequest] = field(default_factory=list)
+
+    def text(self, name: str) -> str:
+        """Return the text of the first element of that name, or nothing."""
+        found = self.fields.get(name)
+        return found[0] if found else ""
+
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of all elements of that name."""
+        return self.fields.get(name, [])
+
+    def integer(self, name: str) -> int:
+        """Return the first such element as PHP's ``(int)`` makes it."""
+        return int(php_float(self.text(name)))
+
+    def real(self, name: str) -> float:
+        """Return the first such element as PHP's ``(double)`` makes it."""
+        return php_float(self.text(name))
+
+
+def php_float(text: str) -> float:
+    """Return the number at the beginning of a text, 0 if there is none."""
+    match = _NUMBER.match(text)
+    if match is None:
+        return 0.0
+    value = float(match[1])
+    return value if abs(value) < 1e300 else 0.0
+
+
+def parse_request(data: bytes) -> Request:
+    """Read a request. Jobs are dropped from the tree as they are read.
+
+    Raises:
+        MalformedRequest: it is no XML, has a document type, or its root element is empty.
+    """
+    if b"<!DOCTYPE" in data or b"\0" in data or _ENCODING.match(data):
+        raise MalformedRequest("document types and rare encodings are not accepted")
+    jobs: list[JobRequest] = []
+    try:
+        context = etree.iterparse(
+            io.BytesIO(data),
+            events=("end",),
+            tag="job",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=True,
+            remove_comments=True,
+            remove_pis=True,
+        )
+        for _, element in context:
+            parent = element.getparent()
+            if parent is None or parent.tag != "batch":
+                continue
+            jobs.append(_job(element))
+            element.clear(keep_tail=False)
+            while element.getprevious() is not None and element.getprevious().tag == "job":
+                parent.remove(element.getprevious())
+        root = context.root
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise MalformedRequest(str(error)) from error
+    if root is None or (len(root) == 0 and not root.text):
+        raise MalformedRequest("empty document")
+    return _request(root, jobs)
+
+
+def _request(root: etree._Element, jobs: list[JobRequest]) -> Request:
+    request = Request(str(root.tag), jobs=jobs)
+    for child in root:
+        if child.tag == "batch":
+            for item in child:
+                if item.tag == "job_params":
+                    request.job_params = {
+                        str(parameter.tag): php_float(parameter.text or "") for parameter in item
+                    }
+                elif item.tag != "job":
+                    request.batch.setdefault(str(item.tag), item.text or "")
+        else:
+            request.fields.setdefault(str(child.tag), []).append(child.text or "")
+    return request
+
+
+def _job(element: etree._Element) -> JobRequest:
+    texts: dict[str, str] = {}
+    files, templates = [], {}
+    for child in element:
+        tag = str(child.tag)
+        if tag == "input_file":
+            files.append(_input_file(child))
+        elif tag in ("input_template", "output_template"):
+            templates[tag] = etree.tostring(child, encoding="unicode", with_tail=False)
+        else:
+            texts.setdefault(tag, child.text or "")
+    return JobRequest(
+        name=texts.get("name", ""),
+        command_line=texts.get("command_line", ""),
+        files=tuple(files),
+        rsc_fpops_est=php_float(texts.get("rsc_fpops_est", "")),
+        priority=texts.get("priority", ""),
+        targets=tuple(
+            (name, texts[name])
+            for name in ("target_team", "target_user", "target_host")
+            if texts.get(name)
+        ),
+        input_template=templates.get("input_template", ""),
+        output_template=templates.get("output_template", ""),
+    )
+
+
+def _input_file(element: etree._Element) -> InputFileRequest:
+    texts = {str(child.tag): child.text or "" for child in element}
+    return InputFileRequest(
+        mode=texts.get("mode", ""),
+        source=texts.get("source", ""),
+        url=texts.get("url", ""),
+        nbytes=php_float(texts.get("nbytes", "")),
+        md5=texts.get("md5", ""),
+    )

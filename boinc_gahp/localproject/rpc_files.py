@@ -1,0 +1,149 @@
+"""The RPCs of job_file.php: which files are staged, and staging them (``web-rpcs.md``, "Files")."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+from .accounts import authenticate
+from .names import valid_physical_name
+from .replies import PhpFatal, RpcFailed
+from .store import ImmutabilityViolation
+
+if TYPE_CHECKING:
+    from .core import Core
+    from .forms import Form, UploadedFile
+    from .replies import Reply
+    from .request import Request
+    from .store import IncomingFile
+
+#: ``job_file.name`` is varchar(191).
+_MAX_NAME = 191
+
+
+def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None:
+    """List, by place, the files that are not staged; associate the others with a batch."""
+    authenticate(core.db.connection(), request.text("authenticator"))
+    names = _names(request)
+    batch_id, delete_time = request.integer("batch_id"), request.real("delete_time")
+    absent = []
+    for place, name in enumerate(names):
+        if not core.download.exists(name):
+            absent.append(place)
+        elif batch_id or delete_time:
+            with core.db.write() as connection:
+                postponed = _note_use(core, connection, name, batch_id, delete_time)
+            if postponed and core.quirks.failing_delete_time:
+                raise RpcFailed("job_file->update() failed: ")
+    reply.add("<absent_files>\n")
+    reply.add("".join(f"<file>{place}</file>\n" for place in absent))
+    reply.add("</absent_files>\n")
+
+
+def _note_use(
+    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
+) -> bool:
+    """Write down that a batch uses a file; return whether its delete_time was put off."""
+    postponed = False
+    row = connection.execute("SELECT * FROM job_file WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        # A file that came another way than upload_files; the real server adopts it too.
+        file_id = _insert(connection, name, delete_time)
+    else:
+        file_id = row["id"]
+        if row["delete_time"] < delete_time:
+            connection.execute(
+                "UPDATE job_file SET delete_time = ? WHERE id = ?", (delete_time, file_id)
+            )
+            postponed = True
+    if batch_id:
+        _associate(core, connection, batch_id, file_id)
+    return postponed
+
+
+def _associate(core: Core, connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
+    try:
+        connection.execute(
+            "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
+            (batch_id, file_id),
+        )
+    except sqlite3.IntegrityError as error:
+        if core.quirks.fatal_rows:
+            raise PhpFatal(
+                f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
+                "for key 'job_file_id'"
+            ) from error
+
+
+def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:
+    if len(name) > _MAX_NAME:
+        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
+    cursor = connection.execute(
+        "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
+        (name, time.time(), delete_time),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def upload_files(core: Core, request: Request, reply: Reply, form: Form) -> None:
+    """Stage files. Not atomic: those before a bad one stay."""
+    authenticate(core.db.connection(), request.text("authenticator"))
+    names = _names(request)
+    if len(form.files) != len(names):
+        raise RpcFailed(
+            f"# of uploaded files ({len(form.files)}) doesn't agree with request ({len(names)})"
+        )
+    by_field = {file.field_name: file for file in form.files}
+    files = [by_field.get(f"file_{place}") for place in range(len(names))]
+    incoming = [_checked(core, file, name, reply) for file, name in zip(files, names, strict=True)]
+    batch_id, delete_time = request.integer("batch_id"), request.real("delete_time")
+    for file, name in zip(incoming, names, strict=True):
+        try:
+            core.download.add(name, file)
+        except ImmutabilityViolation as error:
+            raise RpcFailed(f"file immutability violation for {name}") from error
+        with core.db.write() as connection:
+            _note_file(core, connection, name, batch_id, delete_time)
+    reply.add("<success/>\n")
+
+
+def _checked(core: Core, file: UploadedFile | None, name: str, reply: Reply) -> IncomingFile:
+    if len(name) > _MAX_NAME and not core.quirks.fatal_rows:
+        raise RpcFailed("bad filename")
+    if file is None:
+        raise RpcFailed(f"{name} upload failed because: No file was uploaded.")
+    if file.incoming is None:
+        reply.warn("unlink(): No such file or directory", "user/job_file.php", 177)
+        raise RpcFailed(
+            f"{file.filename} upload failed because: "
+            "The uploaded file exceeds upload_max_filesize of php.ini."
+        )
+    return file.incoming
+
+
+def _note_file(
+    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
+) -> None:
+    row = connection.execute(
+        "SELECT id, delete_time FROM job_file WHERE name = ?", (name,)
+    ).fetchone()
+    if row is None:
+        file_id = _insert(connection, name, delete_time)
+    elif core.quirks.fatal_rows:
+        raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
+    else:
+        file_id = row["id"]
+        connection.execute(
+            "UPDATE job_file SET delete_time = max(delete_time, ?) WHERE id = ?",
+            (delete_time, file_id),
+        )
+    if batch_id:
+        _associate(core, connection, batch_id, file_id)
+
+
+def _names(request: Request) -> list[str]:
+    names = request.texts("phys_name")
+    if not all(map(valid_physical_name, names)):
+        raise RpcFailed("bad filename")
+    return names

@@ -1,0 +1,296 @@
+"""submit_batch and estimate_batch (``web-rpcs.md``, "submit_batch")."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ..templates import InputTemplate, TemplateError, read_output_template
+from . import batches, work
+from .accounts import App, User, authenticate, find_app
+from .fetch import FetchError, fetch
+from .job_line import read_job_line
+from .replies import RpcFailed, php_number
+from .request import php_float
+from .rpc_batches import insert_batch
+from .states import BatchState
+from .store import directory_of, md5_file
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from .core import Core
+    from .replies import Reply
+    from .request import InputFileRequest, JobRequest, Request
+
+#: The real server inserts about a megabyte of SQL at a time, each its own transaction.
+_CHUNK_BYTES = 1_000_000
+_SQL_AROUND_A_ROW = 250
+
+
+def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
+    """Estimate how long a batch would run, in seconds."""
+    with core.db.read() as connection:
+        app = find_app(connection, request.batch.get("app_name", ""))
+        authenticate(connection, request.text("authenticator"), app)
+        (hosts, fpops) = connection.execute("SELECT count(*), total(p_fpops) FROM host").fetchone()
+    template = _input_template(core, request, app, reply)
+    each = request.job_params.get("rsc_fpops_est") or template.rsc_fpops_est or 0.0
+    total = sum(job.rsc_fpops_est or each for job in request.jobs)
+    # The real server divides by an app's average speed; for a new project that is 1e9.
+    reply.add(f"<seconds>{php_number(total / (fpops / hosts if hosts else 1e9))}</seconds>\n")
+
+
+def submit_batch(core: Core, request: Request, reply: Reply) -> None:
+    """Create a batch's jobs."""
+    connection = core.db.connection()
+    app = find_app(connection, request.batch.get("app_name", ""))
+    user = authenticate(connection, request.text("authenticator"), app)
+    _check_job_limit(connection, user)
+    template = _input_template(core, request, app, reply)
+    _check_counts(request.jobs, template)
+    batch_id = int(php_float(request.batch.get("batch_id", "")))
+    if batch_id:
+        _check_batch(connection, batch_id, user)
+    stage = _Stager(core, reply)
+    lines = [_job_line(core, job, stage) for job in request.jobs]
+    _check_allocation(core, request, app, user)
+    with core.db.write() as connection:
+        if not batch_id:
+            name = request.batch.get("batch_name", "")
+            batch_id = insert_batch(core, connection, user, app, name=name)
+        if core.quirks.partial_creation:
+            connection.execute(
+                "UPDATE batch SET njobs = ? WHERE id = ?", (len(request.jobs), batch_id)
+            )
+    maker = work.WorkMaker(
+        core,
+        app.id,
+        app.name,
+        template,
+        output_template=_output_template(core, request, app),
+        params=request.job_params,
+        priority=int(php_float(request.batch.get("priority", ""))),
+        app_version_num=int(php_float(request.batch.get("app_version_num", ""))),
+    )
+    rows: Iterator[work.Row] = (
+        maker.row(job, batch_id) for line in lines for job in read_job_line(line)
+    )
+    if not (core.directory / maker.output_template).is_file():
+        if not core.quirks.missing_template_succeeds:
+            raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
+        rows = iter(())
+    _create(core, batch_id, rows)
+    core.wake.ring()
+    reply.add(f"<batch_id>{batch_id}</batch_id>\n")
+
+
+def _create(core: Core, batch_id: int, rows: Iterator[work.Row]) -> None:
+    """Insert jobs and set the batch's state: as one step, or as the real server does it."""
+    if core.quirks.partial_creation:
+        for chunk in _chunks(rows):
+            with core.db.write() as connection:
+                work.insert(connection, chunk)
+        with core.db.write() as connection:
+            connection.execute(
+                "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
+            )
+        return
+    made = list(rows)
+    with core.db.write() as connection:
+        batch = batches.by_id(connection, batch_id)
+        if batch is None or batch["state"] != BatchState.INIT:
+            raise RpcFailed("batch not in init state")
+        work.insert(connection, made)
+        connection.execute(
+            "UPDATE batch SET state = ?, "
+            "njobs = (SELECT count(*) FROM workunit WHERE batch = ?) WHERE id = ?",
+            (BatchState.IN_PROGRESS, batch_id, batch_id),
+        )
+
+
+def _chunks(rows: Iterable[work.Row]) -> Iterator[list[work.Row]]:
+    chunk: list[work.Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += _SQL_AROUND_A_ROW + sum(len(str(value)) for value in islice(row, 2, 5))
+        if size > _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _check_batch(connection: sqlite3.Connection, batch_id: int, user: User) -> None:
+    batch = batches.by_id(connection, batch_id)
+    if batch is None:
+        raise RpcFailed(f"no batch {batch_id}")
+    if batch["user_id"] != user.id:
+        raise RpcFailed("not owner of batch")
+    if batch["state"] != BatchState.INIT:
+        raise RpcFailed("batch not in init state")
+
+
+def _check_job_limit(connection: sqlite3.Connection, user: User) -> None:
+    if user.max_jobs_in_progress:
+        (jobs,) = connection.execute(
+            "SELECT count(*) FROM workunit w JOIN batch b ON w.batch = b.id "
+            "WHERE b.user_id = ? AND w.canonical_resultid = 0 AND w.error_mask = 0",
+            (user.id,),
+        ).fetchone()
+        if jobs >= user.max_jobs_in_progress:
+            raise RpcFailed("BOINC server: max jobs in progress exceeded")
+
+
+def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
+    """Compare with the app's template, also for jobs that have one of their own."""
+    need = len(template.per_job_files)
+    for place, job in enumerate(jobs):
+        if len(job.files) != need:
+            raise RpcFailed(
+                f"wrong # of input files for job {place}: need {need}, got {len(job.files)}"
+            )
+
+
+def _check_allocation(core: Core, request: Request, app: App, user: User) -> None:
+    if request.batch.get("allocation_priority"):
+        flops = sum(
+            job.rsc_fpops_est or request.job_params.get("rsc_fpops_est", 0.0)
+            for job in request.jobs
+        )
+        if not flops:
+            raise RpcFailed(
+                f"cd {core.directory}/bin; ./adjust_user_priority --user {user.id} --flops 0 "
+                f"--app {app.name} returned "
+            )
+
+
+def _input_template(core: Core, request: Request, app: App, reply: Reply) -> InputTemplate:
+    name = request.batch.get("input_template_filename") or f"{app.name}_in"
+    path = core.templates / name
+    try:
+        if "/" in name:
+            raise FileNotFoundError(path)
+        return core.input_template(path)
+    except (OSError, TemplateError) as error:
+        reply.warn(
+            "simplexml_load_file(): I/O warning : failed to load external entity "
+            f"&quot;{path}&quot;",
+            "user/submit_rpc_handler.php",
+            103,
+        )
+        raise RpcFailed(f"couldn't parse input template file {path}") from error
+
+
+def _output_template(core: Core, request: Request, app: App) -> str:
+    name = request.batch.get("output_template_filename") or f"{app.name}_out"
+    if "/" in name or name.startswith("."):
+        raise RpcFailed(f"create_work failed: bad template name {name}\n")
+    return f"{core.templates.name}/{name}"
+
+
+def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
+    parts = []
+    if job.name:
+        parts.append(f"--wu_name {job.name}")
+    # PHP takes the string "0" for false, so such a command line is dropped.
+    if job.command_line not in ("", "0"):
+        parts.append(f'--command_line "{job.command_line}"')
+    parts += [f"--{name} {shlex.quote(value)}" for name, value in job.targets]
+    if job.priority:
+        parts.append(f"--priority {int(php_float(job.priority))}")
+    if job.rsc_fpops_est:
+        parts.append(f"--rsc_fpops_est {job.rsc_fpops_est!r}")
+    parts += [stage(file) for file in job.files]
+    if job.input_template:
+        parts.append(f"--wu_template {work.keep_template(core, job.input_template)}")
+    if job.output_template:
+        try:
+            read_output_template(job.output_template)
+        except TemplateError as error:
+            raise RpcFailed(f"create_work failed: {error}\n") from error
+        parts.append(f"--result_template {work.keep_template(core, job.output_template)}")
+    return " " + " ".join(parts)
+
+
+class _Stager:
+    """Stages a job's input files by their modes; returns what to write into the job's line."""
+
+    def __init__(self, core: Core, reply: Reply) -> None:
+        self._core = core
+        self._reply = reply
+        self._done: dict[tuple[str, str], str] = {}
+
+    def __call__(self, file: InputFileRequest) -> str:
+        if file.mode == "local_staged":
+            return file.source
+        if file.mode == "remote":
+            return f"--remote_file {file.url} {file.nbytes!r} {file.md5}"
+        key = (file.mode, file.source)
+        name = self._done.get(key)
+        if name is None:
+            name = self._done[key] = self._stage(file)
+        return name
+
+    def _stage(self, file: InputFileRequest) -> str:
+        if file.mode == "inline":
+            return self._inline(file.source)
+        if file.mode == "local":
+            return self._local(file.source)
+        if file.mode == "semilocal":
+            return self._semilocal(file.source)
+        if file.mode == "sandbox":
+            raise RpcFailed(f"sandbox link file {file.source} not found")
+        raise RpcFailed(f"unsupported file mode: {file.mode}")
+
+    def _inline(self, contents: str) -> str:
+        incoming = self._core.download.incoming()
+        try:
+            incoming.write(contents.encode("utf-8"))
+            name = f"jf_{incoming.finish()}"
+            new = self._core.download.add(name, incoming)
+        finally:
+            incoming.discard()
+        if new and not contents and self._core.quirks.empty_inline_fails:
+            path = self._core.download.root / directory_of(name) / name
+            raise RpcFailed(f"can't write to file {path}")
+        return name
+
+    def _local(self, source: str) -> str:
+        path = self._allowed(source)
+        try:
+            if path is None:
+                raise FileNotFoundError(source)
+            md5, _ = md5_file(path)
+            self._core.download.add_file(f"jf_{md5}", path)
+        except OSError as error:
+            self._reply.warn(
+                f"md5_file({self._reply.text(source)}): Failed to open stream: "
+                "No such file or directory",
+                "user/submit_rpc_handler.php",
+                172,
+            )
+            raise RpcFailed(f"Can't get MD5 of file {source}") from error
+        return f"jf_{md5}"
+
+    def _allowed(self, source: str) -> Path | None:
+        """Return the file's path, if it lies in the one directory that may be read."""
+        directory = self._core.local_files.resolve()
+        path = (directory / source).resolve()
+        return path if path.is_relative_to(directory) else None
+
+    def _semilocal(self, url: str) -> str:
+        incoming = self._core.download.incoming()
+        try:
+            fetch(url, incoming.write)
+            name = f"jf_{incoming.finish()}"
+            self._core.download.add(name, incoming)
+        except FetchError as error:
+            raise RpcFailed(f"couldn't get {url}: {error}") from error
+        finally:
+            incoming.discard()
+        return name

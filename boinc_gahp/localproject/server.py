@@ -1,0 +1,90 @@
+"""The HTTP server's thread: waitress on 127.0.0.1, startable and stoppable within one process."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import waitress.server
+from waitress import wasyncore
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+HOST = "127.0.0.1"
+_THREADS = 24
+#: Larger than any input: bodies go to a temporary file, not into memory.
+_MAX_BODY = 1 << 40
+_STOP_TIMEOUT = 10.0
+
+
+class WebServer:
+    """One listening socket, one thread that does the I/O, some that work.
+
+    Raises:
+        OSError: the port is not free.
+    """
+
+    def __init__(self, app: WSGIApplication, port: int) -> None:
+        self._map: dict[int, object] = {}
+        self._server = waitress.server.create_server(
+            app,
+            map=self._map,
+            host=HOST,
+            port=port,
+            threads=_THREADS,
+            max_request_body_size=_MAX_BODY,
+            connection_limit=1000,
+            ident="boinc_gahp local project",
+            clear_untrusted_proxy_headers=True,
+        )
+        self.port: int = self._server.socket.getsockname()[1]
+        self._thread = threading.Thread(
+            target=self._server.run, name="localproject-web", daemon=True
+        )
+
+    def start(self) -> None:
+        """Serve from now on."""
+        self._thread.start()
+
+    def running(self) -> bool:
+        """Whether the thread that does the I/O is alive."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Close all connections and end all threads."""
+        if self._thread.is_alive():
+            self._server.trigger.pull_trigger(self._close_sockets)
+            self._thread.join(_STOP_TIMEOUT)
+        else:
+            self._close_sockets()
+        self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_STOP_TIMEOUT)
+
+    def _close_sockets(self) -> None:
+        wasyncore.close_all(self._map, ignore_all=True)
+
+
+def port_is_free(port: int) -> bool:
+    """Whether a server could listen on a port of 127.0.0.1 now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+    return True
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,185 @@
+"""The project's files: inputs in ``download/``, outputs in ``upload/``, as BOINC lays them out.
+
+A file lies in one of 1,024 directories, named for a hash of its name. Its MD5 and size are noted
+below ``.md5/``, so that it is read only once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FANOUT = 1024
+_CHUNK = 1 << 20
+
+
+class ImmutabilityViolation(Exception):
+    """Another content under a name that is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of the store; size in bytes, MD5 in hex."""
+
+    name: str
+    path: Path
+    md5: str
+    nbytes: int
+
+
+class IncomingFile:
+    """A file being received: written to the spool, hashed on the way, never held in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.nbytes = 0
+        self._hash = hashlib.md5(usedforsecurity=False)
+        self._file = path.open("xb")
+
+    def write(self, data: bytes) -> None:
+        """Append ``data``."""
+        self._file.write(data)
+        self._hash.update(data)
+        self.nbytes += len(data)
+
+    def finish(self) -> str:
+        """Close the file and return its MD5."""
+        self._file.close()
+        return self._hash.hexdigest()
+
+    def discard(self) -> None:
+        """Close and remove it; it may have been moved into the store."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+class FileStore:
+    """One tree of files (``download`` or ``upload``) and the spool beside it."""
+
+    def __init__(self, root: Path, spool: Path) -> None:
+        self.root = root
+        self._spool = spool
+        self._lock = threading.Lock()
+
+    def path(self, name: str) -> Path:
+        """Return where a file of that name lies.
+
+        Raises:
+            ValueError: the name could lead out of the store.
+        """
+        if "/" in name or "\0" in name or name in {"", ".", ".."}:
+            raise ValueError(f"bad file name {name!r}")
+        return self.root / directory_of(name) / name
+
+    def incoming(self) -> IncomingFile:
+        """Return a new file in the spool."""
+        return IncomingFile(self._spool / secrets.token_hex(16))
+
+    def find(self, name: str) -> StoredFile | None:
+        """Return a stored file, or None if it is not there."""
+        try:
+            path = self.path(name)
+            nbytes = path.stat().st_size
+        except (OSError, ValueError):
+            return None
+        with suppress(OSError, ValueError):
+            md5, size = self._note(name).read_text("ascii").split()
+            if int(size) == nbytes:
+                return StoredFile(name, path, md5, nbytes)
+        try:
+            md5, nbytes = md5_file(path)
+        except OSError:
+            return None
+        self._write_note(name, md5, nbytes)
+        return StoredFile(name, path, md5, nbytes)
+
+    def exists(self, name: str) -> bool:
+        """Whether a file of that name is stored."""
+        try:
+            return self.path(name).is_file()
+        except (OSError, ValueError):
+            return False
+
+    def add(self, name: str, incoming: IncomingFile) -> bool:
+        """Move a received file into the store; return False if it was there already.
+
+        Raises:
+            ImmutabilityViolation: the name has another content already.
+        """
+        md5 = incoming.finish()
+        with self._lock:
+            present = self.find(name)
+            if present is not None:
+                if present.md5 != md5:
+                    raise ImmutabilityViolation(name)
+                return False
+            path = self.path(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._write_note(name, md5, incoming.nbytes)
+            incoming.path.chmod(0o444)
+            incoming.path.replace(path)
+        return True
+
+    def add_bytes(self, name: str, contents: bytes) -> bool:
+        """Store ``contents``; as :meth:`add`."""
+        incoming = self.incoming()
+        try:
+            incoming.write(contents)
+            return self.add(name, incoming)
+        finally:
+            incoming.discard()
+
+    def add_file(self, name: str, source: Path) -> bool:
+        """Store a copy of a file; as :meth:`add`."""
+        incoming = self.incoming()
+        try:
+            with source.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    incoming.write(chunk)
+            return self.add(name, incoming)
+        finally:
+            incoming.discard()
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it is there."""
+        self.path(name).unlink(missing_ok=True)
+        self._note(name).unlink(missing_ok=True)
+
+    def _note(self, name: str) -> Path:
+        return self.root / ".md5" / directory_of(name) / name
+
+    def _write_note(self, name: str, md5: str, nbytes: int) -> None:
+        note = self._note(name)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"{md5} {nbytes}\n", "ascii")
+
+
+def directory_of(name: str) -> str:
+    """Return the directory of a file name, as BOINC's ``dir_hier_path`` names it.
+
+    Checked against ``wire/``: ``ea6a7ee2….txt`` lies in ``323``, ``hello`` in ``2a``.
+    """
+    digest = hashlib.md5(name.encode("utf-8", "surrogateescape"), usedforsecurity=False)
+    return f"{int(digest.hexdigest()[:8], 16) % _FANOUT:x}"
+
+
+def md5_file(path: Path) -> tuple[str, int]:
+    """Return MD5 (hex) and size of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.md5(usedforsecurity=False)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+        nbytes = os.fstat(file.fileno()).st_size
+    return digest.hexdigest(), nbytes

@@ -1,0 +1,294 @@
+"""The transitioner: what is to become of each workunit (``back-end.md``, "Transitioner").
+
+Its pass works on the database alone, one transaction a workunit: a crash between any two leaves a
+state from which the next pass goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING
+
+from ..templates import TemplateError, fill_output
+from .states import (
+    NEVER,
+    AssimilateState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+#: Workunits looked at in one pass.
+_PASS = 1000
+#: After this many seconds a workunit is looked at again in any case.
+_SAFETY_NET = 3600.0
+#: A workunit whose results cannot be made is tried again after this many seconds.
+_BACK_OFF = 60.0
+
+_COLUMNS = (
+    "need_validate",
+    "transition_time",
+    "error_mask",
+    "assimilate_state",
+    "file_delete_state",
+)
+
+
+def transition_pass(core: Core, now: float, assimilate_delay: float = 0.0) -> int:
+    """Handle the workunits whose transition_time has come; return how many there were.
+
+    ``assimilate_delay`` is how many seconds after assimilation files become deletable.
+    """
+    due = core.db.connection().execute(
+        "SELECT id FROM workunit WHERE transition_time <= ? ORDER BY transition_time LIMIT ?",
+        (now, _PASS),
+    )
+    ids = [row["id"] for row in due]
+    for workunit_id in ids:
+        with core.db.write() as connection:
+            workunit = connection.execute(
+                "SELECT * FROM workunit WHERE id = ? AND transition_time <= ?", (workunit_id, now)
+            ).fetchone()
+            if workunit is not None:
+                _Transition(core, connection, workunit, now, assimilate_delay).run()
+    return len(ids)
+
+
+class _Result:
+    """The changeable fields of a result."""
+
+    def __init__(self, row: sqlite3.Row) -> None:
+        self.id: int = row["id"]
+        self.name: str = row["name"]
+        self.report_deadline: float = row["report_deadline"]
+        self.server_state = ServerState(row["server_state"])
+        self.outcome = Outcome(row["outcome"])
+        self.validate_state = ValidateState(row["validate_state"])
+        self.file_delete_state = FileDeleteState(row["file_delete_state"])
+        self._before = self._state()
+
+    def _state(self) -> tuple[int, int, int, int]:
+        return (
+            int(self.server_state),
+            int(self.outcome),
+            int(self.validate_state),
+            int(self.file_delete_state),
+        )
+
+    def save(self, connection: sqlite3.Connection) -> None:
+        if self._state() != self._before:
+            connection.execute(
+                "UPDATE result SET server_state = ?, outcome = ?, validate_state = ?, "
+                "file_delete_state = ? WHERE id = ?",
+                (*self._state(), self.id),
+            )
+
+    def is_over(self, *outcomes: Outcome) -> bool:
+        return self.server_state is ServerState.OVER and self.outcome in outcomes
+
+    @property
+    def unsent(self) -> bool:
+        return self.server_state in (ServerState.INACTIVE, ServerState.UNSENT)
+
+    @property
+    def unchecked(self) -> bool:
+        """A success that the validator has not decided on."""
+        return self.is_over(Outcome.SUCCESS) and self.validate_state in (
+            ValidateState.INIT,
+            ValidateState.INCONCLUSIVE,
+        )
+
+
+class _Transition:
+    """One workunit's pass; the methods are the numbered rules of ``back-end.md``, in order."""
+
+    def __init__(
+        self,
+        core: Core,
+        connection: sqlite3.Connection,
+        workunit: sqlite3.Row,
+        now: float,
+        assimilate_delay: float,
+    ) -> None:
+        self.core = core
+        self.connection = connection
+        self.row = workunit
+        self.now = now
+        self.assimilate_delay = assimilate_delay
+        self.new = {column: workunit[column] for column in _COLUMNS}
+        self.results = [
+            _Result(row)
+            for row in connection.execute(
+                "SELECT id, name, report_deadline, server_state, outcome, validate_state, "
+                "file_delete_state FROM result WHERE workunitid = ? ORDER BY id",
+                (workunit["id"],),
+            )
+        ]
+        self.canonical = next(
+            (r for r in self.results if r.id == workunit["canonical_resultid"]), None
+        )
+
+    def run(self) -> None:
+        self._time_out()
+        self._call_validator()
+        needed = self._note_errors()
+        made = True
+        if self.new["error_mask"]:
+            self._clean_up()
+        elif self.canonical is None:
+            made = self._make_results(needed)
+        self._call_assimilator()
+        self._release_files()
+        self.new["transition_time"] = self._next_time() if made else self.now + _BACK_OFF
+        for result in self.results:
+            result.save(self.connection)
+        self._save()
+
+    def _save(self) -> None:
+        changed = {column: value for column, value in self.new.items() if value != self.row[column]}
+        if changed:
+            assignments = ", ".join(f"{column} = ?" for column in changed)
+            self.connection.execute(
+                f"UPDATE workunit SET {assignments}, mod_time = ? WHERE id = ?",  # noqa: S608
+                (*changed.values(), self.now, self.row["id"]),
+            )
+
+    def _time_out(self) -> None:
+        for result in self.results:
+            late = result.report_deadline < self.now
+            if result.server_state is ServerState.IN_PROGRESS and late:
+                result.server_state, result.outcome = ServerState.OVER, Outcome.NO_REPLY
+
+    def _successes(self) -> int:
+        return sum(
+            result.is_over(Outcome.SUCCESS) and result.validate_state is not ValidateState.INVALID
+            for result in self.results
+        )
+
+    def _call_validator(self) -> None:
+        enough = self._successes() >= self.row["min_quorum"]
+        gone = (
+            self.canonical is not None and self.canonical.file_delete_state is FileDeleteState.DONE
+        )
+        for result in self.results:
+            if result.is_over(Outcome.SUCCESS) and result.validate_state is ValidateState.INIT:
+                if gone:
+                    result.validate_state = ValidateState.TOO_LATE
+                elif enough:
+                    self.new["need_validate"] = 1
+
+    def _note_errors(self) -> int:
+        """Set error bits and return how many more results are needed."""
+        row, results = self.row, self.results
+        errors = sum(r.is_over(Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR) for r in results)
+        if any(r.is_over(Outcome.COULDNT_SEND) for r in results):
+            self.new["error_mask"] |= ErrorMask.COULDNT_SEND_RESULT
+        if errors > row["max_error_results"]:
+            self.new["error_mask"] |= ErrorMask.TOO_MANY_ERROR_RESULTS
+        active = sum(r.unsent or r.server_state is ServerState.IN_PROGRESS for r in results)
+        needed: int = max(0, row["target_nresults"] - active - self._successes())
+        allowed: int = row["max_total_results"] - len(results)
+        if allowed < 0 or (allowed == 0 and needed > 0):
+            self.new["error_mask"] |= ErrorMask.TOO_MANY_TOTAL_RESULTS
+        return min(needed, max(0, allowed))
+
+    def _clean_up(self) -> None:
+        for result in self.results:
+            if result.unsent:
+                result.server_state, result.outcome = ServerState.OVER, Outcome.DIDNT_NEED
+            elif result.unchecked:
+                result.validate_state = ValidateState.NO_CHECK
+        if self.new["assimilate_state"] == AssimilateState.INIT:
+            self.new["assimilate_state"] = AssimilateState.READY
+
+    def _make_results(self, needed: int) -> bool:
+        """Make new results; return False if the output template cannot be used."""
+        row = self.row
+        numbers = [int(result.name.rpartition("_")[2]) for result in self.results]
+        first = max(numbers, default=-1) + 1
+        path = self.core.directory / row["result_template_file"]
+        for number in range(first, first + needed):
+            name = f"{row['name']}_{number}"
+            random = secrets.randbelow(2**31)
+            try:
+                template = self.core.output_template(path)
+                document = fill_output(template, name, self.core.upload_url, f"r{random}")
+            except (OSError, TemplateError) as error:
+                log.error("no results for workunit %s: %s", row["name"], error)
+                return False
+            self.connection.execute(
+                "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, "
+                "batch, random, app_version_num, appid, priority) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    int(self.now),
+                    row["id"],
+                    ServerState.UNSENT,
+                    name,
+                    document,
+                    row["batch"],
+                    random,
+                    row["app_version_num"],
+                    row["appid"],
+                    row["priority"],
+                ),
+            )
+        return True
+
+    def _call_assimilator(self) -> None:
+        over = all(result.server_state is ServerState.OVER for result in self.results)
+        waiting = any(
+            result.is_over(Outcome.SUCCESS) and result.validate_state is ValidateState.INIT
+            for result in self.results
+        )
+        new = self.new["assimilate_state"] == AssimilateState.INIT
+        if new and self.canonical is not None and over and not waiting:
+            self.new["assimilate_state"] = AssimilateState.READY
+
+    def _deletable(self) -> bool:
+        done = self.new["assimilate_state"] == AssimilateState.DONE
+        return done and self.now >= float(self.row["mod_time"]) + self.assimilate_delay
+
+    def _release_files(self) -> None:
+        if not self._deletable():
+            return
+        validated = not any(result.unchecked for result in self.results)
+        over = all(result.server_state is ServerState.OVER for result in self.results)
+        if over and validated and self.new["file_delete_state"] == FileDeleteState.INIT:
+            self.new["file_delete_state"] = FileDeleteState.READY
+        for result in self.results:
+            if result.file_delete_state is not FileDeleteState.INIT:
+                continue
+            if result is self.canonical:
+                ready = validated
+            elif result.is_over(Outcome.SUCCESS):
+                ready = not result.unchecked
+            else:
+                ready = result.is_over(Outcome.CLIENT_ERROR)
+            if ready:
+                result.file_delete_state = FileDeleteState.READY
+
+    def _next_time(self) -> float:
+        finished = self.canonical is not None or self.new["error_mask"]
+        deadlines = [
+            result.report_deadline
+            for result in self.results
+            if result.server_state is ServerState.IN_PROGRESS
+        ]
+        assimilated = self.new["assimilate_state"] == AssimilateState.DONE
+        times = list(deadlines)
+        if not finished:
+            times.append(self.now + _SAFETY_NET)
+        elif assimilated and not self._deletable():
+            times.append(self.row["mod_time"] + self.assimilate_delay)
+        return min(times, default=float(NEVER))

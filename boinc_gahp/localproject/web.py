@@ -1,0 +1,248 @@
+"""The project's web server, as a Flask application: the RPC pages, get_output.php and downloads."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from flask import Flask, Response, redirect, request
+from werkzeug.wsgi import wrap_file
+
+from . import pages, rpc_batches, rpc_files, rpc_jobs, rpc_submit
+from .forms import BadForm, Form, read_form
+from .names import valid_physical_name
+from .outputs import MissingArgument, NotHandled, Output, OutputFailed, get_output
+from .replies import (
+    CONTENT_TYPE,
+    DATABASE_DOWN,
+    PROJECT_DOWN,
+    PROLOG,
+    PhpFatal,
+    Reply,
+    RpcFailed,
+    error_element,
+    htmlspecialchars,
+    php_message,
+)
+from .request import MalformedRequest, Request, parse_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from werkzeug.wrappers import Response as AnyResponse
+
+    from .core import Core
+
+    Handler = Callable[[Core, Request, Reply], None]
+    FileHandler = Callable[[Core, Request, Reply, Form], None]
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+SUBMIT_RPCS: dict[str, Handler] = {
+    "ping": rpc_batches.ping,
+    "create_batch": rpc_batches.create_batch,
+    "submit_batch": rpc_submit.submit_batch,
+    "estimate_batch": rpc_submit.estimate_batch,
+    "query_batches": rpc_batches.query_batches,
+    "query_batch": rpc_batches.query_batch,
+    "query_batch2": rpc_batches.query_batch2,
+    "query_job": rpc_jobs.query_job,
+    "query_completed_job": rpc_jobs.query_completed_job,
+    "abort_jobs": rpc_jobs.abort_jobs,
+    "abort_batch": rpc_batches.abort_batch,
+    "retire_batch": rpc_batches.retire_batch,
+    "set_expire_time": rpc_batches.set_expire_time,
+    "get_templates": rpc_jobs.get_templates,
+}
+FILE_RPCS: dict[str, FileHandler] = {
+    "query_files": rpc_files.query_files,
+    "upload_files": rpc_files.upload_files,
+}
+
+#: Replies shorter than this are not worth compressing.
+_GZIP_FROM = 1000
+_SUBMIT_PAGE = "user/submit_rpc_handler.php"
+_FILE_PAGE = "user/job_file.php"
+
+
+def make_app(core: Core) -> Flask:
+    """Return the WSGI application for a project."""
+    app = Flask("boinc_gahp.localproject", static_folder=None, template_folder=None)
+    rules: tuple[tuple[str, Callable[..., AnyResponse | str]], ...] = (
+        ("/", lambda: redirect("/test/")),
+        ("/test/", lambda: pages.front(core)),
+        ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
+        ("/test/job_file.php", lambda: _file_page(core)),
+        ("/test/get_output.php", lambda: _output_page(core)),
+        ("/test/download/<directory>/<name>", lambda directory, name: _download(core, name)),  # noqa: ARG005
+    )
+    for number, (rule, view) in enumerate(rules):
+        app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
+    app.register_error_handler(404, lambda _error: pages.not_found())
+    app.after_request(_compress)
+    return app
+
+
+def _submit_page(core: Core) -> Response:
+    form = _form(core)
+    try:
+        return _rpc(core, form, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS)
+    finally:
+        form.discard()
+
+
+def _file_page(core: Core) -> Response:
+    form = _form(core)
+
+    def bound(handler: FileHandler) -> Handler:
+        return lambda core, request, reply: handler(core, request, reply, form)
+
+    handlers = {name: bound(handler) for name, handler in FILE_RPCS.items()}
+    try:
+        return _rpc(core, form, _FILE_PAGE, "no such action", handlers)
+    finally:
+        form.discard()
+
+
+def _form(core: Core) -> Form:
+    if request.method != "POST":
+        return Form()
+    try:
+        return read_form(
+            request.stream,
+            request.headers.get("Content-Type", ""),
+            request.content_length,
+            core.quirks.limits,
+            core.download.incoming,
+        )
+    except BadForm as error:
+        log.info("a form that cannot be read: %s", error)
+        return Form()
+
+
+def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
+    data = form.fields.get("request")
+    try:
+        parsed = parse_request(data or b"")
+    except MalformedRequest as error:
+        return _malformed(core, data, page, str(error))
+    handler = handlers.get(parsed.name)
+    if handler is None:
+        return _xml(PROLOG + error_element(unknown, -1))
+    reply = Reply(core.quirks)
+    root = parsed.name
+    begin, end = f"{PROLOG}<{root}>\n", f"</{root}>\n"
+    try:
+        _check_up(core)
+        handler(core, parsed, reply)
+    except RpcFailed as failed:
+        log.info("%s: %s", root, failed.message)
+        return _xml(
+            begin + str(reply) + error_element(reply.text(failed.message), failed.number) + end
+        )
+    except PhpFatal as fatal:
+        log.info("%s: %s", root, fatal)
+        message = php_message(escape(str(fatal)), page, 67, "Fatal error")
+        if core.quirks.display_errors:
+            return _xml(begin + str(reply) + message)
+        return _xml(begin + str(reply), 500)
+    return _xml(begin + str(reply) + end)
+
+
+def _check_up(core: Core) -> None:
+    if core.web_stopped:
+        raise RpcFailed("project down for maintenance", PROJECT_DOWN)
+    if core.database_down:
+        raise RpcFailed("Can't connect to database", DATABASE_DOWN)
+
+
+def _malformed(core: Core, data: bytes | None, page: str, error: str) -> Response:
+    """Answer to what is no request: the echo holds the bytes as they came."""
+    messages = ""
+    if core.quirks.display_errors and data is None:
+        line = 1086 if page == _SUBMIT_PAGE else 299
+        messages = php_message('Undefined array key "request"', page, line)
+    elif core.quirks.display_errors and data:
+        text = f"simplexml_load_string(): Entity: parser error : {htmlspecialchars(error)}"
+        messages = php_message(text, "inc/util_basic.inc", 325)
+    more = f"    <file>/srv/{page}</file>\n    <line>302</line>\n" if page == _FILE_PAGE else ""
+    # Latin-1 maps bytes to characters and back, so that the echo is what was sent.
+    echo = htmlspecialchars((data or b"").decode("latin-1"))
+    text = PROLOG + messages + error_element(f"can't parse request message: {echo}", -1, more)
+    return Response(text.encode("latin-1", "xmlcharrefreplace"), content_type=CONTENT_TYPE)
+
+
+def _xml(text: str, status: int = 200) -> Response:
+    body = text.encode("utf-8", "replace")
+    return Response(body, status=status, content_type=CONTENT_TYPE)
+
+
+def _output_page(core: Core) -> AnyResponse | str:
+    if core.web_stopped:
+        return pages.error_page("Project down for maintenance")
+    if core.database_down:
+        return pages.error_page("Unable to handle request")
+    try:
+        output = get_output(core, request.values)
+    except OutputFailed as failed:
+        return Response(str(failed), content_type="text/html; charset=UTF-8")
+    except NotHandled:
+        return pages.error_page("Unable to handle request")
+    except MissingArgument as missing:
+        return redirect(f"/test/missing_arg_{missing.name}.html")
+    return _attachment(output)
+
+
+def _attachment(output: Output) -> Response:
+    headers = {
+        "Content-Description": "File Transfer",
+        "Content-Disposition": f"attachment; filename={_header_text(output.filename)}",
+        "Content-Transfer-Encoding": "binary",
+        "Expires": "0",
+        "Cache-Control": "must-revalidate, post-check=0, pre-check=0",
+        "Pragma": "public",
+        "Content-Length": str(output.nbytes),
+    }
+    if output.path is None:
+        return Response([b""], headers=headers, content_type="application/octet-stream")
+    file = output.path.open("rb")
+    if output.temporary:
+        output.path.unlink()
+    return Response(
+        wrap_file(request.environ, file),
+        headers=headers,
+        content_type="application/octet-stream",
+        direct_passthrough=True,
+    )
+
+
+def _header_text(name: str) -> str:
+    """Return a name as a header can hold it: UTF-8 bytes, as PHP sends them, and no controls."""
+    clean = "".join(char if char.isprintable() else "_" for char in name)
+    return clean.encode("utf-8", "replace").decode("latin-1")
+
+
+def _download(core: Core, name: str) -> AnyResponse | str:
+    if not valid_physical_name(name) or not core.download.exists(name):
+        return pages.not_found()
+    path = core.download.path(name)
+    headers = {"Content-Length": str(path.stat().st_size)}
+    return Response(
+        wrap_file(request.environ, path.open("rb")),
+        headers=headers,
+        content_type="application/octet-stream",
+        direct_passthrough=True,
+    )
+
+
+def _compress(response: AnyResponse) -> AnyResponse:
+    if response.direct_passthrough or response.is_streamed:
+        return response
+    response.headers["Vary"] = "Accept-Encoding"
+    body = response.get_data()
+    if len(body) >= _GZIP_FROM and request.accept_encodings.quality("gzip") > 0:
+        response.set_data(gzip.compress(body, 6, mtime=0))
+        response.headers["Content-Encoding"] = "gzip"
+    return response
