@@ -78,7 +78,7 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
             unknown = _unknown_job(error, jobs)
             if unknown is not None:
                 refused[jobs[unknown]] = error
-                todo.append(jobs[unknown + 1 :])
+                todo.append(jobs[:unknown] + jobs[unknown + 1 :])
             elif len(jobs) == 1:
                 refused[jobs[0]] = error
             else:
@@ -88,7 +88,11 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
 
 
 def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
-    """Return the place of the job that the project does not know; those before it are aborted."""
+    """Return the place of the job that the project does not know.
+
+    Those before it are aborted by now; that they are asked for again costs little, and is right
+    with a project that does all of a request or nothing.
+    """
     said = _NO_JOB.search(error.words)
     if not isinstance(error, NotFound) or said is None:
         return None

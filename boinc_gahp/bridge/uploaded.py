@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
 _BAD_NUMBER = "bad file num"
-_DELETED = re.compile(r"no such file:? ?(.*)", re.DOTALL)
+_GONE = re.compile(r"no such file:? ?(.*)", re.DOTALL)
 
 
 class Absent(Exception):
@@ -43,8 +43,8 @@ class Uploaded:
         self._job_name = job_name
         # The number in the template of the k-th uploaded file, as far as it was seen.
         self._numbers: dict[int, int] = {}
-        # There are at most this many.
-        self._count: int | None = None
+        # Places without a file.
+        self._empty: set[int] = set()
 
     @contextmanager
     def open(self, number: int, *, numbered: bool = True) -> Iterator[OutputStream]:
@@ -88,9 +88,14 @@ class Uploaded:
     def _place(self, number: int) -> int | None:
         """Return the place to ask for next, or None if the file is known to be absent.
 
-        Numbers grow with places, so a file is at most as many places down as its number.
+        The file's own number comes first: most jobs have no optional files, and a project may count
+        as its templates do. Otherwise numbers grow with places, so the file is at most as many
+        places down as its number.
         """
-        low, high = 0, number if self._count is None else min(number, self._count - 1)
+        shifted = any(place != there for place, there in self._numbers.items())
+        if not (shifted or number in self._empty or number in self._numbers):
+            return number
+        low, high = 0, min([number, *(place - 1 for place in self._empty)])
         for place, there in self._numbers.items():
             if there == number:
                 return place
@@ -102,22 +107,19 @@ class Uploaded:
 
     def _learn_from(self, error: ProjectError, place: int, number: int) -> None:
         """Take what an ``ERROR:`` page tells; raise if it is about the file that is wanted."""
-        if _BAD_NUMBER in error.words:
-            self._count = place
-            return
-        deleted = _DELETED.search(error.words)
-        if deleted is None:
+        gone = _GONE.search(error.words)
+        if gone is None and _BAD_NUMBER not in error.words:
             raise error
-        found = _NUMBER.search(deleted[1].strip())
-        if found is None:
-            # A directory and no file in it: past the last
-            # (wire/get_output__workunit_file_num_out_of_range).
-            self._count = place
-        elif int(found[1]) == number:
+        found = None if gone is None else _NUMBER.search(gone[1].strip())
+        if gone is None or found is None or "/" not in gone[1]:
+            # No file has this place: the number is bad, or what is gone is no file but a directory
+            # of the project's (wire/get_output__workunit_file_num_out_of_range).
+            self._empty.add(place)
+        elif int(found[1]) != number:
+            self._numbers[place] = int(found[1])
+        else:
             raise OutputError(
                 f"the project {error.host} has deleted output number {number} of job "
                 f"{self._job_name!r}: it keeps outputs only until its own assimilator has seen "
-                "them (web server's words: no such file)"
+                "them (it says: no such file)"
             ) from error
-        else:
-            self._numbers[place] = int(found[1])

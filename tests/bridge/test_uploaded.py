@@ -31,6 +31,7 @@ class Server:
 
     numbers: list[int]
     cmd: str = "result_file"
+    shifted: bool = True
     named: bool = True
     deleted: bool = False
     asked: list[int] = field(default_factory=list)
@@ -39,6 +40,10 @@ class Server:
     @contextmanager
     def file(self, place: int) -> Iterator[OutputStream]:
         self.asked.append(place)
+        if not self.shifted:
+            if place not in self.numbers:
+                raise self.error(NotFound, f"no such file: job_0_0_r799338679_{place}")
+            place = self.numbers.index(place)
         if place >= len(self.numbers):
             if self.cmd == "result_file":
                 raise self.error(NotFound, f"bad file num: {place} > {len(self.numbers)}")
@@ -70,11 +75,12 @@ def found(uploaded: Uploaded, number: int) -> str | None:
     st.sets(st.integers(0, 7)),
     st.permutations(range(8)),
     st.sampled_from(["result_file", "workunit_file"]),
+    st.booleans(),
 )
 def test_a_file_is_found_by_its_number_or_absent(
-    present: set[int], order: list[int], cmd: str
+    present: set[int], order: list[int], cmd: str, shifted: bool
 ) -> None:
-    server = Server(sorted(present), cmd)
+    server = Server(sorted(present), cmd, shifted)
     uploaded = server.uploaded()
     for number in order:
         name = found(uploaded, number)

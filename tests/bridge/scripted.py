@@ -1,0 +1,163 @@
+"""A project that answers from a script, for what a real one does only at its own time.
+
+Replies have the form of the recordings in ``tests/contract/wire``.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+from boinc_gahp.bridge.context import Context
+from boinc_gahp.bridge.delivered import Delivered
+from boinc_gahp.bridge.known import Known
+from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.rpc import ClientOptions, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from boinc_gahp.ledger import Ledger
+    from boinc_gahp.rpc.transport import HttpRequest
+
+URL = "http://boinc.example.edu/test/"
+SECRET = "a11ce000000000000000000000000001"
+
+#: What a script gets: the request's elements, or the arguments of get_output.php.
+Arguments = dict[str, list[str]]
+
+
+@dataclass
+class Reply:
+    body: bytes
+    headers: Mapping[str, str]
+    status: int = 200
+    reason: str = "OK"
+    received: int = 0
+
+    def chunks(self) -> Iterator[bytes]:
+        for at in range(0, len(self.body), 1000):
+            yield self.body[at : at + 1000]
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Script:
+    """Replies by RPC; each is the root's contents, or a function that makes them."""
+
+    replies: dict[str, str | Callable[[Arguments], str]] = field(default_factory=dict)
+    files: dict[tuple[str, int], tuple[str, bytes]] = field(default_factory=dict)
+    asked: list[tuple[str, Arguments]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, rpc: str) -> int:
+        return sum(name == rpc for name, _ in self.asked)
+
+    def arguments(self, rpc: str) -> list[Arguments]:
+        return [arguments for name, arguments in self.asked if name == rpc]
+
+    def send(self, request: HttpRequest) -> Reply:
+        if request.body is None:
+            return self.file(parse_qs(urlsplit(request.url).query))
+        found = re.search(rb"<(\w+)>.*</\1>", request.body().read(), re.DOTALL)
+        assert found is not None
+        root = ET.fromstring(found[0])
+        arguments: Arguments = defaultdict(list)
+        for element in root:
+            arguments[element.tag].append(element.text or "")
+        with self.lock:
+            self.asked.append((root.tag, arguments))
+        reply = self.replies[root.tag]
+        text = reply if isinstance(reply, str) else reply(arguments)
+        document = f'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<{root.tag}>{text}</{root.tag}>'
+        return Reply(document.encode(), {"Content-Type": "text/xml;charset=UTF-8"})
+
+    def file(self, arguments: Arguments) -> Reply:
+        [cmd], [number] = arguments["cmd"], arguments["file_num"]
+        name = (arguments.get("result_name") or arguments["wu_name"])[0]
+        with self.lock:
+            self.asked.append((cmd, arguments))
+        found = self.files.get((name, int(number)))
+        if found is None:
+            page = f"ERROR: bad file num: {number} > 1".encode()
+            return Reply(page, {"Content-Type": "text/html; charset=UTF-8"})
+        filename, data = found
+        return Reply(
+            data,
+            {
+                "Content-Type": "application/octet-stream",
+                "Content-Disposition": f"attachment; filename={filename}",
+                "Content-Length": str(len(data)),
+            },
+        )
+
+    def project(self) -> Project:
+        return Project(
+            URL, SECRET, options=ClientOptions(retry_total=1, read_timeout=1), transport=self
+        )
+
+    def context(
+        self,
+        ledger: Ledger | None = None,
+        cache_dir: Path | None = None,
+        settings: Settings = Settings(),  # noqa: B008  (frozen)
+    ) -> Context:
+        project = self.project()
+        return Context(
+            project=project,
+            settings=settings,
+            project_settings=ProjectSettings(URL),
+            ledger=ledger,
+            known=Known(project),
+            cache_dir=cache_dir,
+            delivered=Delivered(cache_dir),
+        )
+
+
+def error(words: str, number: int = -1) -> str:
+    return f"<error><error_num>{number}</error_num><error_msg>{words}</error_msg></error>"
+
+
+def batch(batch_id: int, name: str, state: int, *jobs: str) -> str:
+    """Return the contents of query_batch, or of one batch of query_batches."""
+    return f"""
+        <id>{batch_id}</id>
+        <create_time>1795261751</create_time>
+        <expire_time>0</expire_time>
+        <est_completion_time>0</est_completion_time>
+        <njobs>{len(jobs)}</njobs>
+        <fraction_done>0</fraction_done>
+        <nerror_jobs>0</nerror_jobs>
+        <state>{state}</state>
+        <completion_time>0</completion_time>
+        <credit_estimate>0</credit_estimate>
+        <credit_canonical>0</credit_canonical>
+        <name>{escape(name)}</name>
+        <app_name>uppercase</app_name>
+        {"".join(jobs)}"""
+
+
+def job(workunit_id: int, name: str, canonical: int = 0, details: str = "") -> str:
+    return (
+        f"<job><id>{workunit_id}</id><name>{escape(name)}</name>"
+        f"<canonical_instance_id>{canonical}</canonical_instance_id>{details}</job>"
+    )
+
+
+def statuses(server_time: str, *batches: list[tuple[str, str]]) -> str:
+    """Return the contents of query_batch2."""
+    text = f"<server_time>{server_time}</server_time>"
+    for jobs in batches:
+        text += f"<batch_size>{len(jobs)}</batch_size>"
+        for name, status in jobs:
+            text += f"<job><job_name>{escape(name)}</job_name><status>{status}</status></job>"
+    return text
