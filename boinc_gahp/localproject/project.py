@@ -203,8 +203,8 @@ class LocalProject:
             for number in range(self._hosts):
                 connection.execute(
                     "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, "
-                    "d_free, n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (domain_name) DO UPDATE "
-                    "SET p_fpops = excluded.p_fpops",
+                    "d_free, n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) "
+                    "ON CONFLICT (domain_name) DO UPDATE SET p_fpops = excluded.p_fpops",
                     (time.time(), owner, f"volunteer-{number}", *_HOST.values()),
                 )
             return [
