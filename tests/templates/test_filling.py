@@ -1,0 +1,250 @@
+"""The documents that BOINC keeps with workunits and results."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.templates import (
+    DOCUMENT_LIMIT,
+    UPLOAD_URL,
+    InputFileInfo,
+    InputTemplate,
+    JobFile,
+    OutputFileInfo,
+    OutputTemplate,
+    TemplateError,
+    fill_input,
+    fill_output,
+    read_input_template,
+    read_output_template,
+    read_result,
+    read_workunit,
+    write_input_template,
+    write_output_template,
+)
+
+FILE = JobFile("ea6a.txt", 18, "ea6a", ("http://127.0.0.1:8600/test/download/323/ea6a.txt",))
+
+# One line of text without white space at its ends: what a template can hold.
+lines = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1).map(
+    lambda text: text.replace("<", "&lt") if text.startswith("<") else text
+)
+numbers = st.none() | st.floats(0, 1e300, allow_nan=False)
+counts = st.none() | st.integers(0, 10**12)
+positive = st.none() | st.integers(1, 10**6)
+
+
+@st.composite
+def input_templates(draw: st.DrawFn) -> InputTemplate:
+    names = draw(st.lists(lines, unique=True, max_size=4))
+    files = []
+    for name in names:
+        flags = draw(st.tuples(*[st.booleans()] * 6))
+        urls = tuple(draw(st.lists(lines, max_size=2)))
+        files.append(
+            InputFileInfo(
+                name,
+                copy_file=flags[0],
+                gzip=flags[1],
+                sticky=flags[2],
+                no_delete=flags[3],
+                report_on_rpc=flags[4],
+                generate_locally=flags[5],
+                gzipped_nbytes=draw(counts),
+                physical_name=draw(st.none() | lines),
+                urls=urls,
+                md5_cksum=draw(lines) if urls else None,
+                nbytes=draw(st.integers(0, 10**15)) if urls else None,
+            )
+        )
+    return InputTemplate(
+        files=tuple(files),
+        command_line=draw(st.none() | lines),
+        rsc_fpops_est=draw(numbers),
+        rsc_fpops_bound=draw(numbers),
+        rsc_memory_bound=draw(numbers),
+        rsc_disk_bound=draw(numbers),
+        rsc_bandwidth_bound=draw(numbers),
+        delay_bound=draw(numbers),
+        min_quorum=draw(positive),
+        target_nresults=draw(positive),
+        max_error_results=draw(counts),
+        max_total_results=draw(counts),
+        max_success_results=draw(counts),
+        size_class=draw(st.none() | st.integers(-1, 10)),
+        priority=draw(st.none() | st.integers(-1000, 1000)),
+        batch=draw(counts),
+    )
+
+
+@st.composite
+def output_templates(draw: st.DrawFn) -> OutputTemplate:
+    names = draw(st.lists(lines, unique=True, max_size=4))
+    files = []
+    for number, name in enumerate(names):
+        flags = draw(st.tuples(*[st.booleans()] * 7))
+        urls = tuple(draw(st.lists(lines | st.just(UPLOAD_URL), min_size=1, max_size=2)))
+        files.append(
+            OutputFileInfo(
+                name,
+                f"<OUTFILE_{number}/>",
+                generated_locally=flags[0],
+                upload_when_present=flags[1],
+                max_nbytes=draw(numbers),
+                urls=urls,
+                gzip_when_done=flags[2],
+                copy_file=flags[3],
+                optional=flags[4],
+                no_validate=flags[5],
+                no_delete=flags[6],
+            )
+        )
+    return OutputTemplate(tuple(files), draw(st.booleans()))
+
+
+@given(input_templates())
+def test_an_input_template_that_is_written_is_read_again(template: InputTemplate) -> None:
+    assert read_input_template(write_input_template(template)) == template
+
+
+@given(output_templates())
+def test_an_output_template_that_is_written_is_read_again(template: OutputTemplate) -> None:
+    assert read_output_template(write_output_template(template)) == template
+
+
+@given(input_templates())
+def test_every_element_is_on_a_line_of_its_own(template: InputTemplate) -> None:
+    for line in write_input_template(template).splitlines():
+        assert line.strip().count("<") in (1, 2)
+
+
+@pytest.mark.parametrize("name", ["", " in", "in\n", "a\nb", "\x01", "a\x7fb", "\ud800"])
+def test_a_name_that_would_not_be_read_again_is_not_written(name: str) -> None:
+    with pytest.raises(TemplateError):
+        write_input_template(InputTemplate((InputFileInfo(name),)))
+    with pytest.raises(TemplateError):
+        write_output_template(OutputTemplate((OutputFileInfo(name, "<OUTFILE_0/>"),)))
+
+
+def test_output_files_out_of_order_are_not_written() -> None:
+    files = (OutputFileInfo("a", "<OUTFILE_1/>"), OutputFileInfo("b", "<OUTFILE_0/>"))
+    with pytest.raises(TemplateError, match="in the order of their numbers"):
+        write_output_template(OutputTemplate(files))
+
+
+def test_the_workunit_document_is_the_real_servers() -> None:
+    """Compared with the query in wire/submit_batch__dup_job_name_existing_in_middle.rep.xml."""
+    template = InputTemplate((InputFileInfo("in", copy_file=True),))
+    assert fill_input(template, [FILE]) == (
+        "<file_info>\n"
+        "    <name>ea6a.txt</name>\n"
+        "    <url>http://127.0.0.1:8600/test/download/323/ea6a.txt</url>\n"
+        "    <md5_cksum>ea6a</md5_cksum>\n"
+        "    <nbytes>18</nbytes>\n"
+        "</file_info>\n"
+        "<workunit>\n"
+        "<command_line>\n"
+        "\n"
+        "</command_line>\n"
+        "<file_ref>\n"
+        "    <file_name>ea6a.txt</file_name>\n"
+        "    <open_name>in</open_name>\n"
+        "    <copy_file/>\n"
+        "</file_ref>\n"
+        "</workunit>"
+    )
+
+
+@given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Z")), max_size=200))
+def test_a_command_line_comes_back_as_it_was(command_line: str) -> None:
+    template = InputTemplate((InputFileInfo("in"),))
+    document = fill_input(template, [FILE], command_line=command_line)
+    assert read_workunit(document).command_line == command_line
+
+
+def test_all_kinds_of_input_files_are_filled_in() -> None:
+    template = InputTemplate(
+        (
+            InputFileInfo("a", gzip=True, gzipped_nbytes=7, sticky=True, no_delete=True),
+            InputFileInfo("b", physical_name="constant.dat"),
+            InputFileInfo("c", urls=("http://m/d/",), md5_cksum="cc", nbytes=9),
+            InputFileInfo("d", generate_locally=True),
+            InputFileInfo("e", urls=("http://m/e/",), md5_cksum="ee", nbytes=1, physical_name="e1"),
+        ),
+        command_line="from the template",
+    )
+    document = fill_input(template, [FILE, JobFile("named", 0, "", ())])
+    read = read_workunit(document)
+    assert [(file.name, file.open_name) for file in read.files] == [
+        ("ea6a.txt", "a"),
+        ("constant.dat", "b"),
+        ("named", "c"),
+        ("d", "d"),
+        ("e1", "e"),
+    ]
+    assert read.files[2].urls == ("http://m/d/named",)
+    assert (read.files[2].md5_cksum, read.files[2].nbytes) == ("cc", 9)
+    assert read.files[3].generated_locally
+    assert read.files[0].sticky
+    assert read.files[0].no_delete
+    assert read.command_line == "from the template"
+    assert "<gzipped_url>http://127.0.0.1:8600/test/download/323/ea6a.txt.gz<" in document
+    with pytest.raises(TemplateError, match="remote file 'c' has no <physical_name>"):
+        fill_input(template, [FILE])
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_the_number_of_files_must_fit(count: int) -> None:
+    with pytest.raises(TemplateError, match=f"{count} files are given for the job: expected 1"):
+        fill_input(InputTemplate((InputFileInfo("in"),)), [FILE] * count)
+
+
+def test_result_files_are_named_for_the_result_and_their_number() -> None:
+    template = OutputTemplate(
+        (
+            OutputFileInfo("out0", "<OUTFILE_0/>", max_nbytes=5e6, copy_file=True),
+            OutputFileInfo("out1", "<OUTFILE_1/>", optional=True, gzip_when_done=True),
+        ),
+        report_immediately=True,
+    )
+    document = fill_output(template, "w&1_0", "http://h/upload?a&b", "r123")
+    files = read_result(document)
+    assert [file.name for file in files] == ["w&1_0_r123_0", "w&1_0_r123_1"]
+    assert [file.open_name for file in files] == ["out0", "out1"]
+    assert (files[0].max_nbytes, files[0].optional, files[1].optional) == (5e6, False, True)
+    assert files[1].gzip_when_done
+    assert "<url>http://h/upload?a&amp;b</url>" in document
+    assert "<report_immediately/>" in document
+
+
+def test_a_document_over_the_limit_is_refused_with_its_size() -> None:
+    many = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(400)))
+    with pytest.raises(TemplateError) as caught:
+        fill_input(many, [FILE] * 400)
+    message = str(caught.value)
+    assert "must have fewer than 65,535" in message
+    assert message.index("400 <file_info>") < message.index("400 <file_ref>")
+    template = OutputTemplate(
+        tuple(OutputFileInfo(f"out{number}", f"<OUTFILE_{number}/>") for number in range(400))
+    )
+    with pytest.raises(TemplateError, match=r"result\.xml_doc_in: it would have"):
+        fill_output(template, "w_0", "http://h/", "r1")
+
+
+def test_the_limit_counts_bytes_and_is_exact() -> None:
+    template = InputTemplate()
+    empty = len(fill_input(template).encode())
+    largest = "é" * ((DOCUMENT_LIMIT - 1 - empty) // 2)
+    assert len(fill_input(template, command_line=largest).encode()) < DOCUMENT_LIMIT
+    with pytest.raises(TemplateError, match="<command_line>"):
+        fill_input(template, command_line=f"{largest}é")
+
+
+@pytest.mark.parametrize("document", ["<result></result>", "<workunit/>x<", "<a/>"])
+def test_a_document_of_another_kind_is_refused(document: str) -> None:
+    with pytest.raises(TemplateError):
+        read_workunit("<result></result>")
+    with pytest.raises(TemplateError):
+        read_result(document.replace("result", "workunit"))

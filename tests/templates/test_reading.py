@@ -1,0 +1,270 @@
+"""Templates as admins write them and as get_templates hands them back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boinc_gahp.templates import (
+    InputFileInfo,
+    TemplateError,
+    read_input_template,
+    read_output_template,
+    read_templates,
+)
+
+WIRE = Path(__file__).parent.parent / "contract" / "wire"
+
+INPUT = """<input_template>
+    <file_info>
+        <number>0</number>
+    </file_info>
+    <workunit>
+        <file_ref>
+            <file_number>0</file_number>
+            <open_name>in</open_name>
+            <copy_file/>
+        </file_ref>
+        <rsc_fpops_est>1e9</rsc_fpops_est>
+        <max_error_results>2</max_error_results>
+    </workunit>
+</input_template>
+"""
+OUTPUT = """<output_template>
+    <file_info>
+        <name><OUTFILE_0/></name>
+        <generated_locally/>
+        <upload_when_present/>
+        <max_nbytes>5000000</max_nbytes>
+        <url><UPLOAD_URL/></url>
+    </file_info>
+    <result>
+        <file_ref>
+            <file_name><OUTFILE_0/></file_name>
+            <open_name>out</open_name>
+            <copy_file/>
+        </file_ref>
+    </result>
+</output_template>
+"""
+
+
+def recorded(case: str) -> str:
+    reply = (WIRE / f"get_templates__{case}.rep.xml").read_text("utf-8")
+    match = re.search("<templates>(.*)</templates>", reply, re.DOTALL)
+    assert match
+    return match[1]
+
+
+@pytest.mark.parametrize(
+    ("case", "inputs", "outputs"),
+    [
+        ("app_uppercase", ["in"], [("out", False)]),
+        ("app_multi", ["in0", "in1"], [("out0", False), ("out1", False), ("out2", True)]),
+        ("app_zipped", ["in"], [("results.zip", False)]),
+        ("by_job_name", ["in"], [("out", False)]),
+        ("by_job_name_with_own_templates", ["in"], [("out", False)]),
+        ("template_with_xml_prolog", ["in"], [("out0", False), ("out1", True), ("out2", False)]),
+    ],
+)
+def test_recorded_templates_are_read(
+    case: str, inputs: list[str], outputs: list[tuple[str, bool]]
+) -> None:
+    input_template, output_template = read_templates(recorded(case))
+    assert [file.open_name for file in input_template.files] == inputs
+    assert [(file.open_name, file.optional) for file in output_template.files] == outputs
+    assert input_template.max_error_results == 2
+    assert input_template.rsc_fpops_est == 1e9
+    assert all(file.max_nbytes == 5e6 and file.copy_file for file in output_template.files)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(INPUT + OUTPUT, id="two roots"),
+        pytest.param(OUTPUT + INPUT, id="output first"),
+        pytest.param(f"<templates>\n{INPUT}\n{OUTPUT}</templates>", id="one wrapper"),
+        pytest.param(
+            f'<?xml version="1.0"?>\n{INPUT}\n<?xml version="1.0" encoding="ISO-8859-1" ?>{OUTPUT}',
+            id="declarations in the middle",
+        ),
+        pytest.param(f"<!-- <workunit> a -- b -->{INPUT}<!-- x -->\n{OUTPUT}", id="comments"),
+        pytest.param(re.sub("</?(input|output)_template>", "", INPUT + OUTPUT), id="without roots"),
+        pytest.param((INPUT + OUTPUT).replace(">\n", ">\r\n\t \n"), id="odd white space"),
+        pytest.param(re.sub(r">\s+<", "><", INPUT + OUTPUT), id="on one line"),
+        pytest.param(
+            (INPUT + OUTPUT).replace("<open_name>in<", "<open_name>\n  in \n<"),
+            id="white space in texts",
+        ),
+        pytest.param((INPUT + OUTPUT).replace("</output_template>", ""), id="unclosed root"),
+        pytest.param(INPUT + "\x01\x00" + OUTPUT, id="control characters"),
+        pytest.param(
+            '<!DOCTYPE x [<!ENTITY a "b">\n<!ENTITY c "&a;">]>' + INPUT + OUTPUT + "&c;",
+            id="document type",
+        ),
+        pytest.param(INPUT.replace("</file_info>", "<new_flag/></file_info>") + OUTPUT, id="new"),
+        pytest.param((INPUT + OUTPUT).replace("<number>0</number>", ""), id="without old numbers"),
+    ],
+)
+def test_what_admins_write_is_read_alike(text: str) -> None:
+    assert read_templates(text) == read_templates(INPUT + OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("<copy_file/>", True),
+        ("<copy_file></copy_file>", True),
+        ("<copy_file>1</copy_file>", True),
+        ("<copy_file> 1 </copy_file>", True),
+        ("<copy_file>0</copy_file>", False),
+        ("", False),
+    ],
+)
+def test_flags_have_two_forms(flag: str, expected: bool) -> None:
+    template = read_input_template(INPUT.replace("<copy_file/>", flag))
+    assert template.files[0].copy_file is expected
+
+
+def test_input_files_of_all_kinds_are_told_apart() -> None:
+    text = """<input_template>
+        <file_info><gzip/><gzipped_nbytes>12</gzipped_nbytes><sticky/><no_delete/>
+            <report_on_rpc/></file_info>
+        <file_info><physical_name>constant.dat</physical_name></file_info>
+        <file_info><url>http://a/</url><url>http://b/</url><md5_cksum>aa</md5_cksum>
+            <nbytes>5.000000</nbytes></file_info>
+        <file_info><generate_locally/></file_info>
+        <workunit>
+        <file_ref><open_name>a</open_name></file_ref><file_ref><open_name>b</open_name></file_ref>
+        <file_ref><open_name>c</open_name></file_ref><file_ref><open_name>d</open_name></file_ref>
+        <command_line> -x  y </command_line><size_class>-1</size_class></workunit>
+        </input_template>"""
+    template = read_input_template(text)
+    assert template.files == (
+        InputFileInfo(
+            "a", gzip=True, gzipped_nbytes=12, sticky=True, no_delete=True, report_on_rpc=True
+        ),
+        InputFileInfo("b", physical_name="constant.dat"),
+        InputFileInfo("c", urls=("http://a/", "http://b/"), md5_cksum="aa", nbytes=5),
+        InputFileInfo("d", generate_locally=True),
+    )
+    assert [file.open_name for file in template.per_job_files] == ["a"]
+    assert (template.command_line, template.size_class) == ("-x  y", -1)
+
+
+def test_output_files_are_in_the_order_of_their_numbers() -> None:
+    text = """<file_info><name><OUTFILE_1/></name></file_info>
+        <file_info><name><OUTFILE_0/></name></file_info>
+        <result><file_ref><file_name><OUTFILE_1/></file_name><open_name>b</open_name></file_ref>
+        <file_ref><file_name><OUTFILE_0/></file_name><open_name>a</open_name><no_validate/>
+        <no_delete/></file_ref><report_immediately/></result>"""
+    template = read_output_template(text)
+    assert [(file.open_name, file.number) for file in template.files] == [("a", 0), ("b", 1)]
+    assert template.report_immediately
+    assert template.files[0].no_validate
+    assert template.files[0].no_delete
+    assert not template.files[1].no_delete
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("", "expected XML elements", id="nothing"),
+        pytest.param("just words", "expected XML elements", id="no element"),
+        pytest.param(OUTPUT, "there is none: expected <input_template>", id="no input template"),
+        pytest.param(INPUT + INPUT, "a second one begins here", id="two input templates"),
+        pytest.param("<input_template></input_template>", "expected a <workunit>", id="no body"),
+        pytest.param(
+            INPUT.replace("<workunit>", "<file_info>\n</file_info>\n<workunit>"),
+            "2 <file_info> but 1 <file_ref>: expected one <file_ref> for each",
+            id="counts differ",
+        ),
+        pytest.param(
+            INPUT.replace("<open_name>in</open_name>", ""),
+            "line 6: <file_ref> without <open_name>",
+            id="no open name",
+        ),
+        pytest.param(
+            INPUT.replace("<copy_file/>", "<copy_file>yes</copy_file>"),
+            "line 9: <copy_file> holds 'yes': expected <copy_file/>, or 1 or 0 in it",
+            id="no flag",
+        ),
+        pytest.param(
+            INPUT.replace("1e9", "much"),
+            "line 11: <rsc_fpops_est> holds 'much': expected a number, 0 or more",
+            id="no number",
+        ),
+        pytest.param(
+            INPUT.replace("<max_error_results>2", "<max_error_results>2.5"),
+            "<max_error_results> holds '2.5': expected a whole number, 0 or more",
+            id="no whole number",
+        ),
+        pytest.param(
+            INPUT.replace("1e9", "nan"), "expected a number, 0 or more", id="not a number"
+        ),
+        pytest.param(
+            INPUT.replace("<file_number>0", "<file_number>1"),
+            "<file_number> 1 at place 0: expected files and their file_refs in order",
+            id="old numbers out of order",
+        ),
+        pytest.param(
+            INPUT.replace("<number>0</number>", "<url>http://x/</url>"),
+            "<url> without <md5_cksum> and <nbytes>",
+            id="remote file without size",
+        ),
+        pytest.param("<x>" + "y" * (1 << 20) + "</x>", "1,048,576 are the most", id="huge"),
+    ],
+)
+def test_a_wrong_input_template_says_what_is_expected(text: str, words: str) -> None:
+    with pytest.raises(TemplateError, match=r"^input template: ") as caught:
+        read_input_template(text)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(
+            OUTPUT.replace("<name><OUTFILE_0/></name>", ""), "<file_info> without <name>", id="name"
+        ),
+        pytest.param(
+            OUTPUT.replace("<file_name><OUTFILE_0/>", "<file_name><OUTFILE_1/>"),
+            "line 10: <file_name> <OUTFILE_1/>: expected the <name> of a <file_info>",
+            id="unknown file name",
+        ),
+        pytest.param(
+            OUTPUT.replace("OUTFILE_0", "OUTFILE_3"),
+            "output files are called <OUTFILE_3/>: expected <OUTFILE_0/> to <OUTFILE_0/>",
+            id="numbers with gaps",
+        ),
+        pytest.param(INPUT, "there is none: expected <output_template>", id="no output template"),
+    ],
+)
+def test_a_wrong_output_template_says_what_is_expected(text: str, words: str) -> None:
+    with pytest.raises(TemplateError, match=r"^output template: ") as caught:
+        read_output_template(text)
+    assert words in str(caught.value)
+
+
+def test_open_names_are_unique() -> None:
+    ref = "<file_ref>\n<open_name>same</open_name>\n</file_ref>\n"
+    text = f"<file_info/>\n<file_info/>\n<workunit>\n{ref}{ref}</workunit>"
+    with pytest.raises(TemplateError) as caught:
+        read_input_template(text)
+    assert "line 7: open_name 'same' is used before, in line 4" in str(caught.value)
+
+
+def test_everything_that_is_wrong_is_listed_by_line() -> None:
+    with pytest.raises(TemplateError) as caught:
+        read_input_template(
+            INPUT.replace("1e9", "-1").replace("<copy_file/>", "<copy_file>x</copy_file>")
+        )
+    assert [problem.line for problem in caught.value.problems] == [9, 11]
+
+
+def test_entities_are_neither_expanded_nor_fetched() -> None:
+    bomb = '<!DOCTYPE x [<!ENTITY a "in"><!ENTITY s SYSTEM "file:///etc/passwd">]>'
+    with pytest.raises(TemplateError, match="without <open_name>"):
+        read_input_template(bomb + INPUT.replace(">in<", ">&a;&s;<"))
