@@ -1,0 +1,288 @@
+"""The installed command on pipes, against a local project: all the way and back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from tests.daemon.gridmanager import Gridmanager, submission
+from tests.daemon.process import TIMEOUT, Daemon
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Jobs = dict[str, tuple[list[str], list[str]]]
+
+COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
+        yield project
+
+
+@pytest.fixture(autouse=True)
+def _project_as_ever(project: LocalProject) -> Iterator[None]:
+    yield
+    project.stop_web(False)
+    project.database_down(False)
+    project.resume_volunteers()
+
+
+class Home:
+    """A user's home on the submit node; the daemon is given no more than HTCondor gives it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environ = {"HOME": str(directory), "PATH": "/usr/bin:/bin"}
+        self.environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
+
+    def set_up(self, project: LocalProject | None) -> None:
+        settings = self.directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
+        settings.parent.mkdir(parents=True)
+        text = '[logging]\nlevel = "debug"\n[timeouts]\nretry = 1\n'
+        if project is not None:
+            text += f'[project]\nurl = "{project.url}"\n'
+            text += f'authenticator = "{project.authenticator}"\n'
+        settings.write_text(text)
+        settings.chmod(0o600)
+
+    @contextmanager
+    def daemon(self) -> Iterator[Daemon]:
+        with Daemon([COMMAND], environ=self.environ, cwd=Path("/")) as daemon:
+            yield daemon
+
+    @contextmanager
+    def gridmanager(self) -> Iterator[Gridmanager]:
+        """Talk as a gridmanager does, up to the end of input; the daemon must end well."""
+        with self.daemon() as daemon:
+            yield Gridmanager(daemon)
+            daemon.end_input()
+            assert daemon.end() == (0, b"", b"")
+
+    def write(self, name: str, text: str) -> str:
+        path = self.directory / name
+        path.write_text(text)
+        return str(path)
+
+    def log(self) -> str:
+        return "".join(path.read_text() for path in self.directory.rglob("boinc_gahp.log"))
+
+    def has_done(self, rpc: str) -> bool:
+        return f": {rpc} " in self.log()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def statuses(answer: list[str]) -> dict[str, str]:
+    null, _server_time, number, *rest = answer
+    assert (null, len(rest)) == ("NULL", 2 * int(number))
+    return dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def await_done(gridmanager: Gridmanager, batch: str) -> dict[str, str]:
+    def done() -> dict[str, str]:
+        found = statuses(gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", batch))
+        return found if set(found.values()) <= {"DONE", "ERROR"} else {}
+
+    return wait_for(done, f"all jobs of {batch} are done", TIMEOUT)
+
+
+def test_jobs_go_to_the_project_and_their_outputs_come_back(
+    home: Home, project: LocalProject
+) -> None:
+    home.set_up(project)
+    batch = "condor#vm#uppercase#1795261016"
+    jobs: Jobs = {
+        f"{batch}#1.{i}": ([], [home.write(f"in put {i % 3}", f"text {i % 3}"), "in"])
+        for i in range(6)
+    }
+    with home.gridmanager() as gridmanager:
+        assert gridmanager.do("BOINC_SUBMIT", *submission(batch, "uppercase", jobs)) == ["NULL"]
+        pending = [
+            gridmanager.begin("BOINC_SET_LEASE", batch, "1900000000"),
+            gridmanager.begin("BOINC_PING"),
+        ]
+        assert [gridmanager.result(one) for one in pending] == [["NULL"], ["NULL"]]
+        assert await_done(gridmanager, batch) == dict.fromkeys(jobs, "DONE")
+        fetches = []
+        for i, job in enumerate(jobs):
+            directory = home.directory / str(i)
+            directory.mkdir()
+            fetches.append(
+                gridmanager.begin(
+                    "BOINC_FETCH_OUTPUT", job, str(directory), "job.err", "SOME", "1", "out", "o p"
+                )
+            )
+        for i, fetch in enumerate(fetches):
+            null, status, elapsed, cpu = gridmanager.result(fetch)
+            assert (null, status) == ("NULL", "0")
+            assert float(elapsed) > 0
+            assert float(cpu) >= 0
+            assert (home.directory / str(i) / "o p").read_text() == f"TEXT {i % 3}"
+            assert "boinc_finish" in (home.directory / str(i) / "job.err").read_text()
+        assert gridmanager.do("BOINC_RETIRE_BATCH", batch) == ["NULL"]
+    assert sorted(project.workunit_names(batch)) == sorted(jobs)
+    assert project.authenticator not in home.log()
+
+
+def test_arguments_arrive_at_the_app_as_they_were(home: Home, project: LocalProject) -> None:
+    home.set_up(project)
+    inputs = [home.write("a", "A"), "in0", home.write("b", "B"), "in1"]
+    arguments = ["-n", "5", "x#y@z"]
+    with home.gridmanager() as gridmanager:
+        jobs = {"arguments.1": (arguments, inputs)}
+        assert gridmanager.do("BOINC_SUBMIT", *submission("arguments", "multi", jobs)) == ["NULL"]
+        assert await_done(gridmanager, "arguments") == {"arguments.1": "DONE"}
+        fetch = ["arguments.1", str(home.directory), "NULL", "ALL", "0"]
+        assert gridmanager.do("BOINC_FETCH_OUTPUT", *fetch)[:2] == ["NULL", "0"]
+    assert (home.directory / "out0").read_text() == "AB"
+    assert "args -n 5 x#y@z" in (home.directory / "out1").read_text()
+    assert not (home.directory / "out2").exists()
+
+
+def test_a_batch_that_the_project_does_not_know_ends_the_error(
+    home: Home, project: LocalProject
+) -> None:
+    home.set_up(project)
+    with home.gridmanager() as gridmanager:
+        (error,) = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "never seen#1")
+    assert error.endswith("no batch named never seen#1")
+
+
+def test_a_project_selected_in_between_gets_the_requests_after_it(
+    home: Home, project: LocalProject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with LocalProject(tmp_path_factory.mktemp("other"), hosts=0) as other:
+        path = home.write("in", "text")
+        with home.gridmanager() as gridmanager:
+            pending = []
+            for i, one in enumerate([project, other, project]):
+                # Without the final slash, as users write it.
+                select = ["BOINC_SELECT_PROJECT", one.url.rstrip("/"), one.authenticator]
+                assert gridmanager.say(select) == ["S"]
+                jobs: Jobs = {f"two#{i}": ([], [path, "in"])}
+                pending.append(
+                    gridmanager.begin("BOINC_SUBMIT", *submission(f"two{i}", "uppercase", jobs))
+                )
+            assert [gridmanager.result(one) for one in pending] == [["NULL"]] * 3
+        assert other.workunit_names() == ["two#1"]
+        assert project.workunit_names("two0") == ["two#0"]
+        assert project.workunit_names("two2") == ["two#2"]
+
+
+@pytest.mark.parametrize("trouble", ["web", "database", "key", "page", "port", "form", "none"])
+def test_trouble_with_a_project_is_one_result_that_a_person_understands(
+    home: Home, project: LocalProject, trouble: str
+) -> None:
+    home.set_up(None)
+    url, key = project.url, project.authenticator
+    project.stop_web(trouble == "web")
+    project.database_down(trouble == "database")
+    key = "0123456789abcdef" if trouble == "key" else key
+    url = {
+        "page": project.url + "nowhere/",
+        "port": "http://127.0.0.1:1/",
+        "form": "boinc.example.edu",
+    }.get(trouble, url)
+    expected = {
+        "web": "maintenance",
+        "database": "database",
+        "key": "authenticator",
+        "page": "404",
+        "port": "refused",
+        "form": "must be like https://",
+        "none": "BOINC_SELECT_PROJECT",
+    }
+    with home.gridmanager() as gridmanager:
+        if trouble != "none":
+            assert gridmanager.say(["BOINC_SELECT_PROJECT", url, key]) == ["S"]
+        query = gridmanager.begin("BOINC_QUERY_BATCHES", "0", "1", "b")
+        (error,) = gridmanager.result(query)
+        (again,) = gridmanager.do("BOINC_ABORT_JOBS", "b#1.0")
+    assert expected[trouble] in error
+    assert again
+    assert key not in error + again
+
+
+def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(
+    home: Home, project: LocalProject
+) -> None:
+    home.set_up(project)
+    jobs: Jobs = {
+        f"again#{i}": ([], [home.write(f"in{i}", f"text {i}" * 10_000), "in"]) for i in range(50)
+    }
+    line = submission("again", "uppercase", jobs)
+    for rpc in ["get_templates", "create_batch", "upload_files"]:
+        with home.daemon() as daemon:
+            Gridmanager(daemon).begin("BOINC_SUBMIT", *line)
+            wait_for(partial(home.has_done, rpc), f"{rpc} is done")
+            daemon.process.send_signal(signal.SIGTERM)
+            assert daemon.end()[0::2] == (0, b"")
+    with home.gridmanager() as gridmanager:
+        assert gridmanager.do("BOINC_SUBMIT", *line) == ["NULL"]
+    assert sorted(project.workunit_names("again")) == sorted(jobs)
+    assert sum(name.startswith("again#") for name in project.workunit_names()) == len(jobs)
+
+
+def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(
+    home: Home, project: LocalProject
+) -> None:
+    home.set_up(project)
+    project.pause_volunteers()
+    path = home.write("in", "text")
+    jobs: Jobs = {name: ([], [path, "in"]) for name in ("aborted#1.0", "aborted#1.1")}
+    with home.gridmanager() as gridmanager:
+        submit = submission("aborted", "uppercase", jobs)
+        assert gridmanager.do("BOINC_SUBMIT", *submit) == ["NULL"]
+        assert gridmanager.do("BOINC_ABORT_JOBS", "aborted#1.1") == ["NULL"]
+        found = statuses(gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "aborted"))
+        assert set(found) == {"aborted#1.0"}
+    # Another process, later; and a person, who sees all.
+    with home.gridmanager() as gridmanager:
+        found = statuses(gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "aborted"))
+        assert set(found) == {"aborted#1.0"}
+    with home.daemon() as daemon:
+        daemon.line()
+        assert daemon.ask(b"BOINC_QUERY_BATCHES 2 0 1 aborted") == b"S"
+        (line,) = daemon.await_results(1)
+        assert b"aborted#1.1 ERROR" in line
+        assert daemon.ask(b"BOINC_RETIRE_BATCH 3 aborted") == b"S"
+        assert daemon.await_results(1) == [b"3 NULL"]
+
+
+def test_a_fetch_that_is_stopped_leaves_no_file(home: Home, project: LocalProject) -> None:
+    home.set_up(project)
+    jobs: Jobs = {
+        f"stopped#{i}": ([], [home.write(f"in{i}", "text " * 300_000), "in"]) for i in range(4)
+    }
+    target = home.directory / "outputs"
+    target.mkdir()
+    with home.gridmanager() as gridmanager:
+        submit = submission("stopped", "uppercase", jobs)
+        assert gridmanager.do("BOINC_SUBMIT", *submit) == ["NULL"]
+        await_done(gridmanager, "stopped")
+    with home.daemon() as daemon:
+        gridmanager = Gridmanager(daemon)
+        for i, job in enumerate(jobs):
+            spec = ["SOME", "1", "out", f"out{i}"]
+            gridmanager.begin("BOINC_FETCH_OUTPUT", job, str(target), "NULL", *spec)
+        wait_for(lambda: list(target.iterdir()), "a file has been begun")
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.end()[0::2] == (0, b"")
+    for path in target.iterdir():
+        assert path.name.startswith("out")
+        assert path.read_text() == "TEXT " * 300_000
