@@ -325,7 +325,7 @@ class Staging:
         return self._time_left() <= 0
 
     def _pause(self, fruitless: int) -> None:
-        seconds = min(15.0, 0.5 * 2**fruitless) * random.uniform(0.5, 1.5)  # noqa: S311
+        seconds = min(15.0, 0.25 * 2**fruitless) * random.uniform(0.5, 1.5)  # noqa: S311
         threading.Event().wait(max(0.0, min(seconds, self._time_left())))
 
     def _out_of_time(self) -> StagingError:

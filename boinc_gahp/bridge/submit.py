@@ -291,9 +291,7 @@ class _Submission:
                     request.app_name,
                     expire_time=time.time() + self._context.settings.jobs.lease,
                 )
-            except ProjectDown as error:
-                trouble = error
-            except ProjectError:
+            except PermissionDenied:
                 raise
             except RpcError as error:
                 trouble = error
@@ -307,7 +305,8 @@ class _Submission:
                     f"{self._project.host} created batch {request.batch_name!r} (id {created}) and "
                     "does not find it under that name: choose a plainer name"
                 )
-            if round_ == _ROUNDS - 1:
+            refused = isinstance(trouble, ProjectError) and not isinstance(trouble, ProjectDown)
+            if refused or round_ == _ROUNDS - 1:
                 raise trouble
             self._pause(round_)
         raise AssertionError  # pragma: no cover  (the loop returns or raises)
