@@ -51,12 +51,13 @@ _NO_TIME = 0.001
 
 @dataclass(slots=True)
 class Question:
-    """What one RPC asks: where, with which body, and what its reply repeats."""
+    """What one RPC asks: where, with which body, what its reply repeats, and about what."""
 
     rpc: Rpc
     url: str
     make_body: Callable[[], Body] | None = None
     records: Records[Any] | None = None
+    subject: str = ""
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class Caller:
         """
 
         def attempt(traffic: Traffic) -> T:
-            judge = Judge(question.rpc, self.host, self.redact)
+            judge = self.judge(question)
             reply = self._read(question, until, traffic)
             self._tell(question.rpc, reply.messages)
             trouble = judge.trouble(reply)
@@ -128,6 +129,10 @@ class Caller:
                 raise
 
         return self._attempts(question.rpc, until, attempt, log_success=False)
+
+    def judge(self, question: Question) -> Judge:
+        """Return who judges the replies to ``question``."""
+        return Judge(question.rpc, self.host, self.redact, question.subject)
 
     # -- one RPC
 
@@ -194,7 +199,7 @@ class Caller:
                 body = beginning(border.chunks(reply.chunks()))
             finally:
                 reply.close()
-            raise Judge(rpc, self.host, self.redact).status(reply.status, reply.reason, body)
+            raise self.judge(question).status(reply.status, reply.reason, body)
         raise self._refused(rpc, f"redirects {_REDIRECTS} times and more: check the project's URL")
 
     def _request(

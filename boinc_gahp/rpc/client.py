@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import build, results, table
+from boinc_gahp.rpc.address import address
 from boinc_gahp.rpc.bodies import Form, size_of
 from boinc_gahp.rpc.caller import Caller, Question
-from boinc_gahp.rpc.judge import Judge
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import Incomplete, Records
 from boinc_gahp.rpc.transport import HttpTransport
-from boinc_gahp.rpc.types import BatchDetails, JobStatuses
+from boinc_gahp.rpc.types import BatchDetails
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
         BatchSubmission,
         CompletedJob,
         Instance,
-        JobStatus,
+        JobStatuses,
         UploadFile,
     )
 
@@ -65,7 +66,7 @@ class Project:
         options: ClientOptions = ClientOptions(),  # noqa: B008  (frozen)
         transport: Transport | None = None,
     ) -> None:
-        self.url, self.host = _checked(url)
+        self.url, self.host = address(url)
         if not isinstance(authenticator, Authenticator):
             authenticator = Authenticator(authenticator)
         self._authenticator = authenticator
@@ -117,6 +118,7 @@ class Project:
             build.leaf("batch_name", batch_name),
             build.leaf("app_name", app_name),
             build.leaf("expire_time", build.number(expire_time, "expire_time")),
+            subject=f"app {app_name!r}",
         )
 
     def submit_batch(self, submission: BatchSubmission) -> int:
@@ -172,6 +174,7 @@ class Project:
             _which(batch_id, batch_name),
             *_flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
+            subject=_said(batch_id, batch_name),
         )
 
     def query_batch2(
@@ -186,9 +189,7 @@ class Project:
         listed = Records(("batch_size", "job"), results.size_or_status)
         return self._simple(
             table.QUERY_BATCH2,
-            lambda root: JobStatuses(
-                results.text(root, "server_time").strip(), _grouped(listed.items, len(batch_names))
-            ),
+            lambda root: results.statuses(root, listed.items, len(batch_names)),
             build.leaf("min_mod_time", min_mod_time),
             *(build.leaf("batch_name", name) for name in batch_names),
             records=listed,
@@ -196,11 +197,21 @@ class Project:
 
     def abort_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Abort a batch's jobs; it is ABORTED then, unless a submit_batch into it still runs."""
-        self._simple(table.ABORT_BATCH, _success, _which(batch_id, batch_name))
+        self._simple(
+            table.ABORT_BATCH,
+            _success,
+            _which(batch_id, batch_name),
+            subject=_said(batch_id, batch_name),
+        )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Give a batch's files and records free to be deleted; harmless to repeat."""
-        self._simple(table.RETIRE_BATCH, _success, _which(batch_id, batch_name))
+        self._simple(
+            table.RETIRE_BATCH,
+            _success,
+            _which(batch_id, batch_name),
+            subject=_said(batch_id, batch_name),
+        )
 
     def set_expire_time(
         self, expire_time: float, *, batch_id: int | None = None, batch_name: str | None = None
@@ -211,6 +222,7 @@ class Project:
             _success,
             _which(batch_id, batch_name),
             build.leaf("expire_time", build.number(expire_time, "expire_time")),
+            subject=_said(batch_id, batch_name),
         )
 
     # -- jobs
@@ -223,6 +235,7 @@ class Project:
             lambda _: tuple(instances.items),
             build.leaf("job_id", str(job_id)),
             records=instances,
+            subject=f"job {job_id}",
         )
 
     def query_completed_job(self, job_name: str) -> CompletedJob:
@@ -232,7 +245,10 @@ class Project:
         (``web-rpcs.md``, "query_completed_job").
         """
         return self._simple(
-            table.QUERY_COMPLETED_JOB, results.completed_job, build.leaf("job_name", job_name)
+            table.QUERY_COMPLETED_JOB,
+            results.completed_job,
+            build.leaf("job_name", job_name),
+            subject=f"job {job_name!r}",
         )
 
     def abort_jobs(self, job_names: Sequence[str]) -> None:
@@ -243,14 +259,17 @@ class Project:
 
     def get_templates(self, *, app_name: str | None = None, job_name: str | None = None) -> str:
         """Return an app's two template files, one after the other, as they are."""
-        if (app_name is None) == (job_name is None):
-            raise BadRequest("get_templates needs one of app_name and job_name")
+        if app_name is not None:
+            what, name = "app", app_name
+        elif job_name is not None:
+            what, name = "job", job_name
+        else:
+            raise BadRequest("get_templates needs app_name or job_name")
         return self._simple(
             table.GET_TEMPLATES,
             lambda root: results.text(root, "templates"),
-            build.leaf("app_name", app_name)
-            if app_name is not None
-            else build.leaf("job_name", job_name or ""),
+            build.leaf(f"{what}_name", name),
+            subject=f"{what} {name!r}",
         )
 
     # -- input files
@@ -309,6 +328,7 @@ class Project:
             table.RESULT_FILE,
             {"result_name": result_name, "file_num": str(file_num)},
             self._derived(result_name),
+            f"file {file_num} of {result_name!r}",
         )
 
     def workunit_file(self, wu_name: str, file_num: int) -> OutputStream:
@@ -318,18 +338,27 @@ class Project:
         """
         return self._output(
             table.WORKUNIT_FILE,
-            {"wu_name": wu_name, "file_num": str(file_num)},
+            {"wu_name": build.check_text(wu_name, "wu_name"), "file_num": str(file_num)},
             self._authenticator.reveal(),
+            f"file {file_num} of {wu_name!r}",
         )
 
     def workunit_files(self, wu_id: int) -> OutputStream:
         """Return all outputs of a job, as a zip archive."""
-        return self._output(table.WORKUNIT_FILES, {"wu_id": str(wu_id)}, self._derived(str(wu_id)))
+        return self._output(
+            table.WORKUNIT_FILES,
+            {"wu_id": str(wu_id)},
+            self._derived(str(wu_id)),
+            f"job {wu_id}",
+        )
 
     def batch_files(self, batch_id: int) -> OutputStream:
         """Return all outputs of a batch, as a zip archive; no bytes at all if there are none."""
         return self._output(
-            table.BATCH_FILES, {"batch_id": str(batch_id)}, self._derived(str(batch_id))
+            table.BATCH_FILES,
+            {"batch_id": str(batch_id)},
+            self._derived(str(batch_id)),
+            f"batch {batch_id}",
         )
 
     # -- what they have in common
@@ -349,9 +378,10 @@ class Project:
         answer: Callable[[etree._Element], T],
         *parts: etree._Element,
         records: Records[Any] | None = None,
+        subject: str = "",
     ) -> T:
         xml = build.document(rpc.name, self._authenticator, parts)
-        return self._ask(rpc, xml, answer, records=records)
+        return self._ask(rpc, xml, answer, records=records, subject=subject)
 
     def _ask(
         self,
@@ -361,52 +391,32 @@ class Project:
         *,
         files: Sequence[UploadFile] = (),
         records: Records[Any] | None = None,
+        subject: str = "",
     ) -> T:
-        question = Question(
-            rpc, self.url + rpc.handler, lambda: Form(xml, files, self._until), records
-        )
-        return self._caller.ask(question, answer, self._until)
+        url = self.url + rpc.handler
+        form = partial(Form, xml, files, self._until)
+        return self._caller.ask(Question(rpc, url, form, records, subject), answer, self._until)
 
-    def _output(self, rpc: Rpc, fields: dict[str, str], auth_str: str) -> OutputStream:
-        for name, value in fields.items():
-            build.check_text(value, name)
+    def _output(
+        self, rpc: Rpc, fields: dict[str, str], auth_str: str, subject: str
+    ) -> OutputStream:
         query = urlencode(
             {"cmd": rpc.name, **fields, "auth_str": auth_str}, errors="surrogateescape"
         )
-        judge = Judge(rpc, self.host, self._caller.redact)
+        question = Question(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
 
         def begin(reply: HttpReply, border: Border, traffic: Traffic) -> OutputStream:
             def ended(outcome: str, received: int) -> None:
                 traffic.received += received
                 self._caller.log_line(rpc, outcome, traffic)
 
-            return OutputStream(reply, border, judge, ended)
+            return OutputStream(reply, border, self._caller.judge(question), ended)
 
-        return self._caller.open(
-            Question(rpc, f"{self.url}{rpc.handler}?{query}"), begin, self._until
-        )
+        return self._caller.open(question, begin, self._until)
 
 
-def _checked(url: str) -> tuple[str, str]:
-    """Return a project's address in its usual form, and its host."""
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-        host = parts.hostname or ""
-        host.encode("ascii" if host.isascii() else "idna")
-    except ValueError:
-        parts, host, port = urlsplit(""), "", None
-    plain = not (parts.query or parts.fragment or parts.username or parts.password)
-    if parts.scheme not in {"http", "https"} or not host or not plain:
-        raise BadRequest(
-            f"{url!r} is no project's URL: expected http(s)://HOST/PROJECT/, as volunteers use it"
-        )
-    path = parts.path if parts.path.endswith("/") else parts.path + "/"
-    if ":" in host:
-        host = f"[{host}]"
-    default = {"http": 80, "https": 443}[parts.scheme]
-    where = host if port in {None, default} else f"{host}:{port}"
-    return f"{parts.scheme}://{where}{path}", where
+def _said(batch_id: int | None, batch_name: str | None) -> str:
+    return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
 
 
 def _which(batch_id: int | None, batch_name: str | None) -> etree._Element:
@@ -434,22 +444,3 @@ def _file_fields(
 
 def _success(root: etree._Element) -> None:
     results.text(root, "success")
-
-
-def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:
-    """Return the jobs by batch: each batch's number of jobs stands before them."""
-    groups: list[list[JobStatus]] = []
-    sizes: list[int] = []
-    for item in found:
-        if isinstance(item, int):
-            sizes.append(item)
-            groups.append([])
-        elif not groups:
-            raise Incomplete("a <job> before the first <batch_size>")
-        else:
-            groups[-1].append(item)
-    if len(groups) != batches:
-        raise Incomplete(f"{batches} batches were asked for, {len(groups)} came")
-    if sizes != [len(group) for group in groups]:
-        raise Incomplete("a <batch_size> that is not the number of the jobs after it")
-    return tuple(tuple(group) for group in groups)

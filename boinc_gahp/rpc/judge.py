@@ -31,11 +31,15 @@ DATABASE_DOWN = -138
 #: The server's words, lower case, by their beginning; error_num is -1 for nearly all.
 _PERMISSION = {
     "bad authenticator": "check the authenticator in the settings",
+    "bad auth str": "check the authenticator in the settings",
     "no authenticator": "put the account's authenticator into the settings",
     "no submit access": "ask the project's admin for the right to submit to this app",
     "no file access": "ask the project's admin for the right to submit (user_submit)",
     "not owner": "it belongs to another account of the project",
 }
+_NO_ACCOUNT = ("bad authenticator", "no authenticator", "no submit access", "no file access")
+#: With nothing after the colon: PHP dropped the request for its size.
+_UNREADABLE = "can't parse request message:"
 _NOT_FOUND = (
     "no batch named",
     "no such batch",
@@ -66,11 +70,16 @@ def _phrase(status: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges the replies to one RPC of one host."""
+    """Judges the replies to one RPC of one host; ``subject`` is what it was asked about."""
 
     rpc: Rpc
     host: str
     redact: Redactor
+    subject: str = ""
+
+    @property
+    def _asked(self) -> str:
+        return f"{self.rpc.name} for {self.subject}" if self.subject else self.rpc.name
 
     def refusal(self, number: int, words: str) -> ProjectError:
         """Return the error for the project's number and words."""
@@ -87,19 +96,23 @@ class Judge:
                     kind, advice = PermissionDenied, f" ({remedy})"
             if lowered.startswith(_NOT_FOUND):
                 kind = NotFound
+            if words.strip() == _UNREADABLE:
+                advice = " (the request was larger than its post_max_size, or did not arrive whole)"
         return kind(
-            f"{self.host} refuses {self.rpc.name}{advice}: {said}",
+            f"{self.host} refuses {self._asked}{advice}: {said}",
             rpc=self.rpc.name,
             host=self.host,
             number=number,
             words=words,
-            may_have_happened=self.rpc.partial and kind is not ProjectDown,
+            may_have_happened=kind in {ProjectError, NotFound, PermissionDenied}
+            and lowered.startswith(self.rpc.partial)
+            and not lowered.startswith(_NO_ACCOUNT),
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:
         """Return the error for an HTTP status that is no success."""
         body = self.redact(body)
-        who = f"{self.rpc.name} of {self.host}"
+        who = f"{self._asked} of {self.host}"
         if status == 500 and _XML_PREFIX.match(body):
             # With display_errors off this is how a PHP fatal error looks.
             return ProtocolError(
@@ -111,7 +124,9 @@ class Judge:
                 cut=True,
             )
         title = shorten(page_title(body), 120)
-        words = ", ".join(filter(None, (reason or _phrase(status), title and repr(title))))
+        words = reason or _phrase(status)
+        if title and words.lower() not in title.lower():
+            words = f"{words}, {title!r}"
         if status >= 500:
             advice = "try again later; if it stays, tell the project's admin"
         elif status == 404:
@@ -179,7 +194,7 @@ class Judge:
 
     def _protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
         return ProtocolError(
-            f"{self.rpc.name} of {self.host}: {what}",
+            f"{self._asked} of {self.host}: {what}",
             rpc=self.rpc.name,
             host=self.host,
             php_fatal=php_fatal,

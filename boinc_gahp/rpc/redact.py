@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from boinc_gahp.secret import Authenticator
 
 _AUTH_STR = re.compile(r"(auth_str=)[^&\s\"'<>)]*")
-_HIDDEN = "<authenticator>"
+_HIDDEN = "[hidden]"
 
 
 class Redactor:

@@ -38,12 +38,20 @@ _SUSPECT = re.compile(
     rb"|<(?!/?[A-Za-z_][\w.-]*\s*/?>)"
     rb"|\n(?P<plain>(?:PHP )?(?:" + _KINDS + rb"): )"
 )
+#: What a reply with 100,000 jobs consists of, as far as nothing in it is suspect: four times as
+#: fast as looking at every tag.
+_UNSUSPECTED = re.compile(
+    rb"[^<&\]\n]*(?:(?:<job_name>[^<>&\r]*</job_name>|<name>[^<>&\r]*</name>"
+    rb"|</?(?:job|status|batch_size|id|canonical_instance_id|exit_status|cpu_time|file)>"
+    rb"|\n(?!PHP |[FPRWND]))[^<&\]\n]*)*"
+)
 _HTML_MESSAGE = re.compile(rb"<br ?/?>\s*<b>(" + _KINDS + rb")</b>:\s*")
 _HTML_MESSAGE_END = re.compile(rb" on line <b>\d+</b>(?:<br />)?")
 _PLAIN_MESSAGE = re.compile(rb"\n(?:PHP )?(" + _KINDS + rb"): +")
 _PLAIN_MESSAGE_END = re.compile(rb" on line \d+(?=\s)")
 _DECLARATION = re.compile(rb"<\?.*?\?>", re.DOTALL)
 _NOT_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
+_CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _REPLACEMENT = "\ufffd".encode()
 _SPECIAL = re.compile(rb"[&<>\r]")
 #: XML's line ends would be made plain newlines otherwise, and ``]]>`` must not stand in a text.
@@ -98,6 +106,8 @@ class Repair:
             data = self._decoder.decode(data, final).encode()
             # Bytes of an unfinished character wait in the decoder.
             self._ascii = not self._decoder.getstate()[0]
+        elif len(data.translate(None, _CONTROLS)) == len(data):
+            return data
         return _NOT_XML.sub(_REPLACEMENT, data)
 
     def _pass(self, *, final: bool) -> bytes:
@@ -106,7 +116,7 @@ class Repair:
         self._unread.clear()
         out: list[bytes] = []
         here = 0
-        while match := _SUSPECT.search(data, here):
+        while match := _SUSPECT.search(data, self._unsuspected(data, here)):
             out.append(data[here : match.start()])
             taken = self._suspect(data, match, out, final=final)
             if taken is None:
@@ -119,6 +129,10 @@ class Repair:
         out.append(data[here:end])
         self._held = data[end:]
         return b"".join(out)
+
+    def _unsuspected(self, data: bytes, here: int) -> int:
+        match = _UNSUSPECTED.match(data, here)
+        return here if match is None else match.end()
 
     def _suspect(
         self, data: bytes, match: re.Match[bytes], out: list[bytes], *, final: bool

@@ -119,6 +119,7 @@ class _Reading:
         self._reply = Reply()
         self._repair = Repair()
         self._begun = b""
+        self._taken: list[Any] = []
         tags = () if records is None else records.tags
         self._parser: Any = etree.XMLPullParser(
             events=("end",),
@@ -163,29 +164,32 @@ class _Reading:
     def _parse(self, data: bytes) -> None:
         if data:
             self._parser.feed(data)
+        records = self._records
+        tags = () if records is None else records.tags
         for _, element in self._parser.read_events():
-            self._sort(element, element.getparent())
+            if records is None or element.tag not in tags:
+                self._note(element, element.getparent())
+                continue
+            try:
+                records.take(element)
+            except Incomplete as lacking:
+                self._reply.incomplete = self._reply.incomplete or str(lacking)
+            self._taken.append(element)
+        # The parser may still write to the last one; those before it can go.
+        for element in self._taken[:-1]:
+            element.getparent().remove(element)
+        del self._taken[:-1]
 
-    def _sort(self, element: etree._Element, parent: etree._Element | None) -> None:
+    def _note(self, element: etree._Element, parent: etree._Element | None) -> None:
+        """Keep the root, and an error in the root or beside it; a job's ``<error>`` is neither."""
         reply = self._reply
-        if parent is None:
+        if parent is None or parent.tag not in {"reply", self._root}:
             return
-        if parent.tag == "reply" and element.tag == self._root:
-            if reply.root is None:
-                reply.root = element
-        elif parent.tag in {"reply", self._root} and element.tag == "error":
+        if element.tag == "error":
             if reply.error is None:
                 reply.error = element
-        elif self._records is not None and element.tag in self._records.tags:
-            try:
-                self._records.take(element)
-            except Incomplete as lacking:
-                reply.incomplete = reply.incomplete or str(lacking)
-            # The parser holds on to the last element still; the one before it can go.
-            element.clear(keep_tail=True)
-            before = element.getprevious()
-            if before is not None and before.tag in self._records.tags:
-                parent.remove(before)
+        elif parent.tag == "reply" and reply.root is None:
+            reply.root = element
 
 
 def _mismatch(parser: Any) -> str:

@@ -13,9 +13,12 @@ from boinc_gahp.rpc.types import (
     CompletedJob,
     Instance,
     JobStatus,
+    JobStatuses,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lxml import etree
 
 
@@ -101,15 +104,11 @@ def batch_job(element: etree._Element) -> BatchJob:
 
 def job_status(element: etree._Element) -> JobStatus:
     """Return one ``<job>`` of query_batch2; written for replies with 100,000 of them."""
-    name = status = None
-    for child in element:
-        if child.tag == "job_name":
-            name = child.text or ""
-        elif child.tag == "status":
-            status = (child.text or "").strip()
-    if name is None or status is None:
-        raise Incomplete("a <job> without <job_name> or <status>")
-    return JobStatus(name, status)
+    texts = {child.tag: child.text for child in element}
+    try:
+        return JobStatus(texts["job_name"] or "", (texts["status"] or "").strip())
+    except KeyError:
+        raise Incomplete("a <job> without <job_name> or <status>") from None
 
 
 def instance(element: etree._Element) -> Instance:
@@ -146,3 +145,27 @@ def size_or_status(element: etree._Element) -> int | JobStatus:
 def index(element: etree._Element) -> int:
     """Return the whole number that is the element's text."""
     return whole(element.text or "", str(element.tag))
+
+
+def statuses(root: etree._Element, listed: Sequence[int | JobStatus], batches: int) -> JobStatuses:
+    """Return what query_batch2 answers about so many batches."""
+    return JobStatuses(text(root, "server_time").strip(), _grouped(listed, batches))
+
+
+def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:
+    """Return the jobs by batch: each batch's number of jobs stands before them."""
+    groups: list[list[JobStatus]] = []
+    sizes: list[int] = []
+    for item in found:
+        if isinstance(item, int):
+            sizes.append(item)
+            groups.append([])
+        elif not groups:
+            raise Incomplete("a <job> before the first <batch_size>")
+        else:
+            groups[-1].append(item)
+    if len(groups) != batches:
+        raise Incomplete(f"{batches} batches were asked for, {len(groups)} came")
+    if sizes != [len(group) for group in groups]:
+        raise Incomplete("a <batch_size> that is not the number of the jobs after it")
+    return tuple(tuple(group) for group in groups)
