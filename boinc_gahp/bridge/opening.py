@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.bridge import Bridge
-from boinc_gahp.config import cache_dir, state_dir
+from boinc_gahp.config import cache_dir, ledger_file
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, Project
@@ -58,5 +58,5 @@ class Opener:
     def _shared_ledger(self, settings: Settings) -> Ledger:
         with self._lock:
             if self._ledger is None:
-                self._ledger = Ledger(state_dir(settings) / "ledger.sqlite")
+                self._ledger = Ledger(ledger_file(settings))
             return self._ledger

@@ -36,6 +36,7 @@ __all__ = [
     "State",
     "Timeouts",
     "cache_dir",
+    "ledger_file",
     "load",
     "log_file",
     "state_dir",
@@ -70,6 +71,11 @@ def cache_dir(settings: Settings) -> Path:
     from boinc_gahp.config.places import default_cache_dir  # noqa: PLC0415
 
     return settings.state.cache_dir or default_cache_dir()
+
+
+def ledger_file(settings: Settings) -> Path:
+    """Return the path of this user's ledger."""
+    return state_dir(settings) / "ledger.sqlite"
 
 
 def log_file(settings: Settings) -> Path:

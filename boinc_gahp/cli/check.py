@@ -1,0 +1,85 @@
+"""``boinc_gahp check``: whether everything fits together, point by point."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp import logs
+from boinc_gahp.cli import points
+from boinc_gahp.cli.points import Level, Point
+from boinc_gahp.cli.project_points import project_points
+from boinc_gahp.cli.terminal import coloured
+from boinc_gahp.config import load
+from boinc_gahp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_COLOURS = {
+    Level.OK: "green",
+    Level.NOTE: "faint",
+    Level.WARNING: "yellow",
+    Level.FAILED: "red",
+}
+
+_DESCRIPTION = """\
+Tells whether settings, directories, project, account, apps and HTCondor fit together. Each point is
+"ok", a "note" on what cannot be told, a "warning", or "FAILED", with what to do. The exit status is
+0 only if there is neither warning nor failure.
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Print the points; return 0 if all is well, else 1."""
+    parser = argparse.ArgumentParser(prog="boinc_gahp check", description=_DESCRIPTION)
+    parser.add_argument(
+        "--app", action="append", default=[], help="an app that jobs will use; may be repeated"
+    )
+    parser.add_argument("--project", metavar="NAME", help="look at [projects.NAME]")
+    parser.add_argument("--config", metavar="FILE", default=config, help="a settings file")
+    options = parser.parse_args(arguments)
+    # Without any handler, logging would print warnings between the points.
+    logging.getLogger().addHandler(logging.NullHandler())
+    levels = []
+    for point in _points(options.config, options.project, options.app):
+        levels.append(point.level)
+        print(_shown(point), flush=True)
+    failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
+    print()
+    if failures or warnings:
+        print(f"{_count(failures, 'failure')}, {_count(warnings, 'warning')}.")
+        return 1
+    print("All is well.")
+    return 0
+
+
+def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Point]:
+    try:
+        settings = load(config)
+    except ConfigError as error:
+        yield points.failed(f"settings: {error}")
+        return
+    yield from points.settings_points(settings)
+    local = list(points.directory_points(settings))
+    yield from local
+    if local[0].level is Level.OK:
+        logs.start(settings)
+    yield from points.htcondor_points(settings, Path(sys.argv[0]).resolve())
+    project, choice = points.chosen_project(settings, name)
+    yield choice
+    if project is not None:
+        yield from project_points(settings, project, apps)
+
+
+def _shown(point: Point) -> str:
+    width = max(len(level.value) for level in Level) + 2
+    word = coloured(point.level.value, _COLOURS[point.level], sys.stdout)
+    return word + " " * (width - len(point.level.value)) + point.text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
