@@ -44,7 +44,7 @@ _SECRET_PLACES = (
     re.compile(r"(auth_str=)[^&\s\"'<>)]+", re.IGNORECASE),
     re.compile(r"(<authenticator>)(?:[^<]*(?=</authenticator)|[\w.+-]{6,})", re.IGNORECASE),
     re.compile(r"(\bauthenticator[\"']?\s*[=:]\s*[\"'])[^\"']+", re.IGNORECASE),
-    re.compile(r"(BOINC_SELECT_PROJECT\s+\S+\s+)(?!<)\S+", re.IGNORECASE),
+    re.compile(r"(BOINC_SELECT_PROJECT\s+\S*:\S*\s+)(?!<)\S+", re.IGNORECASE),
 )
 
 

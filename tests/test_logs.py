@@ -153,6 +153,10 @@ class TestSecrets:
         if "auth" not in text.lower() and "select" not in text.lower():
             assert logs.redact(text) == text
 
+    def test_a_list_of_commands_is_no_secret(self) -> None:
+        text = "S BOINC_PING BOINC_SELECT_PROJECT BOINC_SET_LEASE BOINC_SUBMIT"
+        assert logs.redact(text) == text
+
     def test_what_was_masked_stays_readable(self) -> None:
         once = logs.redact(f"auth_str={SECRET}&x=1 <authenticator> is wrong")
         assert once == "auth_str=<authenticator>&x=1 <authenticator> is wrong"

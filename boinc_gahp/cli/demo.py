@@ -1,0 +1,153 @@
+"""``boinc_gahp demo``: the whole way of a batch, on this machine, in under a minute."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.extra import need_local_project
+from boinc_gahp.errors import GahpError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from boinc_gahp.cli.demo_batch import Batch
+
+_INPUTS = (
+    "The quick brown fox jumps over the lazy dog.\n",
+    "Jobs go out to volunteers, and their outputs come back.\n" * 100,
+    "Grüße aus dem Rechenzentrum: ß, é, ø and λ are letters, too.\n",
+)
+_JOBS = 20
+_HOSTS = 4
+#: Seconds after which something must be wrong.
+_TIMEOUT = 120.0
+_TERMINATED = 128 + signal.SIGTERM
+
+_DESCRIPTION = """\
+Starts a BOINC project with volunteers on this machine, starts the daemon as HTCondor would, submits
+a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch. The exit
+status is 0 only if every output is right.
+"""
+
+
+class DemoTrouble(GahpError):
+    """The demo cannot go on; the text says why."""
+
+
+def run(arguments: list[str], _config: str | None) -> int:
+    """Run the demo; return the exit status."""
+    parser = argparse.ArgumentParser(prog="boinc_gahp demo", description=_DESCRIPTION)
+    parser.add_argument(
+        "--show-conversation", action="store_true", help="print the GAHP lines that went to and fro"
+    )
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        metavar="DIR",
+        help="a new or empty directory for inputs and outputs (default: a temporary one)",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the project, its database and the log there, too"
+    )
+    options = parser.parse_args(arguments)
+    need_local_project()
+    signal.signal(signal.SIGTERM, _leave)
+    directory, is_ours = _directory(options.directory)
+    done = False
+    try:
+        with _scratch(directory, keep=options.keep):
+            status = _demonstrate(directory, options.show_conversation)
+        done = True
+        return status
+    finally:
+        if is_ours and not done and not options.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _demonstrate(directory: Path, show_conversation: bool) -> int:
+    from boinc_gahp.cli.demo_batch import Batch
+    from boinc_gahp.cli.demo_view import View
+    from boinc_gahp.localproject import LocalProject, ProjectDirectoryError, ProjectFailed
+
+    begun = time.monotonic()
+    try:
+        print("Starting a BOINC project with volunteers on this machine ...", flush=True)
+        with LocalProject(directory / "project", hosts=_HOSTS) as project:
+            print(f"It answers at {project.url}. Starting the daemon on pipes ...", flush=True)
+            batch = Batch(directory, _write_inputs(directory), _JOBS)
+            with _talking(batch, show_conversation), View(list(batch.jobs)) as view:
+                batch.run(project.url, project.authenticator, view, begun + _TIMEOUT)
+    except BrokenPipeError:
+        raise
+    except (ProjectFailed, ProjectDirectoryError, OSError) as error:
+        raise DemoTrouble(str(error)) from error
+    right = batch.right
+    print(f"{right} of {_JOBS} outputs are right; they are in {batch.outputs}")
+    print(f"That took {time.monotonic() - begun:.1f} s.")
+    return 0 if right == _JOBS else 1
+
+
+@contextmanager
+def _talking(batch: Batch, show_conversation: bool) -> Iterator[None]:
+    """End the conversation whatever happens, and print it if it was asked for."""
+    try:
+        with batch.gahp:
+            yield
+    finally:
+        if show_conversation:
+            print("\nThe conversation ('>' from us to the daemon, '<' from it):", flush=True)
+            for said in batch.gahp.conversation:
+                text = f"{'>' if said.who == 'client' else '<'} {said.line}\n"
+                sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+            print(flush=True)
+
+
+def _write_inputs(directory: Path) -> list[Path]:
+    inputs = directory / "inputs"
+    inputs.mkdir()
+    paths = []
+    for number, text in enumerate(_INPUTS):
+        path = inputs / f"text{number}.txt"
+        path.write_text(text, "utf-8")
+        paths.append(path)
+    return paths
+
+
+def _directory(named: Path | None) -> tuple[Path, bool]:
+    """Return the directory for all files, and whether it was made for this demo alone."""
+    if named is None:
+        return Path(tempfile.mkdtemp(prefix="boinc_gahp-demo-")), True
+    directory = named.expanduser().absolute()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise DemoTrouble(f"{directory} is not empty; name a new or an empty directory")
+    except OSError as error:
+        raise DemoTrouble(f"{directory} cannot be used: {error.strerror}") from error
+    return directory, False
+
+
+@contextmanager
+def _scratch(directory: Path, *, keep: bool) -> Iterator[None]:
+    """Remove what nobody wants to see, unless it is to be kept."""
+    try:
+        yield
+    finally:
+        if keep:
+            print(f"The project and the daemon's log are kept in {directory}")
+        else:
+            for name in ("project", "daemon"):
+                shutil.rmtree(directory / name, ignore_errors=True)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(_TERMINATED)
