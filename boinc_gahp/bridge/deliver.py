@@ -96,9 +96,9 @@ class _Delivery:
             return
         what = f"output {output.name!r} of job {self._request.job_name!r}"
         jobs = self._context.settings.jobs
-        # Its name is the app's: only the directory is taken from this path.
-        beside = self._directory / f"{self._request.job_name.replace('/', '_')[:100]}.zip"
-        with registry.file(beside) as packed:
+        # It gets no name of its own: this one only tells the temporary files of jobs apart.
+        job = hashlib.sha256(os.fsencode(self._request.job_name)).hexdigest()[:16]
+        with registry.file(self._directory / f".boinc_gahp-archive-{job}") as packed:
             try:
                 download(self._context, self._uploaded, output, [packed])
             except Absent:

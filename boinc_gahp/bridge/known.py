@@ -87,7 +87,7 @@ class BatchView:
     @property
     def final(self) -> bool:
         """Whether no job can be added any more."""
-        return self.state is not BatchState.INIT
+        return self.state not in (BatchState.INIT, BatchState.UNKNOWN)
 
 
 class Known:

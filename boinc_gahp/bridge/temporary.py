@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-#: Fetches that can write the same destination at the same time.
-_SLOTS = 4
+#: Jobs may share a directory and so a destination: that many fetches write it at the same time.
+_SLOTS = 1000
+#: After its own slot, a fetch looks at least up to this one for what a killed daemon left.
+_SWEPT = 4
 
 _REASONS = {
     errno.ENOTDIR: "a part of its path is no directory",
@@ -137,10 +139,12 @@ class Temporaries:
                 if claimed is None:
                     claimed = self._try(path, destination, open_, kind)
                 elif os.path.lexists(path):
-                    # Left by a daemon that was killed while two fetches wrote the same file.
+                    # Left by a daemon that was killed while several fetches wrote the same file.
                     left = self._try(path, destination, open_, kind)
                     if left is not None:
                         left.discard()
+                elif slot >= _SWEPT:
+                    break
         except OSError as error:
             if claimed is not None:
                 claimed.discard()

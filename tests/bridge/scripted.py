@@ -56,6 +56,7 @@ class Script:
 
     replies: dict[str, str | Callable[[Arguments], str]] = field(default_factory=dict)
     files: dict[tuple[str, int], tuple[str, bytes]] = field(default_factory=dict)
+    page: bytes | None = None
     asked: list[tuple[str, Arguments]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -87,8 +88,10 @@ class Script:
         with self.lock:
             self.asked.append((cmd, arguments))
         found = self.files.get((name, int(number)))
+        if self.page is not None:
+            return Reply(self.page, {"Content-Type": "text/html; charset=UTF-8"})
         if found is None:
-            page = f"ERROR: bad file num: {number} > 1".encode()
+            page = f"ERROR: bad file num: {number} > {len(self.files)}".encode()
             return Reply(page, {"Content-Type": "text/html; charset=UTF-8"})
         filename, data = found
         return Reply(
@@ -102,7 +105,7 @@ class Script:
 
     def project(self) -> Project:
         return Project(
-            URL, SECRET, options=ClientOptions(retry_total=1, read_timeout=1), transport=self
+            URL, SECRET, options=ClientOptions(retry_total=0, read_timeout=1), transport=self
         )
 
     def context(

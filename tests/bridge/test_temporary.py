@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
-from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.bridge.temporary import Temporaries, explain
 from boinc_gahp.errors import OutputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -143,6 +142,25 @@ def test_a_directory_that_cannot_be_written_is_told(registry: Temporaries, tmp_p
         tmp_path.chmod(0o700)
 
 
+def test_a_file_system_that_takes_no_files_is_told(registry: Temporaries) -> None:
+    with pytest.raises(OutputError, match=r"permission denied|not permitted|is read-only"):
+        registry.file(Path("/sys/out"))
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full: free some space and fetch again"),
+        (errno.EDQUOT, "the disk quota is used up: free some space and fetch again"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+    ids=["disk full", "quota", "anything else"],
+)
+def test_what_went_wrong_is_told_with_the_files_name(number: int, words: str) -> None:
+    error = explain(OSError(number, os.strerror(number)), Path("/home/me/out"))
+    assert str(error) == f"'/home/me/out' cannot be written: {words}"
+
+
 def test_two_fetches_of_one_destination_do_not_mix(registry: Temporaries, tmp_path: Path) -> None:
     with registry.file(tmp_path / "out") as one, registry.file(tmp_path / "out") as two:
         one.write(b"1" * 10)
@@ -204,12 +222,26 @@ def test_after_the_end_nothing_is_left_and_nothing_can_be_made(
     assert names(tmp_path) == []
 
 
+def test_jobs_that_share_a_destination_do_not_wait_for_each_other(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        files = [stack.enter_context(registry.file(tmp_path / "out")) for _ in range(40)]
+        for number, file in enumerate(files):
+            file.write(bytes([number]))
+        for file in files[1:]:
+            file.commit()
+    assert (tmp_path / "out").read_bytes() == bytes([39])
+    assert names(tmp_path) == ["out"]
+
+
 WRITER = """
 import sys
 from pathlib import Path
-from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.bridge.temporary import Temporaries, explain
 registry = Temporaries()
-files = [registry.file(Path(sys.argv[1]) / "out") for _ in range(2)]
+files = [registry.file(Path(sys.argv[1]) / "out") for _ in range(8)]
+files.pop(2).discard()
 room = registry.directory(Path(sys.argv[1]) / "out")
 (room.path / "member").mkdir()
 for file in files:
@@ -229,7 +261,7 @@ def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_pat
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
-    assert len(names(tmp_path)) == 3
+    assert len(names(tmp_path)) == 8
     with registry.file(tmp_path / "out") as file, registry.directory(tmp_path / "out") as room:
         file.write(b"whole")
         assert list(room.path.iterdir()) == []
@@ -241,7 +273,7 @@ def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_pat
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.bridge.temporary import Temporaries, explain
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
