@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from boinc_gahp.secret import Authenticator
 
 _AUTH_STR = re.compile(r"(auth_str=)[^&\s\"'<>)]*")
+_ELEMENT = re.compile(r"((?:<|&lt;)authenticator(?:>|&gt;)).+?(?=<|&lt;|$)", re.DOTALL)
 _HIDDEN = "[hidden]"
+#: A shorter one is a slip of somebody's pen (real ones have 32 characters), and may well be a word
+#: of the message that it is taken out of.
+_SHORTEST = 8
 
 
 class Redactor:
     """Takes an authenticator out of texts: the server echoes a request that it cannot read."""
 
-    __slots__ = ("_pattern",)
+    __slots__ = ("_hide",)
 
     def __init__(self, authenticator: Authenticator) -> None:
         secret = authenticator.reveal()
@@ -27,11 +31,12 @@ class Redactor:
         forms |= {quote(encoded), quote(encoded, safe=""), quote_plus(encoded)}
         pattern = re.compile("|".join(re.escape(form) for form in sorted(forms, key=len)[::-1]))
         # In a closure, so that no dump of attributes shows it.
-        self._pattern = pattern.sub if secret else lambda _, text: text
+        self._hide = pattern.sub if len(secret) >= _SHORTEST else lambda _, text: text
 
     def __call__(self, text: str) -> str:
         """Return ``text`` without the authenticator."""
-        return _AUTH_STR.sub(rf"\1{_HIDDEN}", self._pattern(_HIDDEN, text))
+        text = _ELEMENT.sub(rf"\1{_HIDDEN}", self._hide(_HIDDEN, text))
+        return _AUTH_STR.sub(rf"\1{_HIDDEN}", text)
 
     def __repr__(self) -> str:
         """Show no pattern."""
