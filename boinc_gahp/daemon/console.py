@@ -49,7 +49,7 @@ KEPT_RESULTS = 50_000_000
 LOOKED_INTO = 20
 LOOKED_INTO_JOBS = 2000
 
-_PROMPT = "boinc_gahp> "
+PROMPT = "boinc_gahp> "
 _CONTINUED = "          > "
 _STYLE = Style.from_dict(
     {
@@ -205,7 +205,7 @@ class Console:
         )
 
     async def _next_line(self, session: PromptSession[str]) -> None:
-        prompt = _CONTINUED if self._splitter.incomplete else _PROMPT
+        prompt = _CONTINUED if self._splitter.incomplete else PROMPT
         try:
             text = await session.prompt_async(prompt)
         except KeyboardInterrupt:

@@ -1,0 +1,120 @@
+"""The console on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pexpect
+
+from boinc_gahp.daemon.console import PROMPT
+from tests.daemon.screen import WIDTH, Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
+
+PROGRAM = str(Path(sys.executable).with_name("boinc_gahp"))
+TIMEOUT = 20.0
+
+_CURSOR_POSITION_WANTED = "\x1b[6n"
+
+
+class Terminal:
+    """A person's terminal with the console in it; a context manager.
+
+    Attributes:
+        raw: everything that the console has printed, with escapes.
+        screen: what that looks like.
+        greeting: what was printed before the first prompt, for whoever waits for it to set.
+    """
+
+    greeting = ""
+
+    def __init__(self, arguments: list[str], environ: Mapping[str, str]) -> None:
+        self.raw = ""
+        self.screen = Screen()
+        self._seen = 0
+        self._child = pexpect.spawn(
+            PROGRAM,
+            arguments,
+            dimensions=(24, WIDTH),
+            env={**os.environ, "TERM": "xterm", **environ},
+            encoding="utf-8",
+            timeout=TIMEOUT,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._child.close(force=True)
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen from the line on at which the last thing was seen."""
+        return self.screen.text(self._seen)
+
+    def see(self, *texts: str) -> str:
+        """Wait until all of ``texts`` stand there; return all that does, and go past it."""
+        deadline = time.monotonic() + TIMEOUT
+        while not all(text in self.text for text in texts):
+            assert time.monotonic() < deadline, f"{texts} not in {self.text!r}"
+            assert self._read(), f"the console ended before {texts} came: {self.text!r}"
+        text = self.text
+        self._seen = self.screen.row
+        return text
+
+    def see_prompt(self) -> str:
+        """Wait for the prompt."""
+        return self.see(PROMPT.strip())
+
+    def press_until(self, key: str, text: str) -> None:
+        """Press a key again and again, until ``text`` has been printed."""
+        deadline = time.monotonic() + TIMEOUT
+        while text not in self.text:
+            assert time.monotonic() < deadline, f"{text!r} not in {self.text!r}"
+            self.type(key)
+            for _ in range(5):
+                self._read()
+        self._seen = self.screen.row
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        self._child.send(text)
+
+    def enter(self, line: str) -> None:
+        """Type a line, and the return key."""
+        self.type(f"{line}\r")
+
+    def end(self) -> int:
+        """Wait until the console ends by itself; return its exit status."""
+        deadline = time.monotonic() + TIMEOUT
+        while self._read():
+            assert time.monotonic() < deadline, f"the console goes on: {self.text!r}"
+        self._child.close()
+        assert self._child.signalstatus is None
+        status: int = self._child.exitstatus
+        return status
+
+    def kill(self, number: int) -> None:
+        """Send the console a signal."""
+        self._child.kill(number)
+
+    def _read(self) -> bool:
+        """Read what is there or comes soon; False at the end of output."""
+        try:
+            data = self._child.read_nonblocking(65536, 0.1)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        self.raw += data
+        self.screen.feed(data)
+        for _ in range(data.count(_CURSOR_POSITION_WANTED)):
+            self.type("\x1b[1;1R")
+        return True

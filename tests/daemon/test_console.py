@@ -1,0 +1,346 @@
+"""The console as a person sees it: on a real terminal, with a real project."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from tests import faultproxy
+from tests.daemon.terminal import PROGRAM, Terminal
+from tests.faultproxy import FaultProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+CTRL_C, CTRL_D, CTRL_P, TAB = "\x03", "\x04", "\x10", "\t"
+
+
+@dataclass
+class Desk:
+    """Where a person sits: a home with settings, and a project behind a proxy."""
+
+    home: Path
+    local: LocalProject
+    proxy: FaultProxy
+
+    @property
+    def state(self) -> Path:
+        return self.home / "state"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / "config")}
+
+    def settings(self, *, project: bool = True) -> str:
+        """Write a settings file; return its path."""
+        lines = ["[state]", f'dir = "{self.state}"', f'cache_dir = "{self.home}/cache"']
+        if project:
+            lines += ["[project]", f'url = "{self.proxy.url}"']
+            lines += [f'authenticator = "{self.local.authenticator}"']
+        path = self.home / "boinc_gahp.toml"
+        path.write_text("\n".join([*lines, ""]))
+        path.chmod(0o600)
+        return str(path)
+
+    @contextmanager
+    def console(
+        self, environ: Mapping[str, str] | None = None, *, project: bool = True
+    ) -> Iterator[Terminal]:
+        """Start the console and wait for its prompt."""
+        config = self.settings(project=project)
+        with Terminal(["--config", config], {**self.environ, **(environ or {})}) as terminal:
+            terminal.greeting = terminal.see_prompt()
+            yield terminal
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        yield project
+
+
+@pytest.fixture
+def desk(local: LocalProject, tmp_path: Path) -> Iterator[Desk]:
+    with FaultProxy(local.url) as proxy:
+        yield Desk(tmp_path, local, proxy)
+
+
+def test_it_greets_with_version_project_log_and_help(desk: Desk) -> None:
+    with desk.console() as terminal:
+        assert terminal.greeting.startswith("boinc_gahp 0.")
+        for part in (f"project {desk.proxy.url}", f"log {desk.state}/boinc_gahp.log", "type help"):
+            assert part in terminal.greeting
+        assert "$GahpVersion" not in terminal.raw
+
+
+def test_it_says_how_to_select_a_project_when_none_is_set(desk: Desk) -> None:
+    with desk.console(project=False) as terminal:
+        assert "no project: BOINC_SELECT_PROJECT url authenticator" in terminal.greeting
+        terminal.enter("BOINC_PING 1")
+        terminal.see("BOINC_PING 1: error: no project is known")
+
+
+def test_a_result_is_printed_when_it_comes_and_in_words(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("boinc_ping 7")
+        terminal.see("BOINC_PING 7: ok, the project answers")
+
+
+def test_results_gives_them_as_the_protocol_says(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("BOINC_PING 7")
+        terminal.see("BOINC_PING 7: ok")
+        terminal.enter("RESULTS")
+        terminal.see("S 1 7 NULL")
+        terminal.enter("RESULTS")
+        terminal.see("S 0")
+
+
+def test_a_batch_is_submitted_and_queried(desk: Desk) -> None:
+    (desk.home / "in.txt").write_text("some text\n")
+    with desk.console() as terminal:
+        terminal.enter(f"BOINC_SUBMIT 2 desk uppercase 1 desk.1 0 1 {desk.home}/in.txt in")
+        terminal.see("BOINC_SUBMIT 2: ok, 1 job in batch desk")
+        terminal.enter("BOINC_QUERY_BATCHES 3 0 1 desk")
+        terminal.see("BOINC_QUERY_BATCHES 3: ok, server_time", "desk: 1 job: 1 UNSENT", "desk.1")
+
+
+def test_what_is_wrong_with_a_line_is_said(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("BOINC_PING seven")
+        seen = terminal.see(
+            'error: BOINC_PING: id (argument 1) is "seven"', "a whole number above 0"
+        )
+        assert " E " not in seen
+        terminal.enter("BOINC_PNIG 7")
+        terminal.see('error: there is no command "BOINC_PNIG"')
+
+
+def test_help_tells_all_commands_and_the_syntax_of_one(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("help")
+        terminal.see("BOINC_FETCH_OUTPUT bring a finished job's outputs here", "Ctrl-D leaves.")
+        terminal.enter("HELP boinc_set_lease")
+        terminal.see("BOINC_SET_LEASE id batch unix_time", "seconds since 1970, UTC")
+        terminal.enter("help nothing")
+        terminal.see('help: there is no command "nothing"')
+
+
+def test_tab_completes_commands_and_names_of_this_conversation(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("BOINC_RETIRE_BATCH 2 seen-in-a-line")
+        terminal.see("BOINC_RETIRE_BATCH 2: error")
+        terminal.type("boinc_set" + TAB)
+        terminal.see("BOINC_SET_LEASE")
+        terminal.type(" 3 seen" + TAB)
+        terminal.see("seen-in-a-line")
+        terminal.enter(" 2000000000")
+        terminal.see("BOINC_SET_LEASE 3: error", "no such batch")
+
+
+def test_tab_completes_names_that_the_project_knows(desk: Desk) -> None:
+    (desk.home / "in.txt").write_text("some text\n")
+    with desk.console() as terminal:
+        terminal.enter(f"BOINC_SUBMIT 2 earlier uppercase 1 early.1 0 1 {desk.home}/in.txt in")
+        terminal.see("BOINC_SUBMIT 2: ok")
+    with desk.console() as terminal:
+        terminal.type("BOINC_RETIRE_BATCH 3 ear")
+        terminal.press_until(TAB, "earlier")
+        terminal.type(CTRL_C)
+        terminal.see_prompt()
+        terminal.type("BOINC_ABORT_JOBS 4 ear")
+        terminal.press_until(TAB, "early.1")
+
+
+def test_the_prompt_does_not_wait_for_a_project_that_hangs(desk: Desk) -> None:
+    desk.proxy.fail("*", faultproxy.hang(), times=None)
+    with desk.console() as terminal:
+        terminal.enter("VERSION")
+        terminal.see("S $GahpVersion:")
+
+
+def test_a_result_does_not_tear_a_line_being_typed(desk: Desk) -> None:
+    slow = faultproxy.hang()
+    desk.proxy.fail("ping", slow)
+    with desk.console() as terminal:
+        terminal.enter("BOINC_PING 7")
+        assert slow.reached.wait(20)
+        terminal.type("VERS")
+        terminal.see("VERS")
+        slow.release()
+        terminal.see("BOINC_PING 7: ok, the project answers boinc_gahp> VERS")
+        terminal.enter("ION")
+        terminal.see("S $GahpVersion:")
+
+
+def test_ctrl_c_drops_the_line_and_nothing_else(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.type("BOINC_RETIRE_BATCH 2 precious")
+        terminal.see("precious")
+        terminal.type(CTRL_C)
+        terminal.see_prompt()
+        terminal.enter("VERSION")
+        terminal.see("S $GahpVersion:")
+        terminal.enter("BOINC_PING 3\\")
+        terminal.see(">")
+        terminal.type(CTRL_C)
+        terminal.enter("BOINC_PING 4")
+        terminal.see("BOINC_PING 4: ok")
+    assert desk.proxy.count("retire_batch") == 0
+
+
+@pytest.mark.parametrize("leave", [CTRL_D, "QUIT\r", "quit\r"], ids=["Ctrl-D", "QUIT", "quit"])
+def test_it_is_left_with_status_0(desk: Desk, leave: str) -> None:
+    with desk.console() as terminal:
+        terminal.type(leave)
+        assert terminal.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_a_signal_to_stop_ends_it_and_leaves_the_terminal_in_order(
+    desk: Desk, number: signal.Signals
+) -> None:
+    with desk.console() as terminal:
+        terminal.kill(number)
+        assert terminal.end() == 0
+        assert "Traceback" not in terminal.raw
+        # Bracketed paste is the last thing that it had switched on.
+        assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
+
+
+def test_leaving_tells_of_requests_that_are_not_finished(desk: Desk) -> None:
+    slow = faultproxy.hang()
+    desk.proxy.fail("ping", slow)
+    with desk.console() as terminal:
+        terminal.enter("BOINC_PING 7")
+        assert slow.reached.wait(20)
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+        assert "1 request not finished; what has reached the project goes on" in terminal.text
+
+
+def test_history_is_kept_between_runs_and_for_its_owner_alone(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("BOINC_PING 41")
+        terminal.see("BOINC_PING 41: ok")
+        terminal.type(CTRL_D)
+        terminal.end()
+    assert stat.S_IMODE((desk.state / "console_history").stat().st_mode) == 0o600
+    with desk.console() as terminal:
+        terminal.press_until(CTRL_P, "BOINC_PING 41")
+        terminal.enter("")
+        terminal.see("BOINC_PING 41: ok")
+
+
+def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk: Desk) -> None:
+    secret = desk.local.authenticator
+    with desk.console(project=False) as terminal:
+        terminal.enter(f"BOINC_SELECT_PROJECT {desk.proxy.url} {secret}")
+        terminal.see("S")
+        terminal.enter("BOINC_PING 2")
+        terminal.see("BOINC_PING 2: ok")
+        terminal.enter(f"BOINC_SELECT_PROJET {desk.proxy.url} {secret}")
+        terminal.see('there is no command "BOINC_SELECT_PROJET"')
+        terminal.type(CTRL_D)
+        terminal.end()
+        assert secret not in terminal.raw
+        assert secret not in terminal.screen.text().replace(" ", "")
+        assert (
+            f"BOINC_SELECT_PROJECT {desk.proxy.url} {'*' * len(secret)}" in terminal.screen.text()
+        )
+    kept = [path for path in desk.home.rglob("*") if path.is_file()]
+    assert desk.state / "console_history" in kept
+    assert desk.state / "boinc_gahp.log" in kept
+    assert not [path for path in kept if secret.encode() in path.read_bytes()]
+
+
+def test_a_select_with_a_wrong_address_is_told(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("BOINC_SELECT_PROJECT not-an-address 0123")
+        terminal.see("error: ", "https://boinc.example.edu/test/", " S ")
+
+
+def test_a_paste_of_several_lines_is_several_requests(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.type("\x1b[200~BOINC_PING 2\rBOINC_PING 3\x1b[201~\r")
+        terminal.see("BOINC_PING 2: ok", "BOINC_PING 3: ok")
+
+
+def test_a_line_that_ends_in_a_backslash_goes_on(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("BOINC_RETIRE_BATCH 2 two\\")
+        terminal.enter("lines")
+        terminal.see("BOINC_RETIRE_BATCH 2: error", "two")
+
+
+def test_an_unanswered_request_keeps_its_place_but_a_shown_result_does_not(desk: Desk) -> None:
+    with desk.console() as terminal:
+        for number in range(2, 6):
+            terminal.enter(f"BOINC_PING {number}")
+            terminal.see(f"BOINC_PING {number}: ok", "help | TAB completes")
+
+
+def test_the_line_below_the_prompt_tells_what_is_being_typed(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.type("BOINC_SET_LEASE 2 ")
+        terminal.see("batch: the batch's name")
+
+
+def test_help_fits_80_columns(desk: Desk) -> None:
+    with desk.console() as terminal:
+        terminal.enter("help")
+        terminal.see("Ctrl-D leaves.")
+        for name in ("BOINC_SUBMIT", "BOINC_FETCH_OUTPUT", "BOINC_SELECT_PROJECT"):
+            terminal.enter(f"help {name}")
+            terminal.see("Answer:")
+        rows = terminal.screen.rows
+        rows = rows[rows.index("boinc_gahp> help") :]
+    # A full row would be one that the terminal had to break.
+    assert max(map(len, rows)) < 80
+
+
+@pytest.mark.parametrize(
+    ("environ", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False)],
+    ids=["by itself", "with NO_COLOR"],
+)
+def test_colours_are_used_unless_unwanted(
+    desk: Desk, environ: dict[str, str], *, coloured: bool
+) -> None:
+    with desk.console(environ) as terminal:
+        terminal.enter("BOINC_PING 7")
+        terminal.see("BOINC_PING 7: ok")
+        assert ("\x1b[0;32m" in terminal.raw) is coloured
+
+
+def test_a_settings_file_that_is_wrong_is_a_start_up_error(desk: Desk) -> None:
+    path = desk.home / "wrong.toml"
+    path.write_text("[project]\nurl = 7\n")
+    with Terminal(["--config", str(path)], desk.environ) as terminal:
+        assert terminal.end() == 1
+        assert "url" in terminal.text
+
+
+def test_through_pipes_nothing_of_it_shows_or_is_loaded(desk: Desk) -> None:
+    done = subprocess.run(
+        [PROGRAM, "--config", desk.settings()],
+        input=b"BOINC_PING x\r\nhelp\r\nQUIT\r\n",
+        capture_output=True,
+        env={**os.environ, **desk.environ, "PYTHONPROFILEIMPORTTIME": "1"},
+        timeout=60,
+        check=True,
+    )
+    banner, *lines = done.stdout.split(b"\n")
+    assert banner.startswith(b"$GahpVersion: ")
+    assert lines == [b"E", b"E", b"S", b""]
+    assert b"boinc_gahp.daemon.main" in done.stderr
+    assert b"prompt_toolkit" not in done.stderr
