@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import time
 from collections import Counter
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Jobs of a batch that are listed one by one; of more, only the number in each status is told.
 LISTED_JOBS = 20
+
+#: A longer line of a help text goes on in the next one.
+BROKEN_AT = 85
 
 #: How a line looks; what each means in colours is the terminal's side.
 Style = Literal["plain", "good", "bad", "faint"]
@@ -144,7 +148,7 @@ def help_overview() -> str:
         f"{'HELP [COMMAND]':<{wide}}  this, or all about a command",
         "",
         "An id is your number for a request, above 0; its result is printed with it.",
-        r"Within an argument, write \ before a space or a backslash. NULL stands for none.",
+        r"Within an argument, write \ before a space or a backslash. NULL: none.",
         "TAB completes, Ctrl-C drops the line, Ctrl-D leaves.",
     ]
     return "\n".join(lines)
@@ -157,13 +161,40 @@ def help_on(word: str, width: int) -> Says:
     if command is None:
         return Says("bad", "help:", [f"there is no command {words.quote(word)}"])
     folded: list[str] = []
-    for line in help_text(command).splitlines():
-        indent = len(line) - len(line.lstrip())
+    for line in _paragraphs(help_text(command)):
         folded += textwrap.wrap(
             line,
             max(width - 1, 40),
-            subsequent_indent=" " * (indent + 4),
+            subsequent_indent=" " * _continued_at(line),
             break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
     return Says("plain", "", folded)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield the lines of a help text, joined where they were broken for their length alone."""
+    whole = ""
+    long = False
+    for line in text.splitlines():
+        if long and line.strip() and not line.lstrip().startswith("Example"):
+            whole += f" {line.strip()}"
+        else:
+            if whole:
+                yield whole
+            whole = line
+            if not line:
+                yield ""
+        long = len(line) > BROKEN_AT
+    if whole:
+        yield whole
+
+
+def _continued_at(line: str) -> int:
+    """Return the column at which a help text's line goes on where it is folded."""
+    argument = re.match(r" +\S+ {2,}(?=\S)", line)
+    if argument:
+        return argument.end()
+    indent = len(line) - len(line.lstrip())
+    code = line.lstrip().partition(" ")[0].rstrip(":,") in {*COMMANDS, "Example"}
+    return indent + 4 if code else indent
