@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,7 +20,6 @@ _STYLES = {
     "UNSENT": "dim",
     "IN_PROGRESS": "yellow",
     "DONE": "cyan",
-    "fetched": "green",
     "right": "bold green",
     "ERROR": "bold red",
     "wrong": "bold red",
@@ -60,7 +60,7 @@ class View:
     def say(self, text: str) -> None:
         """Print a line, above the table."""
         if self._live is not None:
-            self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
+            self._live.console.print(Text(text), soft_wrap=True)
         else:
             print(text, flush=True)
 
@@ -89,7 +89,6 @@ class View:
         for row in range(rows):
             cells = []
             for job, state in items[row::rows]:
-                style = _STYLES.get(state, "")
-                cells += [job, f"[{style}]{state}[/]" if style else state]
+                cells += [Text(job), Text(state, style=_STYLES.get(state, ""))]
             table.add_row(*cells)
         return table

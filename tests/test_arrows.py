@@ -1,0 +1,127 @@
+"""Who may import whom (``DESIGN.md``, "Rooms"), read off the source."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(__file__).parent.parent / "boinc_gahp"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+#: A room, and the rooms that it may import beside itself.
+ARROWS = {
+    "gahp": set(),
+    "rpc": set(),
+    "templates": set(),
+    "ledger": set(),
+    "bridge": {"rpc", "templates", "ledger"},
+    "daemon": {"gahp", "bridge"},
+    "localproject": {"templates"},
+    "cli": {"gahp", "rpc", "templates", "ledger", "bridge", "daemon", "localproject", "logs"},
+    "config": set(),
+    "logs": set(),
+    "errors": set(),
+    "secret": set(),
+    "_version": set(),
+    # The package itself hands out the Python API.
+    "": {"rpc"},
+}
+OPEN_TO_ALL = {"errors", "secret", "config", "_version", ""}
+
+#: The protocol does no input or output of its own (``STYLE.md``, "Shape").
+NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}
+NO_IO |= {"socket", "sqlite3", "subprocess", "sys", "threading"}
+
+
+def room_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "" if parts[0] == "__init__" else parts[0]
+
+
+def imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of everything that a module imports, names of packages whole."""
+    package = ("boinc_gahp", *path.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            argument = node.args[0]
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                yield node.lineno, argument.value
+
+
+def rooms_imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
+    for line, name in imported(source, path):
+        if name == "boinc_gahp" or name.startswith("boinc_gahp."):
+            first = f"{name}.".split(".")[1]
+            yield line, first if first in ARROWS else ""
+
+
+def wrong_arrows(source: str, path: Path) -> list[str]:
+    room = room_of(path)
+    return [
+        f"{path.relative_to(PACKAGE.parent)}:{line}: {room} imports {other or 'boinc_gahp'}"
+        for line, other in rooms_imported(source, path)
+        if other != room and other not in ARROWS[room] | OPEN_TO_ALL
+    ]
+
+
+def test_every_module_belongs_to_a_room() -> None:
+    assert {room_of(path) for path in SOURCES} == set(ARROWS)
+
+
+@pytest.mark.parametrize("room", ARROWS)
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    found = [
+        arrow
+        for path in SOURCES
+        if room_of(path) == room
+        for arrow in wrong_arrows(path.read_text("utf-8"), path)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "is_wrong"),
+    [
+        ("rpc/client.py", "import boinc_gahp.bridge.submit", True),
+        ("rpc/client.py", "from boinc_gahp import ledger", True),
+        ("rpc/client.py", "from ..templates import read_templates", True),
+        ("rpc/client.py", "def f():\n    from boinc_gahp.daemon import main", True),
+        ("rpc/client.py", "if TYPE_CHECKING:\n    from boinc_gahp.gahp import words", True),
+        ("daemon/main.py", "from boinc_gahp.rpc import Project", True),
+        ("daemon/main.py", "import_module('boinc_gahp.rpc')", True),
+        ("rpc/deep/er.py", "from ...ledger import Ledger", True),
+        ("secret.py", "from boinc_gahp.rpc import Project", True),
+        ("rpc/client.py", "from .border import Border", False),
+        ("rpc/client.py", "from boinc_gahp import __version__, errors", False),
+        ("localproject/web.py", "from ..templates import fill_input", False),
+        ("localproject/web.py", "from ..rpc import Project", True),
+        ("cli/demo.py", "from boinc_gahp.localproject import LocalProject", False),
+    ],
+)
+def test_a_new_arrow_is_noticed(place: str, line: str, is_wrong: bool) -> None:
+    assert bool(wrong_arrows(line, PACKAGE / place)) == is_wrong
+
+
+def test_the_protocol_imports_nothing_that_does_input_or_output() -> None:
+    found = [
+        (path.name, name)
+        for path in SOURCES
+        if room_of(path) == "gahp"
+        for _, name in imported(path.read_text("utf-8"), path)
+        if name.split(".")[0] in NO_IO
+    ]
+    assert found == []

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+import boinc_gahp
+from boinc_gahp import _version
+
+ROOT = Path(__file__).parent.parent
+COMMAND = Path(sys.executable).with_name("boinc_gahp")
+
+
+def run(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, arguments)),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_the_command_tells_the_version() -> None:
+    done = run(COMMAND, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"boinc_gahp {boinc_gahp.__version__}\n",
+        "",
+    )
+
+
+def test_version_changes_and_banner_agree() -> None:
+    release = datetime.strptime(_version.RELEASE_DATE, "%b %d %Y").date()  # noqa: DTZ007
+    first = re.search(r"^(\S+) \((\S+)\)$", (ROOT / "CHANGES.rst").read_text(), re.MULTILINE)
+    assert first is not None
+    assert first.groups() == (boinc_gahp.__version__, release.isoformat())
+    banner, answer = run(COMMAND, stdin="VERSION\n").stdout.splitlines()
+    assert answer == f"S {banner}"
+    assert banner.startswith("$GahpVersion: ")
+    assert f" {_version.RELEASE_DATE} " in banner
+    assert f"\\ {boinc_gahp.__version__} $" in banner
+    # gahp.md, "What the gridmanager does", 1.
+    assert len(banner) <= 148
+
+
+def test_the_release_date_is_written_as_the_protocol_wants() -> None:
+    assert re.fullmatch(r"[A-Z][a-z]{2} \d\d \d{4}", _version.RELEASE_DATE)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    source = directory / "source"
+    source.mkdir()
+    # A copy, since setuptools builds in the source's own directory.
+    names = ["setup.cfg", "pyproject.toml", "README.rst", "LICENSE"]
+    for path in [*(ROOT / "boinc_gahp").rglob("*"), *(ROOT / name for name in names)]:
+        if path.is_file() and "__pycache__" not in path.parts:
+            copy = source / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir")
+    built = run(sys.executable, "-m", "pip", "wheel", *options, directory, source)
+    assert built.returncode == 0, built.stderr
+    [path] = directory.glob("*.whl")
+    return zipfile.Path(path)
+
+
+def test_the_wheel_has_every_module_and_data_file(wheel: zipfile.Path) -> None:
+    with zipfile.ZipFile(str(wheel.root.filename)) as archive:
+        packed = set(archive.namelist())
+    wanted = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "boinc_gahp").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert any(name.endswith(".sql") for name in wanted)
+    assert "boinc_gahp/py.typed" in wanted
+    assert wanted - packed == set()
+
+
+def test_the_wheel_has_the_command_the_licence_and_the_extras(wheel: zipfile.Path) -> None:
+    [info] = [path for path in wheel.iterdir() if path.name.endswith(".dist-info")]
+    assert "boinc_gahp = boinc_gahp.cli.main:main" in (info / "entry_points.txt").read_text()
+    metadata = (info / "METADATA").read_text()
+    assert f"Version: {boinc_gahp.__version__}\n" in metadata
+    assert "Provides-Extra: local-project" in metadata
+    with zipfile.ZipFile(str(wheel.root.filename)) as archive:
+        [licence] = [name for name in archive.namelist() if name.endswith("/LICENSE")]
+        assert b"Apache License" in archive.read(licence)
+
+
+def test_scripts_know_what_is_missing() -> None:
+    script = ROOT / "scripts" / "missing_requirements.py"
+    for extra in ("local-project", "test"):
+        assert run(sys.executable, script, extra).stdout == ""
+
+
+def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path: Path) -> None:
+    environment = tmp_path / "bare"
+    made = run(sys.executable, "-m", "venv", environment)
+    assert made.returncode == 0, made.stderr
+    done = run(environment / "bin/python", ROOT / "scripts/missing_requirements.py", "test")
+    assert done.returncode == 0, done.stderr
+    missing = [re.split(r"\W", line)[0] for line in done.stdout.splitlines()]
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    extra = parser["options.extras_require"]["test"].split("\n")
+    assert missing[0] == "boinc_gahp"
+    assert {"lxml", "requests"} <= set(missing)
+    assert len(set(extra) - {""}) <= len(missing)
+
+
+@pytest.mark.parametrize("name", ["run", "test"])
+def test_scripts_say_which_python_they_want(name: str, tmp_path: Path) -> None:
+    copy = tmp_path / "scripts"
+    copy.mkdir()
+    for each in (name, "environment.sh", "missing_requirements.py"):
+        (copy / each).write_bytes((ROOT / "scripts" / each).read_bytes())
+    (copy / name).chmod(0o755)
+    done = subprocess.run(
+        [copy / name],
+        env={**os.environ, "PYTHON": "/bin/false"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"{name}: PYTHON is /bin/false; Python 3.10 to 3.13 is needed\n"
