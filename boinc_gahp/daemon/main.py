@@ -51,6 +51,7 @@ def serve(
 
         return Projects(load_settings, make_bridge, on_settings)
 
+    _open_closed_descriptors()
     wakeup = Wakeup()
     wakeup.catch_signals()
     try:
@@ -83,6 +84,15 @@ def leave(status: int) -> NoReturn:
         temporary.remove_all()
     atexit._run_exitfuncs()  # noqa: SLF001  (the only way to them but an ordinary exit)
     os._exit(status)
+
+
+def _open_closed_descriptors() -> None:
+    """Make sure that no pipe or file of ours becomes stdin, stdout or stderr."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
 
 
 def _write_banner(fd: int) -> None:
@@ -128,6 +138,7 @@ def prepare_process() -> None:
 def _report(error: BaseException) -> None:
     import logging  # noqa: PLC0415
 
+    logging.getLogger().addHandler(logging.NullHandler())  # else it prints the traceback to stderr
     logging.getLogger("boinc_gahp.daemon").critical("the daemon ends with an error", exc_info=error)
-    text = f"boinc_gahp: {type(error).__name__}: {error}\n"
+    text = f"boinc_gahp: the daemon ends with {type(error).__name__}: {error}\n"
     os.write(2, text.encode("utf-8", "backslashreplace"))

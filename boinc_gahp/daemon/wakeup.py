@@ -29,7 +29,7 @@ class Wakeup:
 
     def notify(self) -> None:
         """Make the loop look for results; for any thread."""
-        with suppress(OSError):  # full: then it will look anyway; closed: it has ended
+        with suppress(BlockingIOError):  # the pipe is full: then it will look anyway
             os.write(self._write_fd, b"\0")
 
     def clear(self) -> None:
@@ -37,23 +37,12 @@ class Wakeup:
         with suppress(BlockingIOError):
             os.read(self.fd, 4096)
 
-    def stop(self) -> None:
-        """Make the loop end."""
-        self.stopped = True
-        self.notify()
-
     def catch_signals(self) -> None:
         """Make the signals that mean "stop" end the loop; for the main thread."""
         for number in STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it
                 signal.signal(number, self._on_signal)
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
-
-    def close(self) -> None:
-        """Close the pipe; later results wake nobody."""
-        write_fd, self._write_fd = self._write_fd, -1
-        os.close(write_fd)
-        os.close(self.fd)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.stopped = True

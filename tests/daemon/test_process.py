@@ -38,7 +38,7 @@ def test_the_start_of_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daem
             assert daemon.line() == line[3:]
 
 
-def test_all_of_a_conversation_can_be_sent_before_an_answer_is_read(daemon: Daemon) -> None:
+def test_many_lines_can_be_sent_before_an_answer_is_read(daemon: Daemon) -> None:
     daemon.send(b"VERSION\n" * 2000 + b"QUIT\n")
     status, output, errors = daemon.end()
     assert (status, errors) == (0, b"")
@@ -307,3 +307,30 @@ def test_nothing_heavy_is_imported_before_the_banner() -> None:
         "urllib.parse",
     }
     assert heavy.isdisjoint(done.stdout.decode().split())
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status", "error"),
+    [
+        ("<&-", 0, b""),
+        ("</dev/null", 0, b""),
+        (">&- </dev/null", 0, b""),
+        ("2>&- </dev/null", 0, b""),
+        (">/dev/full", 1, b"No space left"),
+        ("| true", 0, b""),
+    ],
+)
+def test_descriptors_that_are_of_no_use_end_it_at_once(
+    redirection: str, status: int, error: bytes
+) -> None:
+    command = " ".join(STAND_IN)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{command} {redirection}"],
+        stdin=subprocess.PIPE,
+        capture_output=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == status
+    assert error in done.stderr
+    assert done.stderr.count(b"\n") == bool(error)
