@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.daemon import loop as loop_module
+from boinc_gahp.daemon.engine import Engine
+from boinc_gahp.daemon.loop import Loop
+from boinc_gahp.daemon.projects import Projects
+from boinc_gahp.daemon.wakeup import Wakeup
+from tests.daemon.stand_in import SETTINGS, StandIn
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Running:
+    """A loop on a thread, between two pipes."""
+
+    def __init__(self) -> None:
+        self.loop_in, self.to_loop = os.pipe()
+        self.from_loop, self.loop_out = os.pipe()
+        self.wakeup = Wakeup()
+        self.projects = Projects(lambda: SETTINGS, StandIn().open)
+        self.engine = Engine(self.projects, on_result=self.wakeup.notify)
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self) -> None:
+        Loop(self.engine, self.wakeup, self.loop_in, self.loop_out).run()
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = os.read(self.from_loop, size - len(data))
+            assert piece
+            data += piece
+        return data
+
+    def join(self) -> None:
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+
+    def stop(self) -> None:
+        self.wakeup.stopped = True
+        self.wakeup.notify()
+
+    def close(self) -> None:
+        self.stop()
+        if self.thread.ident is not None:
+            self.join()
+        self.engine.close(20)
+        self.projects.close()
+        for fd in (self.loop_in, self.to_loop, self.from_loop, self.loop_out, self.wakeup.fd):
+            with suppress(OSError):
+                os.close(fd)
+        os.close(self.wakeup._write_fd)
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    running = Running()
+    yield running
+    running.close()
+
+
+ANSWER = b"S\n"
+
+
+def test_reading_goes_on_when_a_client_takes_what_has_piled_up(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "MAX_BACKLOG", 1000)
+    monkeypatch.setattr(loop_module, "READ_SIZE", 1500)
+    running.thread.start()
+    lines = b"ASYNC_MODE_OFF\n" * 50_000
+    sender = threading.Thread(target=_send, args=(running.to_loop, lines))
+    sender.start()
+    # The loop has stopped reading: the pipes are full, and the sender waits.
+    assert running.thread.is_alive()
+    assert running.read(2 * 50_000) == ANSWER * 50_000
+    sender.join(20)
+
+
+def _send(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def test_end_of_input_with_nobody_reading_ends_after_a_while(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "LAST_OUTPUT", 0.2)
+    os.set_blocking(running.to_loop, False)
+    os.write(running.to_loop, b"COMMANDS\n" * 2000)
+    os.close(running.to_loop)
+    running.thread.start()
+    running.join()
+
+
+def test_a_signal_cuts_the_last_output_short(running: Running) -> None:
+    os.write(running.to_loop, b"COMMANDS\n" * 2000)
+    os.close(running.to_loop)
+    running.thread.start()
+    threading.Timer(0.3, running.stop).start()
+    begin = time.monotonic()
+    running.join()
+    assert time.monotonic() - begin < loop_module.LAST_OUTPUT
+
+
+def test_a_stop_ends_it_between_two_lines(running: Running) -> None:
+    running.wakeup.stopped = True
+    running.thread.start()
+    running.join()
+    os.set_blocking(running.from_loop, False)
+    with pytest.raises(BlockingIOError):
+        os.read(running.from_loop, 1)
+
+
+@pytest.mark.parametrize("end", ["loop_in", "loop_out"])
+def test_descriptors_that_are_closed_end_it(running: Running, end: str) -> None:
+    os.close(getattr(running, end))
+    running.thread.start()
+    running.join()
+
+
+def test_descriptors_that_do_not_block_are_waited_for(running: Running) -> None:
+    os.set_blocking(running.loop_in, False)
+    os.set_blocking(running.loop_out, False)
+    running.thread.start()
+    os.write(running.to_loop, b"COMMANDS\n" * 2000)
+    wait_for(lambda: running.engine.handle(b"RESULTS").output, "it runs")
+    expected = running.engine.handle(b"COMMANDS").output * 2000
+    assert running.read(len(expected)) == expected
+    os.write(running.to_loop, b"QUIT\n")
+    assert running.read(2) == ANSWER
+    running.join()
+
+
+def test_a_result_wakes_it(running: Running) -> None:
+    running.thread.start()
+    os.write(running.to_loop, b"ASYNC_MODE_ON\nBOINC_PING 2\n")
+    assert running.read(6) == b"S\nS\nR\n"
+    os.write(running.to_loop, b"RESULTS\n")
+    assert running.read(11) == b"S 1\n2 NULL\n"
