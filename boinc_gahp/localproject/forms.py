@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .quirks import PhpLimits
     from .store import IncomingFile
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 18
 #: Fields are kept in memory; 256 MB is more than a million jobs.
 _MAX_FIELD = 256 << 20
 

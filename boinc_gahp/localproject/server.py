@@ -20,6 +20,8 @@ HOST = "127.0.0.1"
 _THREADS = 24
 #: Larger than any input: bodies go to a temporary file, not into memory.
 _MAX_BODY = 1 << 40
+#: Bytes read from a socket at a time.
+_RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
 
 
@@ -38,6 +40,7 @@ class WebServer:
             host=HOST,
             port=port,
             threads=_THREADS,
+            recv_bytes=_RECV,
             max_request_body_size=_MAX_BODY,
             connection_limit=1000,
             ident="boinc_gahp local project",

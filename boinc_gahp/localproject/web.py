@@ -192,10 +192,10 @@ def _output_page(core: Core) -> AnyResponse | str:
         return pages.error_page("Unable to handle request")
     except MissingArgument as missing:
         return redirect(f"/test/missing_arg_{missing.name}.html")
-    return _attachment(output)
+    return _attachment(core, output)
 
 
-def _attachment(output: Output) -> Response:
+def _attachment(core: Core, output: Output) -> Response:
     headers = {
         "Content-Description": "File Transfer",
         "Content-Disposition": f"attachment; filename={_header_text(output.filename)}",
@@ -206,7 +206,11 @@ def _attachment(output: Output) -> Response:
         "Content-Length": str(output.nbytes),
     }
     if output.path is None:
-        return Response([b""], headers=headers, content_type="application/octet-stream")
+        # The connection ends short of what was promised, as it does on the real server.
+        notice = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
+        body = php_message(notice, "inc/util.inc", 1112, "Notice")
+        text = body.encode() if core.quirks.display_errors else b""
+        return Response([text], headers=headers, content_type="application/octet-stream")
     file = output.path.open("rb")
     if output.temporary:
         output.path.unlink()

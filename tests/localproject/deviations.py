@@ -1,0 +1,92 @@
+"""Which recordings mean nothing here, and where the sane profile answers otherwise, and why."""
+
+from __future__ import annotations
+
+from .recordings import RUN
+
+#: Recordings that have no meaning here, and why.
+LEFT_OUT = {
+    "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug": "PHP 8's entity loader fault",
+    "submit_batch__UNPATCHED_HEAD_template_entity_loader_bug": "PHP 8's entity loader fault",
+    "upload_files__no_schema_condor_with_batch_id": "a table is missing there, never here",
+    "query_files__no_schema_condor_with_batch_id": "a table is missing there, never here",
+    "get_templates__template_with_xml_prolog": "an app's file was edited for it",
+    "get_templates__template_file_missing": "has a test of its own: it removes an app's file",
+    "submit_batch__max_jobs_in_progress_9MB_over_post_max": "its request was not kept",
+}
+
+#: How the sane profile differs: the outcome, and why it is wanted.
+DEVIATIONS: dict[str, tuple[tuple[object, ...], str]] = {
+    "create_batch__name_256_chars": (("fatal", ""), "the message is not shown"),
+    "create_batch__duplicate_name": (
+        ("error", -1, f"there is a batch named {RUN}b1 already"),
+        "a second batch of a name could never be found",
+    ),
+    "create_batch__name_of_retired_batch": (
+        ("error", -1, f"there is a batch named {RUN}rt already"),
+        "a second batch of a name could never be found",
+    ),
+    "submit_batch__batch_id_0_existing_batch_name": (
+        ("error", -1, f"there is a batch named {RUN}newname already"),
+        "a second batch of a name could never be found",
+    ),
+    "query_batch2__name_xml_specials": (
+        ("error", -1, f"no batch named {RUN[:-1]} sp & <x> \"q\" 'a'"),
+        "the name is not escaped twice",
+    ),
+    "submit_batch__output_template_filename_missing": (
+        ("error", -1, "create_work failed: can't open templates/nosuch_out"),
+        "success without any job is nothing to wish for",
+    ),
+    "upload_files__name_192_chars": (
+        ("error", -1, "bad filename"),
+        "nothing is stored of what cannot be recorded",
+    ),
+}
+for _case in ("cmdline_squotes", "jobname_char_squote", "jobname_char_backslash"):
+    DEVIATIONS[f"submit_batch__{_case}"] = (("success", ("batch_id",)), "SQL is never injected")
+for _case in ("already_present_same_content", "same_name_twice_in_request"):
+    DEVIATIONS[f"upload_files__{_case}"] = (
+        ("success", ("success",)),
+        "the file is there, as was wanted",
+    )
+for _case in ("present_with_batch_id_assoc_exists", "same_name_twice_with_batch_id"):
+    DEVIATIONS[f"query_files__{_case}"] = (
+        ("success", ("absent_files",)),
+        "the association is there, as was wanted",
+    )
+DEVIATIONS["query_files__batch_of_other_user"] = DEVIATIONS[
+    "query_files__present_with_batch_id_assoc_exists"
+]
+DEVIATIONS["query_files__delete_time_later_than_record"] = (
+    ("success", ("absent_files",)),
+    "the time was put off, as was wanted",
+)
+_COMPLETED = ("completed_job", "error_mask")
+_ERROR = ("cpu_time", "elapsed_time", "error_resultid", "exit_status", "stderr_out")
+for _case in ("aborted_job", "in_progress", "not_finished_no_instances"):
+    DEVIATIONS[f"query_completed_job__{_case}"] = (
+        ("success", _COMPLETED),
+        "a job without canonical instance is described too",
+    )
+DEVIATIONS["query_completed_job__failed"] = (
+    ("success", tuple(sorted(_COMPLETED + _ERROR))),
+    "a job without canonical instance is described too",
+)
+for _case in ("num_negative", "num_out_of_range"):
+    DEVIATIONS[f"get_output__workunit_file_{_case}"] = (
+        ("text", f"ERROR: bad file num: {'-1' if 'neg' in _case else '5'} > 1"),
+        "a number that is out of range is an error",
+    )
+DEVIATIONS["get_output__workunit_file_multi_2_optional_absent"] = (
+    ("text", f"ERROR: no such file: {RUN}mu1_0_r799338679_2"),
+    "an absent file is an error",
+)
+DEVIATIONS["get_output__workunit_file_optmid_1_optional_absent_gives_out2"] = (
+    ("text", f"ERROR: no such file: {RUN}om1_0_r799338679_1"),
+    "a file number is the template's",
+)
+DEVIATIONS["get_output__workunit_file_optmid_2"] = (
+    ("file", f"{RUN}om1_0_rR_2"),
+    "a file number is the template's",
+)

@@ -1,0 +1,174 @@
+"""The recorded requests: how they are sent again, and what an outcome is."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import requests
+
+WIRE = Path(__file__).parent.parent / "contract" / "wire"
+
+#: The prefix of names in the recordings.
+RUN = "p0_261751_"
+#: Two files that are staged in most of them.
+EA = "ea6a7ee24a8c5dc3acab7d581de843ff.txt"
+CC = "cca12a532680138c371746f90541e274.txt"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recorded request and what came back."""
+
+    name: str
+    request: bytes
+    body: bytes
+    meta: dict[str, Any]
+
+    @property
+    def rpc(self) -> str:
+        return self.name.partition("__")[0]
+
+    @property
+    def case(self) -> str:
+        return self.name.partition("__")[2]
+
+    @property
+    def page(self) -> str:
+        path = urlsplit(str(self.meta["url"])).path
+        return path.rpartition("/")[2]
+
+    def uploads(self) -> dict[str, tuple[str, bytes]]:
+        """The recorded files, with contents of the same length."""
+        return {
+            file["field"]: (file["filename"], b"x" * file["nbytes"])
+            for file in self.meta.get("files", [])
+        }
+
+
+def load(leaving_out: Collection[str]) -> list[Recording]:
+    found = []
+    for path in sorted(WIRE.glob("*__*.meta.json")):
+        name = path.name.removesuffix(".meta.json")
+        request = WIRE / f"{name}.req.xml"
+        if name in leaving_out:
+            continue
+        found.append(
+            Recording(
+                name,
+                request.read_bytes(),
+                (WIRE / f"{name}.rep.xml").read_bytes(),
+                json.loads(path.read_text("utf-8")),
+            )
+        )
+    return found
+
+
+def outcome(
+    recording: Recording, status: int, content_type: str, body: bytes
+) -> tuple[object, ...]:
+    """What a reply amounts to: an error with its number and words, or success with its elements."""
+    text = body.decode("utf-8", "replace")
+    if status == 404:
+        return ("404",)
+    if recording.rpc == "get_output":
+        return _output_outcome(content_type, text)
+    fatal = re.search(r"<b>Fatal error</b>:\s+(.*?) in (?:<b>)?/", text, re.DOTALL)
+    if fatal or status == 500:
+        return ("fatal", _plain(fatal[1]) if fatal else "")
+    error = re.search(
+        r"<error_num>(-?\d+)</error_num>\s*<error_msg>(.*?)</error_msg>", text, re.DOTALL
+    )
+    if error:
+        return ("error", int(error[1]), _plain(html.unescape(error[2])))
+    inner = re.sub(r"<!\[CDATA\[.*?\]\]>|<\?.*?\?>", "", text, flags=re.DOTALL)
+    tags = set(re.findall(r"<([A-Za-z_][A-Za-z_0-9]*)", inner)) - {
+        "b",
+        "br",
+        "aborted",
+        "x",
+        recording.rpc,
+    }
+    if recording.rpc == "get_templates":
+        # What is in the templates is the admin's.
+        tags &= {"templates", "input_template", "output_template"}
+    return ("success", tuple(sorted(tags)))
+
+
+def _output_outcome(content_type: str, text: str) -> tuple[object, ...]:
+    if content_type.startswith("application/octet-stream"):
+        return ("file",)
+    return ("page",) if "<html" in text else ("text", _plain(text))
+
+
+def values(recording: Recording, body: bytes) -> list[tuple[str, str]]:
+    """What a reply says where times, ids and sizes of our own making do not come in."""
+    names = "status|job_name|error|exit_status|seconds|error_mask|canonical_instance_id"
+    text = body.decode("utf-8", "replace")
+    if recording.rpc == "query_files":
+        names += "|file"
+    if recording.rpc in ("query_batch", "query_job"):
+        names += "|njobs|nerror_jobs|fraction_done|state|app_name|name"
+    found = re.findall(rf"<({names})>(.*)</\1>", text.replace("\b", "?"))
+    return [
+        (tag, html.unescape(text) if tag != "canonical_instance_id" else str(text != "0"))
+        for tag, text in found
+    ]
+
+
+def _plain(text: str) -> str:
+    """Leave out what differs from server to server: paths, numbers of rows, whole SQL queries."""
+    text = text.strip()
+    if text.startswith(("create_work failed: Database error", "Uncaught mysqli")):
+        text = text.splitlines()[0].partition(" near '")[0]
+        text = re.sub(r"Duplicate entry '\d+-", "Duplicate entry 'N-", text)
+    text = re.sub(r"(?:/[\w.\-]+)+/((?:templates|upload|download)/)", r"\1", text)
+    text = text.replace("html/inc/../../", "")
+    text = re.sub(r"cd \S+", "cd DIR", text).replace("r760495882", "r799338679")
+    text = re.sub(r"(upload|download)/[0-9a-f]{1,3}/", r"\1/DIR/", text)
+    return re.sub(r"--user \d+", "--user N", text)
+
+
+def send(session: requests.Session, url: str, recording: Recording) -> requests.Response:
+    """Send a recorded request again; the body is yet to be read."""
+    method = recording.meta.get("method") or recording.request.split()[0].decode()
+    if recording.rpc == "get_output":
+        return session.get(_redirected(url, recording), stream=True)
+    if method == "GET":
+        return session.get(url + recording.page)
+    data = recording.request.replace(b"http://127.0.0.1:8600/test/languages.txt", _present(url))
+    if recording.case.startswith("latin1"):
+        # The recordings were kept as UTF-8, with U+FFFD for what is none.
+        data = data.replace("\ufffd".encode(), "é".encode("latin-1"))
+    data = data.replace(b"/srv/boinc/local_in.txt", b"local_in.txt")
+    encoding = recording.meta.get("encoding")
+    if encoding == "none":
+        return session.post(url + recording.page, data={"other": "x"})
+    if encoding == "urlencoded":
+        return session.post(url + recording.page, data={"request": data})
+    parts = {"request": (None, data), **recording.uploads()}
+    return session.post(url + recording.page, files=parts)
+
+
+def _present(url: str) -> bytes:
+    return f"{url}download/any/{EA}".encode()
+
+
+def _redirected(url: str, recording: Recording) -> str:
+    """The request's own address: the recordings of redirects name the one that came last."""
+    if recording.case == "batch_files_by_name":
+        return f"{url}get_output.php?cmd=batch_files&batch_name={RUN}b1&auth_str=x"
+    if recording.case == "workunit_file_no_num":
+        return f"{url}get_output.php?cmd=workunit_file&auth_str=x&wu_name={RUN}j1"
+    if recording.case == "workunit_file_num_not_int":
+        return f"{url}get_output.php?cmd=workunit_file&auth_str=x&wu_name={RUN}j1&file_num=abc"
+    parts = urlsplit(recording.meta["url"])
+    return f"{url}get_output.php?{parts.query}"

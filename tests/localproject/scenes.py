@@ -1,0 +1,259 @@
+"""What has to be in the project for each recorded request."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.states import BatchState
+
+from .recordings import CC, EA, RUN
+from .stage import CONTENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .recordings import Recording
+    from .stage import Stage
+
+    Scene = Callable[[Stage], None]
+
+
+def _b1(state: str = "unsent", **others: str) -> Scene:
+    """The recordings' first batch; ``others`` are states of single jobs."""
+
+    def scene(stage: Stage) -> None:
+        stage.batch(205, f"{RUN}b1")
+        for number in range(1, 5):
+            stage.job(164 + number, f"{RUN}j{number}", 205, others.get(f"j{number}", state))
+
+    return scene
+
+
+def _batch(batch_id: int, name: str, state: BatchState = BatchState.IN_PROGRESS) -> Scene:
+    return lambda stage: _ignore(stage.batch(batch_id, f"{RUN}{name}", state))
+
+
+def _jobs(
+    batch_id: int,
+    name: str,
+    *jobs: str,
+    state: str = "unsent",
+    app: str = "uppercase",
+    batch_state: BatchState = BatchState.IN_PROGRESS,
+) -> Scene:
+    def scene(stage: Stage) -> None:
+        stage.batch(batch_id, f"{RUN}{name}", batch_state, app=app)
+        for number, job in enumerate(jobs):
+            stage.job(batch_id * 10 + number, f"{RUN}{job}", batch_id, state, app=app)
+
+    return scene
+
+
+def _all(*scenes: Scene) -> Scene:
+    def scene(stage: Stage) -> None:
+        for one in scenes:
+            one(stage)
+
+    return scene
+
+
+def _staged(*names: str, batches: tuple[int, ...] = ()) -> Scene:
+    def scene(stage: Stage) -> None:
+        for name in names:
+            stage.file(name, CONTENTS, *batches)
+
+    return scene
+
+
+def _ignore(_value: object) -> None:
+    """Turn an expression into a statement."""
+
+
+def _multi(stage: Stage) -> None:
+    stage.batch(297, f"{RUN}multi", app="multi")
+    two = {0: b"out0", 1: b"out1"}
+    stage.job(238, f"{RUN}mu1", 297, "done", app="multi", files=two)
+    stage.job(239, f"{RUN}mu2", 297, "done", app="multi", files={**two, 2: b"optional"})
+
+
+def _optmid(stage: Stage) -> None:
+    stage.batch(299, f"{RUN}optmid", app="optmid")
+    stage.job(240, f"{RUN}om1", 299, "done", app="optmid", files={0: b"out0", 2: b"out2"})
+
+
+def _zipped(stage: Stage) -> None:
+    stage.batch(298, f"{RUN}zip", app="zipped")
+    stage.job(241, f"{RUN}z1", 298, "done", app="zipped")
+
+
+def _deleted(stage: Stage) -> None:
+    stage.batch(295, f"{RUN}tpl")
+    stage.job(234, f"{RUN}tpl", 295, "done")
+    stage.core.upload.remove(f"{RUN}tpl_0_r799338679_0")
+
+
+def _dup(stage: Stage) -> None:
+    stage.batch(214, f"{RUN}dup")
+    stage.job(173, f"{RUN}d0", 214, "done")
+    stage.job(174, f"{RUN}d2", 214, "failed", exit_status=-5)
+
+
+def _old_b1(stage: Stage) -> None:
+    _b1()(stage)
+    with stage.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET mod_time = 1")
+
+
+def _unfinished(stage: Stage) -> None:
+    stage.batch(289, f"{RUN}avn")
+    stage.job(232, f"{RUN}avn1", 289)
+
+
+def _nothing(_stage: Stage) -> None:
+    """Leave the project empty."""
+
+
+_DONE = _b1(j1="done", j2="failed", j3="aborted", j4="aborted")
+_PART = _b1(j1="in_progress", j3="aborted", j4="aborted")
+_AB = _jobs(306, "ab", "ab1", "ab2", state="aborted", batch_state=BatchState.ABORTED)
+_RT = _all(_jobs(307, "rt", "rt1", "rt2", state="aborted"))
+_INIT = BatchState.INIT
+
+SCENES: dict[str, Scene] = {
+    "create_batch__ok": _nothing,
+    "query_batch2__min_mod_time_future": _old_b1,
+    "query_batch2__min_mod_time_recent": _old_b1,
+    "create_batch__duplicate_name": _b1(),
+    "create_batch__name_of_retired_batch": _batch(307, "rt", BatchState.RETIRED),
+    "abort_batch__again": _batch(306, "ab", BatchState.ABORTED),
+    "abort_batch__ok": _jobs(306, "ab", "ab1", "ab2"),
+    "abort_batch__init_batch": _batch(212, "exp", _INIT),
+    "abort_jobs__in_progress_job_of_retry_batch": _jobs(213, "wn", "wn0", state="in_progress"),
+    "query_batch2__after_abort": _b1(j3="aborted", j4="aborted"),
+    "query_batch2__after_abort_batch": _AB,
+    "query_batch2__after_done_and_error": _all(_DONE, _dup),
+    "query_batch2__after_dup_failure": _batch(214, "dup", _INIT),
+    "query_batch2__after_dup_within": _batch(215, "dup2", _INIT),
+    "query_batch2__after_missing_file": _batch(216, "miss", _INIT),
+    "query_batch2__after_retire": _RT,
+    "query_batch2__name_of_retired_batch_reused": _all(_RT, _batch(308, "rt", _INIT)),
+    "query_batch2__duplicate_name_created_twice": _all(_b1(), _batch(206, "b1", _INIT)),
+    "query_batch2__empty_init_batch": _batch(212, "exp", _INIT),
+    "query_batch2__one_in_progress": _PART,
+    "query_batch2__output_template_filename_missing": _batch(302, "fp"),
+    "query_batch2__two_batches": _all(_b1(), _jobs(297, "multi", "mu1", "mu2", app="multi")),
+    "query_batch2__two_batches_same_name": _all(
+        _jobs(219, "newname", "nb1"), _jobs(220, "newname", "nb2")
+    ),
+    "query_batch2__zero_jobs_submitted": _batch(217, "nojobs"),
+    "query_batch2__jobs_without_names": _jobs(218, "noname", "uppercase_1", "uppercase_2"),
+    "query_batch__after_abort_batch": _AB,
+    "query_batch__after_dup_failure": _batch(214, "dup", _INIT),
+    "query_batch__by_name": _jobs(297, "multi", "mu1", "mu2", app="multi"),
+    "query_batch__details_after": _DONE,
+    "query_batch__details_failed": _dup,
+    "query_batch__details_in_progress": _PART,
+    "query_batch__init_batch": _batch(212, "exp", _INIT),
+    "query_batch__zero_jobs_submitted": _batch(217, "nojobs"),
+    "query_batches__dave_none": _nothing,
+    "query_completed_job__aborted_job": _DONE,
+    "query_completed_job__failed": _dup,
+    "query_completed_job__in_progress": _PART,
+    "query_completed_job__success": _DONE,
+    "query_completed_job__success_nonascii_cmdline_in_stderr": _jobs(
+        230, "cl", "cl_nonascii", state="done"
+    ),
+    "query_files__all_absent": _nothing,
+    "query_files__some_absent": _staged(EA),
+    "query_files__after_mixed_immutable": _staged(EA, f"{RUN}h1"),
+    "query_files__present_with_batch_id_assoc_exists": _staged(EA, CC, batches=(205,)),
+    "query_files__batch_of_other_user": _staged(EA, CC, batches=(205,)),
+    "query_job__done": _DONE,
+    "query_job__failed": _dup,
+    "query_job__multi_outputs": _multi,
+    "query_job__no_instances": _unfinished,
+    "retire_batch__again": _batch(307, "rt", BatchState.RETIRED),
+    "retire_batch__init_batch": _batch(221, "retired", _INIT),
+    "retire_batch__not_owner": _zipped,
+    "retire_batch__ok_done_batch": _multi,
+    "retire_batch__with_unsent_jobs": _jobs(307, "rt", "rt1", "rt2"),
+    "set_expire_time__no_expire_time": _multi,
+    "set_expire_time__not_owner": _multi,
+    "get_templates__by_job_name_with_own_templates": _jobs(295, "tpl", "tpl"),
+    "get_output__batch_files_no_outputs": _batch(206, "b1", _INIT),
+    "get_output__batch_files_ok": _DONE,
+    "get_output__batch_files_bad_auth": _DONE,
+    "get_output__result_file_bad_auth": _DONE,
+    "get_output__result_file_bad_num": _DONE,
+    "get_output__result_file_ok": _DONE,
+    "get_output__result_file_deleted_by_server": _deleted,
+    "get_output__workunit_file_deleted_by_server": _deleted,
+    "get_output__workunit_file_after_retire": _multi,
+    "get_output__workunit_file_failed_job": _dup,
+    "get_output__workunit_file_ok": _DONE,
+    "get_output__workunit_file_wrong_auth": _DONE,
+    "get_output__workunit_file_num_negative": _DONE,
+    "get_output__workunit_file_num_out_of_range": _DONE,
+    "get_output__workunit_file_zip": _zipped,
+    "get_output__workunit_files_not_finished": _unfinished,
+    "get_output__workunit_files_ok": _multi,
+    "submit_batch__again_same_request_not_init": _all(_staged(EA), _b1()),
+    "submit_batch__dup_job_name_existing_in_middle": _all(
+        _staged(EA), _b1(), _batch(214, "dup", _INIT)
+    ),
+    "submit_batch__batch_id_0_existing_batch_name": _all(
+        _staged(EA), _batch(219, "newname", _INIT)
+    ),
+    "submit_batch__no_such_batch_id": _staged(EA),
+    "submit_batch__retired_batch": _all(_staged(EA), _batch(221, "retired", BatchState.RETIRED)),
+    "submit_batch__mode_inline_empty": _all(
+        _batch(280, "inl0", _INIT),
+        lambda stage: _ignore(
+            stage.core.download.add_bytes("jf_d41d8cd98f00b204e9800998ecf8427e", b"")
+        ),
+    ),
+    "upload_files__already_present_same_content": _staged(EA),
+    "upload_files__immutability_violation": _staged(EA),
+    "upload_files__mixed_good_then_immutable": _staged(EA),
+}
+
+
+def scene_of(recording: Recording) -> Scene:
+    """Return what a recording needs: a scene of its own, or its RPC's usual one."""
+    return SCENES.get(recording.name) or _usual(recording)
+
+
+def _usual(recording: Recording) -> Scene:
+    case, text = recording.case, recording.request.decode("utf-8", "replace")
+    if recording.rpc == "submit_batch":
+        batch = re.search(r"<batch_id>([1-9]\d*)<", text)
+        staged = _staged(EA, CC)
+        return _all(staged, _batch(int(batch[1]), "any", _INIT)) if batch else staged
+    usual: dict[str, Scene] = {
+        "upload_files": _nothing,
+        "query_files": _staged(EA, CC) if EA in text else _nothing,
+        "query_batches": lambda stage: _two_of_dave(stage, case),
+        "get_output": _multi if "multi" in case else _optmid if "optmid" in case else _b1(),
+    }
+    if recording.rpc == "query_batch2" and case.startswith("jobname"):
+        return lambda stage: _named(stage, recording)
+    return usual.get(recording.rpc, _b1())
+
+
+def _two_of_dave(stage: Stage, case: str) -> None:
+    stage.batch(303, f"{RUN}dv1", user="dave")
+    stage.job(500, f"{RUN}dave", 303)
+    if case == "name_with_ampersand_unescaped":
+        stage.batch(304, f"{RUN} sp & <x>")
+        stage.batch(305, f"{RUN}retired", BatchState.RETIRED)
+
+
+def _named(stage: Stage, recording: Recording) -> None:
+    """A batch with the job that the recorded reply shows, if there is one."""
+    batch = re.search(r"<batch_name>(.*?)<", recording.request.decode())
+    job = re.search(r"<job_name>(.*)</job_name>", recording.body.decode("utf-8", "replace"))
+    assert batch
+    stage.batch(250, batch[1])
+    if job:
+        stage.job(251, job[1], 250)

@@ -1,0 +1,201 @@
+"""A project whose contents a test decides, and the users of the recordings."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.states import (
+    NEVER,
+    BatchState,
+    ErrorMask,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+from boinc_gahp.templates import fill_output
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+
+    from boinc_gahp.localproject import LocalProject
+
+ALICE = "a11ce000000000000000000000000001"
+BOB = "b0b00000000000000000000000000002"
+CAROL = "ca401000000000000000000000000003"
+DAVE = "da5e0000000000000000000000000005"
+
+#: What the recordings' staged files hold here.
+CONTENTS = b"x" * 18
+
+_DOCUMENT = "<workunit>\n<command_line>\n\n</command_line>\n</workunit>"
+_STDERR = (
+    "<core_client_version>7.20.5</core_client_version>\n<![CDATA[\n<stderr_txt>\n"
+    "said & done\n\n</stderr_txt>\n]]>\n"
+)
+
+
+def add_recorded_users(project: LocalProject) -> None:
+    """Add the users of ``wire/``: bob may do nothing, carol submit to one app only."""
+    project.add_user("alice", authenticator=ALICE)
+    project.add_user("bob", access=False, authenticator=BOB)
+    project.add_user("carol", apps=["uppercase"], authenticator=CAROL)
+    project.add_user("dave", authenticator=DAVE)
+
+
+class Stage:
+    """Puts rows and files into a running project; the back end leaves them alone."""
+
+    def __init__(self, project: LocalProject) -> None:
+        self.project = project
+        self.core = project.core
+
+    def clear(self) -> None:
+        """Remove all batches, jobs and files."""
+        self.project.stop_web(False)
+        self.project.database_down(False)
+        with self.core.db.write() as connection:
+            for table in ("batch_file_assoc", "job_file", "result", "workunit", "batch"):
+                connection.execute(f"DELETE FROM {table}")
+        for store in (self.core.download, self.core.upload):
+            shutil.rmtree(store.root)
+            store.root.mkdir()
+
+    def file(self, name: str, contents: bytes = CONTENTS, *batches: int) -> None:
+        """Stage a file, associated with batches."""
+        self.core.download.add_bytes(name, contents)
+        with self.core.db.write() as connection:
+            cursor = connection.execute(
+                "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, 0)",
+                (name, time.time()),
+            )
+            for batch in batches:
+                connection.execute(
+                    "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
+                    (batch, cursor.lastrowid),
+                )
+
+    def batch(
+        self,
+        batch_id: int,
+        name: str,
+        state: BatchState = BatchState.IN_PROGRESS,
+        *,
+        user: str = "alice",
+        app: str = "uppercase",
+    ) -> int:
+        """Insert a batch."""
+        with self.core.db.write() as connection:
+            connection.execute(
+                "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id, state) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    batch_id,
+                    self._id(connection, "user", user),
+                    int(time.time()),
+                    name,
+                    name_key(name),
+                    self._id(connection, "app", app),
+                    state,
+                ),
+            )
+        return batch_id
+
+    def job(
+        self,
+        job_id: int,
+        name: str,
+        batch: int,
+        state: str = "unsent",
+        *,
+        app: str = "uppercase",
+        files: Mapping[int, bytes] | None = None,
+        exit_status: int = 11,
+    ) -> None:
+        """Insert a workunit with its results.
+
+        ``state`` is unsent, in_progress, done, failed, aborted, or aborted_in_progress; ``files``
+        are the outputs of a done one, by their number in the template.
+        """
+        failed, aborted = state == "failed", state.startswith("aborted")
+        mask = ErrorMask.TOO_MANY_ERROR_RESULTS if failed else ErrorMask.CANCELLED * aborted
+        with self.core.db.write() as connection:
+            app_id = self._id(connection, "app", app)
+            connection.execute(
+                "INSERT INTO workunit (id, create_time, appid, name, name_key, xml_doc, batch, "
+                "rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, "
+                "transition_time, delay_bound, error_mask, min_quorum, target_nresults, "
+                "max_error_results, max_total_results, max_success_results, "
+                "result_template_file, mod_time) "
+                "VALUES (?, 1, ?, ?, ?, ?, ?, 1e9, 1e15, 1, 1, ?, 1, ?, 1, 1, 2, 5, 3, ?, ?)",
+                (
+                    job_id,
+                    app_id,
+                    name,
+                    name_key(name),
+                    _DOCUMENT,
+                    batch,
+                    NEVER,
+                    mask,
+                    f"templates/{app}_out",
+                    time.time(),
+                ),
+            )
+            for number in range(3 if failed else 1):
+                self._result(connection, f"{name}_{number}", state, (job_id, batch, app_id))
+            connection.execute(
+                "UPDATE result SET exit_status = ? WHERE workunitid = ? AND outcome = ?",
+                (exit_status, job_id, Outcome.CLIENT_ERROR),
+            )
+        if state == "done":
+            self._finish(job_id, f"{name}_0", app, files or {0: b"FILE ONE P0_261751"})
+
+    @staticmethod
+    def _result(
+        connection: sqlite3.Connection, name: str, state: str, ids: tuple[int, int, int]
+    ) -> None:
+        server_state, outcome = {
+            "unsent": (ServerState.UNSENT, Outcome.INIT),
+            "in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
+            "aborted_in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
+            "done": (ServerState.OVER, Outcome.SUCCESS),
+            "failed": (ServerState.OVER, Outcome.CLIENT_ERROR),
+            "aborted": (ServerState.OVER, Outcome.DIDNT_NEED),
+        }[state]
+        job, batch, app = ids
+        valid = ValidateState.VALID if state == "done" else ValidateState.INIT
+        connection.execute(
+            "INSERT INTO result (create_time, workunitid, server_state, outcome, "
+            "validate_state, name, xml_doc_in, stderr_out, batch, random, appid, cpu_time, "
+            "elapsed_time) VALUES (1, ?, ?, ?, ?, ?, '', ?, ?, 1, ?, 1.5, 2)",
+            (job, server_state, outcome, valid, name, _STDERR, batch, app),
+        )
+
+    def _finish(self, job: int, result: str, app: str, files: Mapping[int, bytes]) -> None:
+        template = self.core.output_template(self.core.templates / f"{app}_out")
+        lists = []
+        for number, contents in files.items():
+            name = f"{result}_r799338679_{number}"
+            self.core.upload.add_bytes(name, contents)
+            lists.append(
+                f"<file_info><name>{name}</name><nbytes>{len(contents)}</nbytes>"
+                "<md5_cksum>0</md5_cksum></file_info>"
+            )
+        with self.core.db.write() as connection:
+            connection.execute(
+                "UPDATE result SET xml_doc_in = ?, xml_doc_out = ? WHERE name = ?",
+                (fill_output(template, result, "http://u", "r799338679"), "".join(lists), result),
+            )
+            connection.execute(
+                "UPDATE workunit SET canonical_resultid = (SELECT id FROM result WHERE name = ?) "
+                "WHERE id = ?",
+                (result, job),
+            )
+
+    @staticmethod
+    def _id(connection: sqlite3.Connection, table: str, name: str) -> int:
+        row = connection.execute(f"SELECT id FROM {table} WHERE name = ?", (name,)).fetchone()
+        return int(row[0])
