@@ -142,7 +142,7 @@ def test_tab_completes_commands_and_names_of_this_conversation(desk: Desk) -> No
         terminal.type("boinc_set" + TAB)
         terminal.see("BOINC_SET_LEASE")
         terminal.type(" 3 seen" + TAB)
-        terminal.see("seen-in-a-line")
+        terminal.see("boinc_gahp> BOINC_SET_LEASE 3 seen-in-a-line")
         terminal.enter(" 2000000000")
         terminal.see("BOINC_SET_LEASE 3: error", "no such batch")
 
@@ -154,11 +154,11 @@ def test_tab_completes_names_that_the_project_knows(desk: Desk) -> None:
         terminal.see("BOINC_SUBMIT 2: ok")
     with desk.console() as terminal:
         terminal.type("BOINC_RETIRE_BATCH 3 ear")
-        terminal.press_until(TAB, "earlier")
+        terminal.press_until(TAB, "BOINC_RETIRE_BATCH 3 earlier")
         terminal.type(CTRL_C)
         terminal.see_prompt()
         terminal.type("BOINC_ABORT_JOBS 4 ear")
-        terminal.press_until(TAB, "early.1")
+        terminal.press_until(TAB, "BOINC_ABORT_JOBS 4 early.1")
 
 
 def test_the_prompt_does_not_wait_for_a_project_that_hangs(desk: Desk) -> None:
