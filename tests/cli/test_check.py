@@ -1,0 +1,437 @@
+from __future__ import annotations
+
+import os
+import re
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli import project_points
+from boinc_gahp.cli.main import main
+from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from tests.cli.conftest import COMMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.localproject import LocalProject
+
+    Check = Callable[..., "Report"]
+
+pytestmark = pytest.mark.usefixtures("log_stopped")
+
+
+class Report:
+    """What check printed."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status = status
+        self.text = text
+        self.points = [
+            (word, rest)
+            for word, rest in re.findall(r"^(ok|note|warning|FAILED) +(.*)$", text, re.MULTILINE)
+        ]
+
+    def of(self, topic: str) -> list[tuple[str, str]]:
+        """Return level and text of the points on a topic."""
+        return [
+            (word, rest.removeprefix(topic))
+            for word, rest in self.points
+            if rest.startswith((f"{topic}:", f"{topic} "))
+        ]
+
+    def levels(self) -> set[str]:
+        return {word for word, _ in self.points}
+
+
+@pytest.fixture
+def settings(home: Path, project: LocalProject) -> Path:
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\n")
+    key = path.with_name("key")
+    key.write_text(project.authenticator)
+    key.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def check(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Check:
+    monkeypatch.setattr(project_points, "RETRY", 0.3)
+
+    def check(*arguments: str) -> Report:
+        status = main(["check", *arguments])
+        out, err = capsys.readouterr()
+        assert err == ""
+        return Report(status, out)
+
+    return check
+
+
+def with_key(settings: Path, authenticator: str) -> None:
+    settings.with_name("key").write_text(authenticator)
+
+
+def test_all_is_well_with_a_project_in_order(
+    check: Check, settings: Path, home: Path, project: LocalProject
+) -> None:
+    report = check("--app", "uppercase", "--app", "multi")
+    assert report.text.endswith("\nAll is well.\n")
+    assert report.status == 0
+    assert report.levels() == {"ok", "note"}
+    assert f"read from {settings}" in report.of("settings")[0][1]
+    assert report.of("log") == [("ok", f": {home}/.local/state/boinc_gahp/boinc_gahp.log")]
+    assert report.of("ledger")[0][0] == "ok"
+    assert report.of("address")[0][0] == "ok"
+    assert report.of("account")[0][0] == "ok"
+    assert report.of("clock")[0][0] == "ok"
+    assert report.of("files")[0][0] == "ok"
+    assert "inputs in0, in1, outputs out0, out1, out2" in report.of("app multi")[0][1]
+    assert project.authenticator not in report.text
+    assert project.authenticator not in Path(report.of("log")[0][1][2:]).read_text()
+
+
+def test_what_cannot_be_told_is_said(check: Check, settings: Path) -> None:
+    report = check()
+    assert report.status == 0
+    [(level, text)] = report.of("limits")
+    assert level == "note"
+    assert "does not tell" in text
+    assert report.of("apps") == [
+        ("note", ": not looked at; name those that you use: boinc_gahp check --app APP")
+    ]
+
+
+class TestSettings:
+    def test_none_at_all_fails_with_what_to_write(self, check: Check) -> None:
+        report = check()
+        assert report.status == 1
+        assert report.of("settings")[0][0] == "note"
+        [(level, text)] = report.of("project")
+        assert level == "FAILED"
+        assert "~/.config/boinc_gahp/boinc_gahp.toml" in text
+
+    def test_a_wrong_one_is_all_that_is_told(self, check: Check, settings: Path) -> None:
+        settings.write_text("[projct]")
+        report = check()
+        assert report.status == 1
+        [(level, text)] = report.points
+        assert level == "FAILED"
+        assert "did you mean project?" in text
+
+    def test_a_readable_authenticator_fails_with_the_remedy(
+        self, check: Check, settings: Path
+    ) -> None:
+        key = settings.with_name("key")
+        key.chmod(0o644)
+        assert f"chmod 600 {key}" in check().of("settings")[0][1]
+
+    def test_one_that_the_group_can_read_is_a_warning_and_not_well(
+        self, check: Check, settings: Path
+    ) -> None:
+        settings.with_name("key").chmod(0o640)
+        report = check()
+        assert report.status == 1
+        assert report.levels() == {"ok", "note", "warning"}
+        assert report.text.endswith("\nno failures, 1 warning.\n")
+
+    def test_another_project_is_chosen_by_name(
+        self, check: Check, settings: Path, project: LocalProject
+    ) -> None:
+        settings.write_text(f"[projects.mine]\nurl = '{project.url}'\nauthenticator_file = 'key'\n")
+        assert check("--project", "mine").status == 0
+        [(level, text)] = check("--project", "yours").of("project")
+        assert level == "FAILED"
+        assert "[projects.yours] (mine)" in text
+
+    def test_a_missing_authenticator_fails(self, check: Check, settings: Path) -> None:
+        settings.with_name("key").unlink()
+        report = check()
+        assert report.status == 1
+        assert report.of("settings")[1][0] == "warning"
+        assert report.of("account")[0][0] == "FAILED"
+
+
+class TestDirectories:
+    @pytest.mark.parametrize(
+        ("section", "topic", "level"),
+        [
+            ("[state]\ndir", "log", "FAILED"),
+            ("[state]\ndir", "ledger", "FAILED"),
+            ("[state]\ncache_dir", "cache", "warning"),
+            ("[logging]\nfile", "log", "FAILED"),
+        ],
+    )
+    def test_one_that_cannot_be_made_says_which_setting(
+        self, check: Check, settings: Path, section: str, topic: str, level: str
+    ) -> None:
+        with settings.open("a") as file:
+            file.write(f"{section} = '/dev/null/x/y'\n")
+        report = check()
+        assert report.status == 1
+        [(found, text)] = report.of(topic)
+        assert found == level
+        assert "[" in text
+
+    def test_a_log_that_is_off_is_noted(self, check: Check, settings: Path) -> None:
+        with settings.open("a") as file:
+            file.write("[logging]\nlevel = 'off'\n")
+        assert check().of("log") == [("note", ": off, as [logging] level says")]
+
+
+class Answer(BaseHTTPRequestHandler):
+    """A web server that is no BOINC project."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = b"<html><title>It works!</title></html>"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def other_server() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/test/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class TestAddress:
+    def test_nobody_there(self, check: Check, settings: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+        settings.write_text(f"[project]\nurl = '{url}'\nauthenticator_file = 'key'\n")
+        report = check("--app", "uppercase")
+        assert report.status == 1
+        [(level, text)] = report.of("address")
+        assert level == "FAILED"
+        assert "refused" in text
+        assert report.of("account, files and apps")[0][0] == "note"
+        assert report.of("app uppercase") == []
+
+    def test_not_a_boinc_project(self, check: Check, settings: Path, other_server: str) -> None:
+        settings.write_text(f"[project]\nurl = '{other_server}'\nauthenticator_file = 'key'\n")
+        [(level, text)] = check().of("address")
+        assert level == "FAILED"
+        assert "It works!" in text
+
+    def test_a_wrong_path(self, check: Check, settings: Path, project: LocalProject) -> None:
+        settings.write_text(f"[project]\nurl = '{project.url}x/'\nauthenticator_file = 'key'\n")
+        [(level, text)] = check().of("address")
+        assert level == "FAILED"
+        assert "404" in text
+
+    @pytest.mark.usefixtures("settings")
+    def test_web_stopped(self, check: Check, project: LocalProject) -> None:
+        project.stop_web()
+        try:
+            [(level, text)] = check().of("address")
+        finally:
+            project.stop_web(False)
+        assert level == "FAILED"
+        assert "maintenance" in text
+
+    @pytest.mark.usefixtures("settings")
+    def test_database_down(self, check: Check, project: LocalProject) -> None:
+        project.database_down()
+        try:
+            report = check()
+        finally:
+            project.database_down(False)
+        assert report.status == 1
+        assert any("down" in text for level, text in report.points if level == "FAILED")
+
+    def test_plain_http_to_another_machine_is_a_warning(self) -> None:
+        from boinc_gahp.rpc import Project
+
+        for url, count in {
+            "http://boinc.example.edu/": 1,
+            "http://127.0.0.1:80/": 0,
+            "http://localhost/": 0,
+        }.items():
+            with Project(url, "") as project:
+                assert len(list(project_points._plain_http_points(project))) == count
+
+
+class TestAccount:
+    def test_a_bad_authenticator(self, check: Check, settings: Path) -> None:
+        with_key(settings, "0123456789abcdef")
+        report = check("--app", "uppercase")
+        assert report.status == 1
+        [(level, text)] = report.of("account")
+        assert level == "FAILED"
+        assert "check the authenticator" in text
+        assert "0123456789abcdef" not in report.text
+
+    def test_one_without_any_right(
+        self, check: Check, settings: Path, project: LocalProject
+    ) -> None:
+        with_key(settings, project.add_user("guest", access=False))
+        report = check("--app", "uppercase")
+        assert report.status == 1
+        assert any("right to submit" in text for level, text in report.points if level == "FAILED")
+
+    def test_one_without_the_right_for_an_app(
+        self, check: Check, settings: Path, project: LocalProject
+    ) -> None:
+        with_key(settings, project.add_user("some", submit_all=False, apps=["multi"]))
+        report = check("--app", "uppercase", "--app", "multi")
+        assert report.status == 1
+        [(level, text)] = report.of("app uppercase")
+        assert level == "FAILED"
+        assert "may not submit" in text
+        assert {word for word, _ in report.of("app multi")} == {"ok"}
+
+
+@pytest.mark.usefixtures("settings")
+class TestApps:
+    def test_an_unknown_one(self, check: Check) -> None:
+        report = check("--app", "upper case")
+        assert report.status == 1
+        [(level, text)] = report.of("app upper case")
+        assert level == "FAILED"
+        assert "no app of this name" in text
+
+    def test_templates_that_cannot_be_read(self, check: Check, project: LocalProject) -> None:
+        project.add_app("broken", command=[], input_template="<x/>", output_template="<y/>")
+        [(level, text)] = check("--app", "broken").of("app broken")
+        assert level == "FAILED"
+        assert "input template" in text
+
+    def test_templates_that_lack_no_delete_are_a_warning(
+        self, check: Check, project: LocalProject
+    ) -> None:
+        project.add_app(
+            "greedy",
+            command=[],
+            input_template=InputTemplate((InputFileInfo("a"), InputFileInfo("b", no_delete=True))),
+            output_template=OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>"),)),
+        )
+        report = check("--app", "greedy")
+        assert report.status == 1
+        [_, _, (level, inputs), (_, outputs)] = report.of("app greedy")
+        assert level == "warning"
+        assert "<no_delete/> for a;" in inputs
+        assert "<no_delete/> for out;" in outputs
+
+    @pytest.mark.parametrize(("count", "level"), [(50, "ok"), (100, "warning"), (300, "FAILED")])
+    def test_templates_that_fill_the_documents(
+        self, check: Check, project: LocalProject, count: int, level: str
+    ) -> None:
+        files = tuple(InputFileInfo(f"in{i}", no_delete=True) for i in range(count))
+        project.add_app(
+            f"large{count}",
+            command=[],
+            input_template=InputTemplate(files),
+            output_template=OutputTemplate(
+                (OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True),)
+            ),
+        )
+        [_, (found, text)] = check("--app", f"large{count}").of(f"app large{count}")
+        assert found == level
+        assert "65,535" in text
+
+
+@pytest.mark.usefixtures("settings")
+class TestHtcondor:
+    @pytest.fixture
+    def condor(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+        """Puts a condor_config_val onto the PATH that knows these settings."""
+        monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+
+        def condor(**values: str) -> None:
+            cases = "".join(f'{name}) echo "{value}";;\n' for name, value in values.items())
+            program = home / "bin/condor_config_val"
+            program.parent.mkdir(exist_ok=True)
+            missing = '*) echo "Not defined: $1" >&2; exit 1'
+            program.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}{missing}\nesac\n')
+            program.chmod(0o755)
+
+        return condor
+
+    def test_its_program_and_time_limit_fit(
+        self, check: Check, condor: Callable[..., None]
+    ) -> None:
+        condor(BOINC_GAHP=COMMAND)
+        report = check()
+        assert report.status == 0
+        assert [level for level, _ in report.of("HTCondor")] == ["ok", "ok"]
+
+    def test_without_the_program_it_says_what_to_set(
+        self, check: Check, condor: Callable[..., None]
+    ) -> None:
+        condor()
+        level, text = check().of("HTCondor")[0]
+        assert level == "FAILED"
+        assert "set it to /" in text
+
+    def test_a_program_that_is_not_there_fails(
+        self, check: Check, condor: Callable[..., None]
+    ) -> None:
+        condor(BOINC_GAHP="/opt/none/boinc_gahp")
+        assert check().of("HTCondor")[0][0] == "FAILED"
+
+    @pytest.mark.parametrize(
+        ("timeout", "level", "advice"),
+        [
+            ("3600", "warning", "set submit = 3570"),
+            ("270", "FAILED", "set submit = 240"),
+            ("300", "ok", ""),
+            ("5 minutes", "warning", "no number"),
+        ],
+    )
+    def test_the_time_limit_is_compared_with_ours(
+        self,
+        check: Check,
+        condor: Callable[..., None],
+        timeout: str,
+        level: str,
+        advice: str,
+    ) -> None:
+        condor(BOINC_GAHP=COMMAND, GRIDMANAGER_GAHP_CALL_TIMEOUT=timeout)
+        found, text = check().of("HTCondor")[1]
+        assert found == level
+        assert advice in text
+
+
+@pytest.mark.usefixtures("settings")
+class TestColours:
+    def colours(self, **environment: str) -> bool:
+        """Run it on a terminal; tell whether there were colours."""
+        child = pexpect.spawn(
+            COMMAND,
+            ["check"],
+            encoding="utf-8",
+            timeout=30,
+            env={**os.environ, "TERM": "xterm", **environment},
+        )
+        try:
+            child.expect(pexpect.EOF)
+            assert "ok" in (child.before or "")
+            return "\x1b[" in (child.before or "")
+        finally:
+            child.close(force=True)
+
+    def test_a_terminal_has_them(self) -> None:
+        assert self.colours()
+
+    def test_a_terminal_has_none_with_no_color(self) -> None:
+        assert not self.colours(NO_COLOR="1")
+
+    def test_a_pipe_has_none(self, check: Check) -> None:
+        assert "\x1b" not in check().text

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli.main import COMMANDS, main
+from tests.cli.conftest import COMMAND
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+SECRET = "9a0364b9e99bb480"
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name, (_, text) in COMMANDS.items():
+        assert f"  {name}" in out
+        assert text in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: boinc_gahp {name}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["chek"], "there is no command 'chek'"),
+        (["--conf"], "there is no option --conf"),
+        (["--config"], "--config wants the path"),
+        (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
+    ],
+    ids=["command", "option", "missing-path", "gahp-command"],
+)
+def test_a_wrong_command_line_gets_one_line_and_status_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_without_arguments_it_is_the_daemon(run: Run) -> None:
+    done = run(stdin="QUIT\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith("$GahpVersion: ")
+    assert done.stdout.endswith(" $\nS\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("form", ["two-words", "one-word", "variable"])
+def test_a_settings_file_can_be_named(run: Run, home: Path, form: str) -> None:
+    path = home / "mine.toml"
+    path.write_text("[limits]\npending_requests = 0\n")
+    arguments = {
+        "two-words": ["--config", str(path)],
+        "one-word": [f"--config={path}"],
+        "variable": [],
+    }[form]
+    variable = {"BOINC_GAHP_CONFIG": str(path)} if form == "variable" else {}
+    done = run(*arguments, **variable)
+    # The file is wrong, so that it shows whether it was read.
+    assert "pending_requests in [limits] is 0" in done.stderr
+
+
+WRONG = {
+    "toml": "[project",
+    "key": "[project]\nurll = 'x'",
+    "type": "[limits]\nworkers = 'many'",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_settings_are_one_line_on_stderr_before_any_banner(
+    run: Run, home: Path, name: str
+) -> None:
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(WRONG[name])
+    done = run(stdin="QUIT\n")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"boinc_gahp: {path}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_readable_secret_is_refused_before_any_banner(run: Run, home: Path) -> None:
+    path = home / "mine.toml"
+    path.write_text(f"[project]\nurl = 'https://x.edu/'\nauthenticator = '{SECRET}'\n")
+    path.chmod(0o644)
+    done = run("--config", str(path), stdin="QUIT\n")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.endswith(f"chmod 600 {path}\n")
+    assert SECRET not in done.stderr
+
+
+def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
+    done = subprocess.run(
+        [COMMAND],
+        input=b"QUIT\r\n",
+        env={"HOME": str(home)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (home / ".local/state/boinc_gahp/boinc_gahp.log").exists()
+
+
+def test_nothing_heavy_is_imported_before_the_banner(home: Path) -> None:
+    settings = home / "mine.toml"
+    settings.write_text("[project]\nurl = 'https://x.edu/'\nauthenticator = 'abcdefgh'\n")
+    settings.chmod(0o600)
+    program = (
+        "import os, sys\n"
+        "from boinc_gahp.cli import main\n"
+        "from boinc_gahp.daemon import main as daemon\n"
+        "def banner(fd):\n"
+        "    heavy = {'requests', 'lxml', 'sqlite3', 'prompt_toolkit', 'rich', 'logging',\n"
+        "             'concurrent', 'asyncio', 'argparse', 'email', 'ssl', 'http'}\n"
+        "    print(sorted(heavy & set(sys.modules)))\n"
+        "    sys.stdout.flush()\n"
+        "    os._exit(0)\n"
+        "daemon._write_banner = banner\n"
+        "main.main(['--config', sys.argv[1]])\n"
+    )
+    # Measuring coverage imports a lot itself.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program, str(settings)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_whoever_stops_reading_gets_no_traceback() -> None:
+    with subprocess.Popen(
+        [COMMAND, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert b"Traceback" not in errors
+    assert b"Exception ignored" not in errors
+
+
+def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
+    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=30, dimensions=(24, 100))
+    try:
+        child.expect("boinc_gahp>")
+        child.send("QUIT\r")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert (child.exitstatus, child.signalstatus) == (0, None)
+    finally:
+        child.close(force=True)
+
+
+def test_ctrl_c_during_a_command_leaves_without_a_traceback(home: Path) -> None:
+    child = pexpect.spawn(
+        COMMAND, ["local-project", "run", str(home / "p")], encoding="utf-8", timeout=30
+    )
+    try:
+        child.expect("answers at")
+        child.kill(signal.SIGINT)
+        child.expect(pexpect.EOF)
+        assert "Traceback" not in (child.before or "")
+    finally:
+        child.close(force=True)
