@@ -531,7 +531,7 @@ from boinc_gahp.config import Settings
 from boinc_gahp.rpc import Project
 url, authenticator, home, cache = sys.argv[1:]
 bridge = Bridge(Project(url, authenticator), Settings(), None, Path(cache))
-bridge.fetch_output(FetchRequest("upper#1.5", home, "job.err", "ALL", ()))
+bridge.fetch_output(FetchRequest("upper#1.5", home, None, "ALL", ()))
 """
 
 

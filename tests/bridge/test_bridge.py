@@ -1,0 +1,148 @@
+"""The bridge's control requests, end to end against a local project."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Bridge, Client, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.config import Settings
+from boinc_gahp.errors import NotFound
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.localproject import BatchState, LocalProject, Quirks
+from boinc_gahp.rpc import ClientOptions, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GRIDMANAGER = Client(gridmanager=True)
+
+
+@pytest.fixture(scope="module", params=["sane", "as_is"])
+def local(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    quirks = Quirks() if request.param == "sane" else Quirks.as_is()
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=1, quirks=quirks) as local:
+        local.pause_volunteers()
+        yield local
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def bridge(local: LocalProject, ledger: Ledger) -> Iterator[Bridge]:
+    bridge = new_bridge(local, ledger)
+    yield bridge
+    bridge.close()
+
+
+def new_bridge(local: LocalProject, ledger: Ledger | None) -> Bridge:
+    """Return a bridge as a new process would have it."""
+    options = ClientOptions(retry_total=1, read_timeout=10)
+    return Bridge(
+        Project(local.url, local.authenticator, options=options), Settings(), ledger, None
+    )
+
+
+@pytest.fixture
+def batch(bridge: Bridge, tmp_path: Path) -> str:
+    """The name of a batch with three jobs."""
+    name = f"condor#{tmp_path.name}#1"
+    path = tmp_path / "in"
+    path.write_bytes(b"text")
+    inputs = (LocalInput(str(path), "in"),)
+    jobs = [JobRequest(f"{name}#1.{number}", (), inputs) for number in range(3)]
+    bridge.submit(SubmitRequest(name, "uppercase", jobs))
+    return name
+
+
+def names(bridge: Bridge, batch: str, client: Client) -> list[str]:
+    [jobs] = bridge.query_batches([batch], "0", client).batches
+    return sorted(name.rpartition(".")[2] for name, _ in jobs)
+
+
+def state(local: LocalProject, batch: str) -> BatchState:
+    [found] = [state for _, name, state in local.batches() if name == batch]
+    return found
+
+
+def test_a_ping_is_answered(bridge: Bridge) -> None:
+    bridge.ping()
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["same process", "another process"])
+def test_an_aborted_job_is_left_out_until_its_batch_is_retired(
+    again: bool, local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
+) -> None:
+    bridge.abort_jobs([f"{batch}#1.1"])
+    if again:
+        bridge.close()
+        bridge = new_bridge(local, ledger)
+    assert names(bridge, batch, GRIDMANAGER) == ["0", "2"]
+    assert names(bridge, batch, Client()) == ["0", "1", "2"]
+    bridge.retire_batch(batch)
+    assert names(bridge, batch, GRIDMANAGER) == ["0", "1", "2"]
+    bridge.close()
+
+
+def test_an_unknown_job_keeps_no_other_from_being_aborted(
+    local: LocalProject, bridge: Bridge, batch: str
+) -> None:
+    with pytest.raises(
+        NotFound, match=r"1 of 3 jobs were not aborted .*: nosuch \(no job nosuch\)"
+    ):
+        bridge.abort_jobs([f"{batch}#1.0", "nosuch", f"{batch}#1.2"])
+    [jobs] = bridge.query_batches([batch], "0").batches
+    assert [status for _, status in sorted(jobs)] == ["ERROR", "UNSENT", "ERROR"]
+
+
+def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
+    local: LocalProject, bridge: Bridge, batch: str
+) -> None:
+    other = new_bridge(local, None)
+    other.set_lease(batch, time.time() + 21600)
+    other.retire_batch(batch)
+    other.retire_batch(batch)
+    other.close()
+    assert state(local, batch) == BatchState.RETIRED
+    with pytest.raises(NotFound):
+        bridge.set_lease("nosuch", 0)
+
+
+def test_an_unknown_batch_is_named_last(bridge: Bridge, batch: str) -> None:
+    for since in ("0", "1795261323.469543"):
+        with pytest.raises(NotFound) as caught:
+            bridge.query_batches([batch, "condor#nosuch#1"], since, GRIDMANAGER)
+        assert str(caught.value).endswith(": no batch named condor#nosuch#1")
+
+
+def test_polls_with_the_answers_own_time_lose_no_event(
+    local: LocalProject, bridge: Bridge, batch: str
+) -> None:
+    answer = bridge.query_batches([batch], "0", GRIDMANAGER)
+    bridge.abort_jobs([f"{batch}#1.0"])
+    changed = bridge.query_batches([batch], answer.server_time).batches[0]
+    assert (f"{batch}#1.0", "ERROR") in changed
+
+
+def test_a_debt_is_paid_by_the_next_process(
+    local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
+) -> None:
+    [batch_id] = [number for number, name, _ in local.batches() if name == batch]
+    owner = bridge._context.owner
+    ledger.owe_abort(*owner, batch, batch_id, time.time() - 1)
+    bridge.close()
+    other = new_bridge(local, ledger)
+    other.settle()
+    other.close()
+    assert state(local, batch) == BatchState.ABORTED
+    assert ledger.debts(*owner, time.time()) == ()
