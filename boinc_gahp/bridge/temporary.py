@@ -79,7 +79,7 @@ class Temporaries:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._active: dict[Path, _Temporary | None] = {}
+        self._active: dict[Path, _Temporary] = {}
         self._closed = False
 
     def file(self, destination: Path) -> TemporaryFile:
@@ -111,8 +111,7 @@ class Temporaries:
             self._closed = True
             active = list(self._active.values())
         for item in active:
-            if item is not None:
-                item.remove()
+            item.remove()
 
     def release(self, path: Path) -> None:
         """Take a path off the registry."""
@@ -161,36 +160,23 @@ class Temporaries:
         kind: Callable[[Temporaries, Path, int, Path], _Kind],
     ) -> _Kind | None:
         """Return the temporary at ``path``, emptied and locked; None where another one has it."""
+        # Under the lock, so that none comes to be between remove_all and the process's end.
         with self._lock:
             self._check_open()
             if path in self._active:
                 return None
-            self._active[path] = None
-        descriptor = -1
-        try:
             descriptor = open_(path)
+            if not _lock(descriptor, path):
+                os.close(descriptor)
+                return None
             item = kind(self, path, descriptor, destination)
-            locked = _lock(descriptor, path)
-            if locked:
-                item.empty()
-        except BaseException:
-            self._let_go(path, descriptor)
-            raise
-        if not locked:
-            self._let_go(path, descriptor)
-            return None
-        with self._lock:
             self._active[path] = item
-            closed = self._closed
-        if closed:
+        try:
+            item.empty()
+        except BaseException:
             item.discard()
-            self._check_open()
+            raise
         return item
-
-    def _let_go(self, path: Path, descriptor: int) -> None:
-        if descriptor >= 0:
-            os.close(descriptor)
-        self.release(path)
 
 
 class _Temporary:
