@@ -88,18 +88,32 @@ def batch(element: etree._Element) -> Batch:
 
 
 def batch_job(element: etree._Element) -> BatchJob:
-    """Return one ``<job>`` of query_batch."""
-    return BatchJob(
-        id=integer(element, "id"),
-        name=text(element, "name"),
-        canonical_instance_id=integer(element, "canonical_instance_id", 0),
-        status=(element.findtext("status") or "").strip(),
-        errors=tuple((child.text or "").strip() for child in element.iterfind("error")),
-        exit_statuses=tuple(
-            whole(child.text or "", "exit_status") for child in element.iterfind("exit_status")
-        ),
-        cpu_time=None if element.find("cpu_time") is None else decimal(element, "cpu_time"),
-    )
+    """Return one ``<job>`` of query_batch; written for replies with 100,000 of them."""
+    texts: dict[str, str] = {}
+    errors: list[str] = []
+    exit_statuses: list[int] = []
+    for child in element:
+        tag, found = child.tag, child.text or ""
+        if tag == "error":
+            errors.append(found.strip())
+        elif tag == "exit_status":
+            exit_statuses.append(whole(found, tag))
+        else:
+            texts.setdefault(tag, found)
+    try:
+        return BatchJob(
+            id=whole(texts["id"], "id"),
+            name=texts["name"],
+            canonical_instance_id=whole(
+                texts.get("canonical_instance_id", "0"), "canonical_instance_id"
+            ),
+            status=texts.get("status", "").strip(),
+            errors=tuple(errors),
+            exit_statuses=tuple(exit_statuses),
+            cpu_time=decimal(element, "cpu_time") if "cpu_time" in texts else None,
+        )
+    except KeyError as lacking:
+        raise Incomplete(f"no <{lacking.args[0]}> in its <job>") from None
 
 
 def job_status(element: etree._Element) -> JobStatus:
