@@ -74,6 +74,13 @@ class Gahp:
         io = Path(f"/proc/{self._process.pid}/io").read_text(encoding="ascii")
         return int(io.split("rchar: ")[1].split()[0])
 
+    @property
+    def processor_time(self) -> float:
+        """Seconds of processor time that the process has used so far."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def next_id(self) -> str:
         """Return a request id that was not used."""
         self._number += 1
