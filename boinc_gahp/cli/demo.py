@@ -60,8 +60,8 @@ def run(arguments: list[str], _config: str | None) -> int:
     )
     options = parser.parse_args(arguments)
     need_local_project()
-    signal.signal(signal.SIGTERM, _leave)
     directory, is_ours = _directory(options.directory)
+    before = signal.signal(signal.SIGTERM, _leave)
     done = False
     try:
         with _scratch(directory, keep=options.keep):
@@ -69,6 +69,7 @@ def run(arguments: list[str], _config: str | None) -> int:
         done = True
         return status
     finally:
+        signal.signal(signal.SIGTERM, before)
         if is_ours and not done and not options.keep:
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -76,6 +77,7 @@ def run(arguments: list[str], _config: str | None) -> int:
 def _demonstrate(directory: Path, show_conversation: bool) -> int:
     from boinc_gahp.cli.demo_batch import Batch
     from boinc_gahp.cli.demo_view import View
+    from boinc_gahp.cli.partner import ConversationError
     from boinc_gahp.localproject import LocalProject, ProjectDirectoryError, ProjectFailed
 
     begun = time.monotonic()
@@ -88,6 +90,8 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
                 batch.run(project.url, project.authenticator, view, begun + _TIMEOUT)
     except BrokenPipeError:
         raise
+    except ConversationError as error:
+        raise DemoTrouble(f"{error} (with --keep the daemon's log stays for a look)") from error
     except (ProjectFailed, ProjectDirectoryError, OSError) as error:
         raise DemoTrouble(str(error)) from error
     right = batch.right

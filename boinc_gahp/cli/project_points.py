@@ -41,8 +41,9 @@ CLOCK_DIFFERENCE = 60.0
 #: A job's documents can grow by the lengths of names and command lines; from here on that matters.
 NEARLY_FULL = 0.8
 
-#: As long as they can be: ``web-rpcs.md``, "Files" and "submit_batch".
-LONG_FILE_NAME = "f" * 100
+#: An MD5 with an extension; a job's name of the length that is taken, and its result's suffix
+#: (``web-rpcs.md``, "The RPCs" and "submit_batch").
+LONG_FILE_NAME = f"{'f' * 32}.extension"
 LONG_RESULT_NAME = "r" * 180
 
 

@@ -329,7 +329,7 @@ class TestApps:
         assert "<no_delete/> for a;" in inputs
         assert "<no_delete/> for out;" in outputs
 
-    @pytest.mark.parametrize(("count", "level"), [(50, "ok"), (100, "warning"), (300, "FAILED")])
+    @pytest.mark.parametrize(("count", "level"), [(80, "ok"), (140, "warning"), (300, "FAILED")])
     def test_templates_that_fill_the_documents(
         self, check: Check, project: LocalProject, count: int, level: str
     ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from boinc_gahp.cli.main import COMMANDS, main
 from tests.cli.conftest import COMMAND
+from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,16 +113,17 @@ def test_a_readable_secret_is_refused_before_any_banner(run: Run, home: Path) ->
 
 
 def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
-    done = subprocess.run(
+    with subprocess.Popen(
         [COMMAND],
-        input=b"QUIT\r\n",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={"HOME": str(home)},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert (home / ".local/state/boinc_gahp/boinc_gahp.log").exists()
+    ) as process:
+        wait_for((home / ".local/state/boinc_gahp/boinc_gahp.log").exists, "the log has begun")
+        out, err = process.communicate(b"QUIT\r\n", timeout=30)
+    assert (process.returncode, err) == (0, b"")
+    assert out.endswith(b"S\n")
 
 
 def test_nothing_heavy_is_imported_before_the_banner(home: Path) -> None:

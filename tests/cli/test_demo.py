@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pexpect
+import psutil
+import pytest
+
+from boinc_gahp.cli import demo
+from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.supplied import SUPPLIED
+from tests.cli.conftest import COMMAND
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory for temporary files."""
+    directory = tmp_path / "tmp"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
+    return directory
+
+
+@pytest.fixture
+def _no_child_left() -> Iterator[None]:
+    yield
+    wait_for(lambda: not psutil.Process().children(recursive=True), "no child process is left")
+
+
+def outputs(directory: Path) -> list[str]:
+    return sorted(path.name for path in (directory / "outputs").iterdir())
+
+
+EXPECTED = sorted(f"output{n:02}.{end}" for n in range(20) for end in ("txt", "stderr"))
+
+
+@pytest.mark.usefixtures("_no_child_left", "home")
+class TestOnPipes:
+    def test_every_output_comes_back_and_nothing_else_stays(
+        self, run: Run, home: Path, temporary: Path
+    ) -> None:
+        done = run("demo")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stderr == ""
+        [directory] = temporary.iterdir()
+        assert f"20 of 20 outputs are right; they are in {directory}/outputs\n" in done.stdout
+        assert "Submitting 20 jobs with 3 texts" in done.stdout
+        assert "the batch is retired" in done.stdout
+        assert re.search(r"^ *\d+\.\d s  .*IN_PROGRESS", done.stdout, re.MULTILINE)
+        assert "\x1b" not in done.stdout
+        assert sorted(path.name for path in directory.iterdir()) == ["inputs", "outputs"]
+        assert outputs(directory) == EXPECTED
+        texts = {path.read_text() for path in (directory / "outputs").glob("*.txt")}
+        assert len(texts) == 3
+        assert all(text == text.upper() for text in texts)
+        # Not even in the home of who runs it.
+        assert list(home.iterdir()) == []
+
+    def test_the_conversation_is_shown_as_it_was_but_for_the_authenticator(
+        self, run: Run, home: Path
+    ) -> None:
+        done = run("demo", "--show-conversation", "--directory", "here", "--keep")
+        assert done.returncode == 0, done.stdout + done.stderr
+        here = home / "here"
+        said = re.findall(r"^[<>] .*$", done.stdout, re.MULTILINE)
+        assert said[0].startswith("< $GahpVersion: ")
+        assert said[1] == "> COMMANDS"
+        assert said[3:7] == [
+            "> RESPONSE_PREFIX GAHP:",
+            "< S",
+            "> ASYNC_MODE_ON",
+            "< GAHP:S",
+        ]
+        assert re.fullmatch(
+            r"> BOINC_SELECT_PROJECT http://127.0.0.1:\d+/test/ <authenticator>", said[7]
+        )
+        assert sum(line.startswith("> BOINC_FETCH_OUTPUT ") for line in said) == 20
+        assert any(line.startswith("> BOINC_RETIRE_BATCH ") for line in said)
+        authenticator = re.findall(
+            r'authenticator = "(.*)"', (here / "project/boinc_gahp.toml").read_text()
+        )[0]
+        assert authenticator not in done.stdout
+        log = here / "daemon/state/boinc_gahp.log"
+        assert "boinc_gahp.rpc" in log.read_text()
+        assert authenticator not in log.read_text()
+
+    def test_a_directory_in_use_is_left_alone(self, run: Run, home: Path) -> None:
+        (home / "thesis.tex").touch()
+        done = run("demo", "--directory", ".")
+        assert done.returncode == 1
+        assert done.stderr == (
+            f"boinc_gahp: {home} is not empty; name a new or an empty directory\n"
+        )
+
+    def test_the_settings_of_who_runs_it_do_not_matter(self, run: Run, home: Path) -> None:
+        settings = home / ".config/boinc_gahp/boinc_gahp.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text("wrong")
+        assert run("demo", "--directory", "here", XDG_STATE_HOME="/dev/null/x").returncode == 0
+
+    @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_it_can_be_interrupted_and_leaves_nothing(
+        self, temporary: Path, number: signal.Signals, status: int
+    ) -> None:
+        with subprocess.Popen(
+            [COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert any("IN_PROGRESS" in line for line in process.stdout)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=30)
+        assert process.returncode == status
+        assert errors == ""
+        assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_no_child_left", "home")
+class TestWhatGoesWrong:
+    def test_a_wrong_output_is_noticed(
+        self, monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The app writes something else."""
+        other = [
+            dataclasses.replace(app, command=("{python}", "-c", "open('out', 'w').write('no')"))
+            for app in SUPPLIED
+            if app.name == "uppercase"
+        ]
+        monkeypatch.setattr(layout, "SUPPLIED", other)
+        assert main(["demo", "--directory", str(temporary / "here")]) == 1
+        assert "0 of 20 outputs are right" in capsys.readouterr().out
+
+    def test_a_failing_app_is_said(
+        self, monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing = [dataclasses.replace(app, command=("false",)) for app in SUPPLIED]
+        monkeypatch.setattr(layout, "SUPPLIED", failing)
+        assert main(["demo"]) == 1
+        err = capsys.readouterr().err
+        assert "the project gave up on job demo#" in err
+        assert "--keep" in err
+        assert list(temporary.iterdir()) == []
+
+    @pytest.mark.usefixtures("temporary")
+    def test_jobs_that_take_too_long_are_given_up(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(demo, "_TIMEOUT", 3.0)
+        monkeypatch.setattr(demo, "_HOSTS", 0)
+        assert main(["demo"]) == 1
+        assert "not done in time" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_no_child_left", "home")
+class TestOnATerminal:
+    @pytest.mark.usefixtures("temporary")
+    def test_a_table_shows_the_jobs_and_stays(self) -> None:
+        child = pexpect.spawn(
+            COMMAND,
+            ["demo"],
+            encoding="utf-8",
+            timeout=60,
+            dimensions=(30, 100),
+            env={**os.environ, "TERM": "xterm-256color"},
+        )
+        try:
+            child.expect("IN_PROGRESS")
+            child.expect("20 right")
+            child.expect("20 of 20 outputs are right; they are in ([^\r]+)\r")
+            assert child.match is not None
+            directory = Path(child.match.group(1)).parent
+            child.expect(pexpect.EOF)
+            child.close()
+            assert child.exitstatus == 0
+        finally:
+            child.close(force=True)
+        assert outputs(directory) == EXPECTED
+
+    def test_ctrl_c_leaves_a_clean_terminal(self, temporary: Path) -> None:
+        child = pexpect.spawn(COMMAND, ["demo"], encoding="utf-8", timeout=60, dimensions=(30, 100))
+        try:
+            child.expect("IN_PROGRESS")
+            child.sendintr()
+            child.expect(pexpect.EOF)
+            child.close()
+            assert child.exitstatus == 130
+            assert "Traceback" not in (child.before or "")
+            # The cursor is visible again.
+            assert "\x1b[?25h" in (child.before or "")
+        finally:
+            child.close(force=True)
+        assert list(temporary.iterdir()) == []

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli import extra
+from boinc_gahp.cli.extra import MissingExtra, need_local_project
+from tests.cli.conftest import COMMAND
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+
+def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> None:
+    done = run("local-project", "init", "p")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"boinc_gahp local-project run {home}/p\n" in done.stdout
+    assert f"boinc_gahp --config {home}/p/boinc_gahp.toml\n" in done.stdout
+    assert (home / "p/boinc_gahp.toml").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_run_answers_until_a_signal_and_its_settings_lead_to_it(
+    run: Run, home: Path, number: signal.Signals
+) -> None:
+    with subprocess.Popen(
+        [COMMAND, "local-project", "run", home / "p", "--hosts", "1"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert "The project answers at http://127.0.0.1:" in process.stdout.readline()
+        checked = run("--config", str(home / "p/boinc_gahp.toml"), "check", "--app", "uppercase")
+        again = run("local-project", "run", "p")
+        process.send_signal(number)
+    assert process.returncode == 0
+    assert checked.returncode == 0, checked.stdout
+    assert again.returncode == 1
+    assert again.stderr.startswith("boinc_gahp: the project in ")
+    assert again.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "p", "--port", "70000"], "'70000' was given; a number from 0 to 65535"),
+        (["run", "p", "--hosts", "many"], "'many' was given"),
+        (["start", "p"], "invalid choice"),
+        ([], "required: ACTION"),
+    ],
+    ids=["port", "hosts", "action", "nothing"],
+)
+def test_wrong_arguments_get_status_2(run: Run, arguments: list[str], words: str) -> None:
+    done = run("local-project", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_directory_with_other_things_is_left_alone(run: Run, home: Path) -> None:
+    (home / "thesis.tex").write_text("\\begin{document}")
+    done = run("local-project", "init", ".")
+    assert done.returncode == 1
+    assert "neither empty nor a project" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(run: Run) -> None:
+    done = run("local-project", "init", "/dev/null/p")
+    assert done.returncode == 1
+    assert "/dev/null" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extra, "find_spec", lambda _name: None)
+    with pytest.raises(MissingExtra, match=r"flask and waitress; .*\[local-project\]"):
+        need_local_project()
