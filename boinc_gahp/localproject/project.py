@@ -6,6 +6,7 @@ import http.client
 import logging
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from . import accounts
@@ -15,7 +16,7 @@ from .names import name_key
 from .quirks import Quirks
 from .scheduler import Scheduler
 from .server import HOST, WebServer, port_is_free
-from .states import BatchState, ErrorMask
+from .states import BatchState, ErrorMask, ServerState
 from .supervisor import Supervisor
 from .volunteer import Volunteer
 from .web import make_app
@@ -132,18 +133,17 @@ class LocalProject:
 
     def close(self) -> None:
         """Stop all threads and processes; a second time does nothing."""
-        for volunteer in self._volunteers:
-            volunteer.stop()
-        self._supervisor.stop()
-        self._core.wake.ring()
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
-        for thread in self._threads:
-            thread.join(_STOP_TIMEOUT)
-        self._threads = []
-        self._core.db.close()
-        self._lock.release()
+        with ExitStack() as last:
+            last.callback(self._lock.release)
+            last.callback(self._core.db.close)
+            for thread in self._threads:
+                last.callback(thread.join, _STOP_TIMEOUT)
+            for volunteer in self._volunteers:
+                volunteer.stop()
+            self._supervisor.stop()
+            if self._server is not None:
+                self._server.stop()
+            self._server, self._threads = None, []
 
     def _start(self) -> None:
         port = self._wanted_port
@@ -194,7 +194,11 @@ class LocalProject:
                 raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
 
     def _register_hosts(self) -> list[int]:
-        """Return the ids of the hosts that work now; the others get no speed, and so no work."""
+        """Return the ids of the hosts that work now.
+
+        Hosts of an earlier run that are not needed get no speed, and what they had goes to others:
+        they are known to be gone, so there is no deadline to wait for.
+        """
         with self._core.db.write() as connection:
             (owner,) = connection.execute(
                 "SELECT id FROM user WHERE name = ?", (layout.VOLUNTEERS,)
@@ -207,6 +211,11 @@ class LocalProject:
                     "ON CONFLICT (domain_name) DO UPDATE SET p_fpops = excluded.p_fpops",
                     (time.time(), owner, f"volunteer-{number}", *_HOST.values()),
                 )
+            connection.execute(
+                "UPDATE result SET server_state = ?, hostid = 0 WHERE server_state = ? "
+                "AND hostid IN (SELECT id FROM host WHERE p_fpops = 0)",
+                (ServerState.UNSENT, ServerState.IN_PROGRESS),
+            )
             return [
                 row["id"]
                 for row in connection.execute("SELECT id FROM host WHERE p_fpops > 0 ORDER BY id")

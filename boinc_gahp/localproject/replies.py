@@ -55,7 +55,11 @@ class Reply:
 
     def text(self, text: str) -> str:
         """Return a name or message as the server puts it into a reply."""
-        return text if self._quirks.unescaped_names else escape(_NOT_XML.sub("?", text))
+        return text if self._quirks.unescaped_names else escape(self.readable(text))
+
+    def readable(self, text: str) -> str:
+        """Return a text without the characters that XML cannot hold at all."""
+        return text if self._quirks.unescaped_names else _NOT_XML.sub("?", text)
 
     def warn(self, message: str, place: str, line: int, kind: str = "Warning") -> None:
         """Append one of PHP's messages, if they are shown. ``place`` is below ``html/``."""

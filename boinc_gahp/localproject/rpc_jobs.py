@@ -121,7 +121,7 @@ def query_completed_job(core: Core, request: Request, reply: Reply) -> None:
             if result is not None:
                 reply.add(f"   <error_resultid>{result['id']}</error_resultid>\n")
         if result is not None:
-            stderr = htmlspecialchars(result["stderr_out"])
+            stderr = htmlspecialchars(reply.readable(result["stderr_out"]))
             reply.add(
                 f"   <exit_status>{result['exit_status']}</exit_status>\n"
                 f"   <elapsed_time>{php_number(result['elapsed_time'])}</elapsed_time>\n"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import waitress.server
 from waitress import wasyncore
+from waitress.channel import HTTPChannel
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -23,6 +24,7 @@ _MAX_BODY = 1 << 40
 #: Bytes read from a socket at a time.
 _RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
+_POLL = 1.0
 
 
 class WebServer:
@@ -47,9 +49,8 @@ class WebServer:
             clear_untrusted_proxy_headers=True,
         )
         self.port: int = self._server.socket.getsockname()[1]
-        self._thread = threading.Thread(
-            target=self._server.run, name="localproject-web", daemon=True
-        )
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
 
     def start(self) -> None:
         """Serve from now on."""
@@ -61,15 +62,21 @@ class WebServer:
 
     def stop(self) -> None:
         """Close all connections and end all threads."""
+        self._stopping.set()
         if self._thread.is_alive():
-            self._server.trigger.pull_trigger(self._close_sockets)
+            self._server.trigger.pull_trigger()
             self._thread.join(_STOP_TIMEOUT)
-        else:
-            self._close_sockets()
+        # Connections first: a thread may be waiting until its client has read enough.
+        for channel in list(self._map.values()):
+            if isinstance(channel, HTTPChannel):
+                channel.handle_close()
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_STOP_TIMEOUT)
-
-    def _close_sockets(self) -> None:
+        # The trigger last, and by this thread: the others write to it.
         wasyncore.close_all(self._map, ignore_all=True)
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            wasyncore.loop(timeout=_POLL, use_poll=True, map=self._map, count=1)
 
 
 def port_is_free(port: int) -> bool:

@@ -108,7 +108,7 @@ class Volunteer:
         run = _Run(0, 0, 0.0, 0.0)
         try:
             self._empty_slot()
-            self._slot.mkdir(parents=True)
+            self._slot.mkdir(parents=True, exist_ok=True)
             workunit = read_workunit(task.xml_doc)
             for file in workunit.files:
                 self._bring(file)

@@ -1,0 +1,150 @@
+"""A small client of the web RPCs, for tests: what it sends and gets is not interpreted."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+import requests
+
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from boinc_gahp.localproject import LocalProject
+
+
+class Client:
+    """One user's view of a project."""
+
+    def __init__(self, project: LocalProject, authenticator: str | None = None) -> None:
+        self.project = project
+        self.authenticator = authenticator or project.authenticator
+        self.session = requests.Session()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.session.close()
+
+    def post(
+        self,
+        request: str,
+        page: str = "submit_rpc_handler.php",
+        files: Mapping[str, tuple[str, bytes]] | None = None,
+    ) -> requests.Response:
+        """Send a request as a multipart form."""
+        parts = {"request": (None, request.encode()), **(files or {})}
+        return self.session.post(self.project.url + page, files=parts, timeout=60)
+
+    def rpc(self, name: str, inner: str = "", **fields: object) -> str:
+        """Send an RPC and return the reply."""
+        elements = "".join(f"<{tag}>{escape(str(text))}</{tag}>" for tag, text in fields.items())
+        auth = f"<authenticator>{self.authenticator}</authenticator>"
+        return self.post(f"<{name}>{auth}{elements}{inner}</{name}>").text
+
+    def create_batch(self, name: str, app: str = "uppercase") -> int:
+        """Make a batch and return its id."""
+        return int(value(self.rpc("create_batch", batch_name=name, app_name=app), "batch_id"))
+
+    def upload(self, *contents: bytes, batch_id: int = 0) -> list[str]:
+        """Stage files and return their physical names."""
+        names = [f"{hashlib.md5(data).hexdigest()}.dat" for data in contents]
+        listed = "".join(f"<phys_name>{name}</phys_name>" for name in names)
+        reply = self.post(
+            f"<upload_files><authenticator>{self.authenticator}</authenticator>"
+            f"<batch_id>{batch_id or ''}</batch_id>{listed}</upload_files>",
+            "job_file.php",
+            {
+                f"file_{n}": (name, data)
+                for n, (name, data) in enumerate(zip(names, contents, strict=True))
+            },
+        )
+        assert "<success/>" in reply.text, reply.text
+        return names
+
+    def submit(self, batch_id: int, jobs: Sequence[str], app: str = "uppercase") -> str:
+        """Submit jobs, made by :func:`job`, and return the reply."""
+        return self.rpc(
+            "submit_batch",
+            f"<batch><batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{''.join(jobs)}</batch>",
+        )
+
+    def run(
+        self, batch: str, jobs: Mapping[str, tuple[str, Sequence[bytes]]], app: str = "uppercase"
+    ) -> int:
+        """Submit jobs (name: command line and inputs) and wait until all have ended."""
+        batch_id = self.create_batch(batch, app)
+        contents = list({data: None for _, inputs in jobs.values() for data in inputs})
+        names = dict(zip(contents, self.upload(*contents), strict=True))
+        lines = [
+            job(name, *(names[data] for data in inputs), command_line=command_line)
+            for name, (command_line, inputs) in jobs.items()
+        ]
+        reply = self.submit(batch_id, lines, app)
+        assert f"<batch_id>{batch_id}<" in reply, reply
+        self.wait()
+        return batch_id
+
+    def wait(self) -> None:
+        """Return when no job is unfinished."""
+        wait_for(self._finished, "all jobs done or failed", timeout=60)
+
+    def _finished(self) -> bool:
+        self.project.check()
+        return self.project.unfinished_jobs() == 0
+
+    def statuses(self, *batches: str) -> dict[str, str]:
+        """Return the statuses of the jobs of batches."""
+        inner = "".join(f"<batch_name>{escape(name)}</batch_name>" for name in batches)
+        reply = self.rpc("query_batch2", inner)
+        return dict(re.findall(r"<job_name>(.*)</job_name>\s*<status>(.*)</status>", reply))
+
+    def output(self, job_name: str, number: int = 0) -> requests.Response:
+        """Fetch an output by workunit_file."""
+        return self.get(
+            cmd="workunit_file", wu_name=job_name, file_num=number, auth_str=self.authenticator
+        )
+
+    def get(self, **arguments: object) -> requests.Response:
+        """Fetch something from get_output.php."""
+        texts = {name: str(argument) for name, argument in arguments.items()}
+        return self.session.get(f"{self.project.url}get_output.php", params=texts, timeout=60)
+
+    def signed(self, name: object) -> str:
+        """Return the auth_str of all commands but workunit_file."""
+        return hashlib.md5(f"{self.authenticator}{name}".encode()).hexdigest()
+
+
+def job(name: str, *files: str, command_line: str = "", more: str = "") -> str:
+    """Return a ``<job>`` with staged input files."""
+    inputs = "".join(
+        f"<input_file><mode>local_staged</mode><source>{file}</source></input_file>"
+        for file in files
+    )
+    return (
+        f"<job><name>{escape(name)}</name><command_line>{escape(command_line)}</command_line>"
+        f"{inputs}{more}</job>"
+    )
+
+
+def value(reply: str, tag: str) -> str:
+    """Return the text of the first element of that name."""
+    match = re.search(rf"<{tag}>(.*?)</{tag}>", reply, re.DOTALL)
+    assert match, reply
+    return match[1]
+
+
+def error(reply: str) -> str:
+    """Return the words of an error reply."""
+    return value(reply, "error_msg")

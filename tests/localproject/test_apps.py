@@ -1,0 +1,231 @@
+"""The supplied apps, from submission to outputs, over real HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.templates import InputTemplate, OutputFileInfo, OutputTemplate
+
+from .client import Client, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=3) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def client(project: LocalProject) -> Iterator[Client]:
+    with Client(project) as client:
+        yield client
+
+
+def test_uppercase_runs_and_is_fetched_by_workunit_and_by_result(client: Client) -> None:
+    batch_id = client.run("up", {"up_1": ("-a x", [b"one\n"]), "up_2": ("", [b"zwei \xc3\xa9"])})
+    assert client.statuses("up") == {"up_1": "DONE", "up_2": "DONE"}
+    reply = client.output("up_1")
+    assert reply.content == b"ONE\n"
+    assert reply.headers["Content-Length"] == "4"
+    name = reply.headers["Content-Disposition"].partition("filename=")[2]
+    assert name.startswith("up_1_0_r")
+    assert name.endswith("_0")
+    by_result = client.get(
+        cmd="result_file", result_name="up_2_0", file_num=0, auth_str=client.signed("up_2_0")
+    )
+    assert by_result.content == "ZWEI É".encode()
+    state = client.rpc("query_batch", batch_id=batch_id)
+    assert (value(state, "state"), value(state, "fraction_done")) == ("2", "1")
+
+
+def test_a_completed_job_tells_times_and_stderr_in_the_clients_wrapper(client: Client) -> None:
+    client.run("told", {"told_1": ("--sleep 0.2 'a  <b>' c", [b"x"])})
+    reply = client.rpc("query_completed_job", job_name="told_1")
+    assert value(reply, "exit_status") == "0"
+    assert float(value(reply, "elapsed_time")) >= 0.2
+    assert float(value(reply, "cpu_time")) > 0
+    assert (
+        "<stderr_out><![CDATA[\n"
+        "&lt;core_client_version&gt;7.20.5&lt;/core_client_version&gt;\n"
+        "&lt;![CDATA[\n&lt;stderr_txt&gt;\n"
+        "starting uppercase args: --sleep 0.2 a  &lt;b&gt; c\n"
+        "called boinc_finish(0)\n\n&lt;/stderr_txt&gt;\n]]&gt;\n   ]]></stderr_out>"
+    ) in reply
+
+
+def test_a_failing_job_is_tried_again_until_there_are_too_many_errors(client: Client) -> None:
+    batch_id = client.run("bad", {"bad_1": ("--fail 11", [b"x"])})
+    assert client.statuses("bad") == {"bad_1": "ERROR"}
+    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
+    assert details.count("<exit_status>11</exit_status>") == 3
+    assert value(details, "error") == "too_many_error_results"
+    assert value(details, "nerror_jobs") == "1"
+    completed = client.rpc("query_completed_job", job_name="bad_1")
+    assert value(completed, "error_mask") == "2"
+    assert value(completed, "exit_status") == "11"
+    assert "process exited with code 11 (0xb, -245)" in completed
+    job_id = details.partition("<job>")[2]
+    instances = client.rpc("query_job", job_id=value(job_id, "id"))
+    assert instances.count("<state>Error while computing</state>") == 3
+    assert client.output("bad_1").text == "ERROR: no canonical result for wu bad_1"
+
+
+@pytest.mark.parametrize("optional", [False, True], ids=["absent", "present"])
+def test_the_last_output_of_multi_is_optional(client: Client, optional: bool) -> None:
+    name = f"multi_{optional}"
+    client.run(name, {name: ("--optional" if optional else "-m", [b"first", b"second"])}, "multi")
+    assert client.output(name, 0).content == b"firstsecond"
+    assert client.output(name, 1).text.startswith("sizes 5 6\n")
+    expected = "optional output\n" if optional else "ERROR: no such file"
+    assert client.output(name, 2).text.startswith(expected)
+
+
+@pytest.mark.parametrize("optional", [False, True], ids=["absent", "present"])
+def test_the_middle_output_of_optmid_is_optional(client: Client, optional: bool) -> None:
+    name = f"optmid_{optional}"
+    client.run(name, {name: ("--optional" if optional else "", [b"first"])}, "optmid")
+    files = [client.output(name, number) for number in range(3)]
+    assert files[0].content == b"first"
+    assert files[1].text.startswith("optional output\n" if optional else "ERROR: no such file")
+    assert files[2].text.startswith("sizes 5\n")
+    assert files[2].headers["Content-Disposition"].endswith("_2")
+
+
+def test_zipped_packs_its_outputs(client: Client) -> None:
+    client.run("zip", {"zip_1": ("some args", [b"abc"])}, "zipped")
+    archive = zipfile.ZipFile(io.BytesIO(client.output("zip_1").content))
+    assert {name: archive.read(name) for name in archive.namelist()} == {
+        "upper.txt": b"ABC",
+        "sub/len.txt": b"3",
+        "cmdline.txt": b"some args",
+    }
+
+
+def test_gzipped_outputs_are_compressed_by_the_client(client: Client) -> None:
+    client.run("gz", {"gz_1": ("", [b"abc" * 100])}, "gzipped")
+    reply = client.output("gz_1")
+    assert reply.headers["Content-Type"] == "application/octet-stream"
+    assert "Content-Encoding" not in reply.headers
+    assert gzip.decompress(reply.content) == b"ABC" * 100
+
+
+def test_zips_of_a_workunit_and_of_a_batch_hold_all_outputs(client: Client) -> None:
+    jobs = {f"all_{n}": ("--optional", [b"%d" % n, b"b"]) for n in range(3)}
+    batch_id = client.run("all", jobs, "multi")
+    whole = client.get(cmd="batch_files", batch_id=batch_id, auth_str=client.signed(batch_id))
+    archive = zipfile.ZipFile(io.BytesIO(whole.content))
+    assert len(archive.namelist()) == 9
+    details = client.rpc("query_batch", batch_id=batch_id).partition("<job>")[2]
+    wu_id = value(details, "id")
+    one = client.get(cmd="workunit_files", wu_id=wu_id, auth_str=client.signed(wu_id))
+    assert len(zipfile.ZipFile(io.BytesIO(one.content)).namelist()) == 3
+    assert not list((client.project.directory / "spool").iterdir())
+
+
+def _outputs(**fields: object) -> OutputTemplate:
+    return OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", **fields),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "template", "expected"),
+    [
+        pytest.param(
+            "missing", "pass", _outputs(), ("-161", "output file is missing"), id="missing output"
+        ),
+        pytest.param(
+            "large",
+            "open('out', 'w').write('x' * 11)",
+            _outputs(max_nbytes=10.0),
+            ("-131", "file size too big: 11"),
+            id="output over max_nbytes",
+        ),
+        pytest.param(
+            "killed",
+            "import os; os.kill(os.getpid(), 11)",
+            _outputs(),
+            ("11", "process got signal 11"),
+            id="signal",
+        ),
+        pytest.param(
+            "escapes",
+            "pass",
+            OutputTemplate((OutputFileInfo("../../project.sqlite", "<OUTFILE_0/>"),)),
+            ("-161", "leads out of the slot"),
+            id="open name outside",
+        ),
+        pytest.param(
+            "linked",
+            "import os; os.symlink('/etc/passwd', 'out')",
+            _outputs(),
+            ("-161", "output file is missing"),
+            id="output is a link",
+        ),
+    ],
+)
+def test_what_volunteers_call_a_client_error(
+    client: Client,
+    name: str,
+    program: str,
+    template: OutputTemplate,
+    expected: tuple[str, str],
+) -> None:
+    client.project.add_app(
+        name,
+        command=["{python}", "-c", program],
+        input_template=InputTemplate(max_error_results=0, rsc_memory_bound=1, rsc_disk_bound=1),
+        output_template=template,
+    )
+    client.run(name, {f"{name}_1": ("", [])}, name)
+    reply = client.rpc("query_completed_job", job_name=f"{name}_1")
+    assert value(reply, "exit_status") == expected[0]
+    assert expected[1] in reply
+
+
+def test_a_program_that_cannot_be_started_is_a_client_error(client: Client) -> None:
+    client.project.add_app(
+        "nosuch",
+        command=["/nosuch/program"],
+        input_template=InputTemplate(max_error_results=0),
+        output_template=_outputs(),
+    )
+    client.run("nosuch", {"nosuch_1": ("", [])}, "nosuch")
+    assert "No such file or directory" in client.rpc("query_completed_job", job_name="nosuch_1")
+
+
+def test_stderr_is_cut_to_its_last_64_kb_and_made_readable(client: Client) -> None:
+    client.project.add_app(
+        "noisy",
+        command=[
+            "{python}",
+            "-c",
+            "import sys; sys.stderr.buffer.write(b'begin' + b'x' * 70000 + b'\\x01\\xff ]]> end')",
+        ],
+        input_template=InputTemplate(),
+        output_template=OutputTemplate(),
+    )
+    client.run("noisy", {"noisy_1": ("", [])}, "noisy")
+    reply = client.rpc("query_completed_job", job_name="noisy_1")
+    assert "begin" not in reply
+    assert "x?\N{REPLACEMENT CHARACTER} ]]&gt; end" in reply
+    assert 64 << 10 < len(reply) < 70000
+
+
+def test_results_that_need_more_than_any_host_has_cannot_be_sent(client: Client) -> None:
+    client.project.add_app(
+        "huge",
+        command=["{python}", "-c", "pass"],
+        input_template=InputTemplate(rsc_memory_bound=1e18),
+        output_template=OutputTemplate(),
+    )
+    batch_id = client.run("huge", {"huge_1": ("", [])}, "huge")
+    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
+    assert value(details, "error") == "couldnt_send_result"
