@@ -1,0 +1,293 @@
+"""Starting, stopping and starting again; what others see of a project's directory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+import requests
+
+from boinc_gahp import config
+from boinc_gahp.localproject import (
+    DatabaseError,
+    LocalProject,
+    ProjectDirectoryError,
+    ProjectFailed,
+    init_project,
+    run_project,
+)
+from tests.helpers import wait_for
+
+from .client import Client, job, value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_RUN = (
+    "import sys, pathlib; from boinc_gahp.localproject import run_project;"
+    "sys.exit(run_project(pathlib.Path(sys.argv[1]), 0, 1,"
+    " announce=lambda line: print(line, flush=True)))"
+)
+
+
+def _ours() -> tuple[set[str], list[psutil.Process]]:
+    threads = {thread.name for thread in threading.enumerate()}
+    return threads, psutil.Process().children(recursive=True)
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    before = _ours()
+    files = psutil.Process().num_fds()
+    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
+        port = project.port
+        batch_id = client.create_batch("b")
+        (name,) = client.upload(b"x")
+        client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 60") for n in range(3)])
+        wait_for(lambda: len(_ours()[1]) == 2, "two jobs running")
+        assert client.statuses("b") == {"j0": "IN_PROGRESS", "j1": "IN_PROGRESS", "j2": "UNSENT"}
+    assert _ours() == before
+    assert psutil.Process().num_fds() == files
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
+    before = _ours()
+    with contextlib.ExitStack() as stack, LocalProject(tmp_path / "p", hosts=0) as project:
+        for request in (
+            b"",
+            b"POST /test/job_file.php HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
+        ):
+            peer = stack.enter_context(socket.create_connection(("127.0.0.1", project.port)))
+            peer.sendall(request)
+        with Client(project) as client:
+            client.rpc("ping")
+    assert _ours() == before
+
+
+def test_a_project_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
+        authenticator, url = project.authenticator, project.url
+        batch_id = client.create_batch("kept")
+        (name,) = client.upload(b"kept\n")
+        jobs = [job(f"kept_{n}", name, command_line="--sleep 0.5") for n in range(4)]
+        client.submit(batch_id, jobs)
+        wait_for(lambda: "IN_PROGRESS" in client.statuses("kept").values(), "a job is running")
+    with LocalProject(tmp_path / "p", hosts=1) as project, Client(project) as client:
+        assert (project.authenticator, project.url) == (authenticator, url)
+        client.wait()
+        assert set(client.statuses("kept").values()) == {"DONE"}
+        assert client.output("kept_3").content == b"KEPT\n"
+        assert project.workunit_names("kept") == [f"kept_{n}" for n in range(4)]
+
+
+def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=0) as project:
+        port = project.port
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with LocalProject(tmp_path / "p", hosts=0) as project:
+            assert project.port != port
+            assert str(project.port) in (tmp_path / "p" / "boinc_gahp.toml").read_text()
+        with pytest.raises(OSError, match="Address already in use"):
+            LocalProject(tmp_path / "p", hosts=0, port=port).__enter__()
+
+
+def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path: Path) -> None:
+    path = init_project(tmp_path / "p")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    url = value(path.read_text().replace('url = "', "<url>").replace('"\nauth', "</url>"), "url")
+    with LocalProject(tmp_path / "p", hosts=0) as project:
+        assert project.url == url
+        settings = config.load(str(path), {})
+        assert settings.project is not None
+        assert settings.project.url == url
+        assert settings.project.authenticator is not None
+        assert settings.project.authenticator.reveal() == project.authenticator
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_settings_that_someone_edited_are_left_alone(tmp_path: Path) -> None:
+    path = init_project(tmp_path / "p")
+    path.write_text("# mine\n")
+    with LocalProject(tmp_path / "p", hosts=0):
+        pass
+    assert path.read_text() == "# mine\n"
+
+
+def test_making_a_project_twice_changes_nothing(tmp_path: Path) -> None:
+    path = init_project(tmp_path / "p")
+    text = path.read_text()
+    template = tmp_path / "p" / "templates" / "uppercase_in"
+    template.write_text("edited")
+    assert init_project(tmp_path / "p").read_text() == text
+    assert template.read_text() == "edited"
+
+
+def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(ProjectDirectoryError, match="neither empty nor a project"):
+        init_project(tmp_path)
+    with pytest.raises(ProjectDirectoryError, match="neither empty nor a project"):
+        LocalProject(tmp_path)
+    assert not (tmp_path / "project.sqlite").exists()
+
+
+def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=0):
+        with pytest.raises(ProjectDirectoryError, match="in use by another process"):
+            LocalProject(tmp_path / "p", hosts=0)
+        with pytest.raises(ProjectDirectoryError, match="in use by another process"):
+            init_project(tmp_path / "p")
+
+
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=0) as project:
+        project.core.db.connection().execute("PRAGMA user_version = 99")
+    with pytest.raises(DatabaseError, match="schema version 99, made by a newer boinc_gahp"):
+        LocalProject(tmp_path / "p", hosts=0)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "project.sqlite").write_text("no database" * 100)
+    with pytest.raises(DatabaseError, match="cannot be opened"):
+        LocalProject(tmp_path, hosts=0)
+
+
+def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
+    project = LocalProject(tmp_path / "p", hosts=0).__enter__()
+    with project.core.db.write() as connection:
+        connection.execute("DROP TABLE result")
+        connection.execute("DROP TABLE workunit")
+    project.core.wake.ring()
+    wait_for(lambda: project._failure, "the back end has died")
+    with pytest.raises(ProjectFailed, match="no such table: workunit"):
+        project.__exit__(None, None, None)
+    assert not any(name.startswith("localproject") for name in _ours()[0])
+
+
+def test_pausing_volunteers_keeps_jobs_unsent(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
+        project.pause_volunteers()
+        batch_id = client.create_batch("b")
+        (name,) = client.upload(b"x")
+        client.submit(batch_id, [job("j", name)])
+        wait_for(lambda: _count(project, "result") == 1, "a result is made")
+        assert client.statuses("b") == {"j": "UNSENT"}
+        project.resume_volunteers()
+        client.wait()
+        assert client.statuses("b") == {"j": "DONE"}
+
+
+def test_a_workunit_can_be_marked_as_failed(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=0) as project, Client(project) as client:
+        batch_id = client.create_batch("b")
+        (name,) = client.upload(b"x")
+        client.submit(batch_id, [job("j1", name), job("j2", name)])
+        project.fail_workunit("j1")
+        assert client.statuses("b") == {"j1": "ERROR", "j2": "UNSENT"}
+        assert project.unfinished_jobs() == 1
+
+
+def test_switches_stop_and_start_the_rpcs(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=0) as project, Client(project) as client:
+        project.stop_web()
+        assert value(client.rpc("ping"), "error_num") == "-183"
+        project.stop_web(False)
+        project.database_down()
+        assert value(client.rpc("ping"), "error_num") == "-138"
+        project.database_down(False)
+        assert value(client.rpc("ping"), "success") == "1"
+
+
+def _count(project: LocalProject, table: str) -> int:
+    row = project.core.db.connection().execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(row[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_run_says_where_it_is_and_ends_with_a_signal(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", _RUN, str(tmp_path / "p")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        url = line.partition("answers at ")[2].partition(" ")[0]
+        assert requests.get(url, timeout=20).status_code == 200
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (0, "")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_killing_run_loses_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUN, str(tmp_path / "p")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().partition("answers at ")[2].partition(" ")[0]
+        settings = config.load(str(tmp_path / "p" / "boinc_gahp.toml"), {})
+        assert settings.project is not None
+        assert settings.project.authenticator is not None
+        with requests.Session() as session:
+            remote = _Remote(url)
+            client = Client(remote, settings.project.authenticator.reveal())  # type: ignore[arg-type]
+            client.session = session
+            batch_id = client.create_batch("b")
+            (name,) = client.upload(b"x")
+            client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 1") for n in "abc"])
+            wait_for(lambda: "IN_PROGRESS" in client.statuses("b").values(), "one is running")
+    finally:
+        children = psutil.Process(process.pid).children(recursive=True)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        for child in children:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as again:
+        assert project.url == url
+        again.wait()
+        assert set(again.statuses("b").values()) == {"DONE"}
+
+
+class _Remote:
+    """What a client needs to know of a project in another process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+def test_run_is_for_the_main_thread(tmp_path: Path) -> None:
+    caught: list[Exception] = []
+
+    def run() -> None:
+        try:
+            run_project(tmp_path / "p", 0, 0)
+        except ValueError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(20)
+    assert caught
