@@ -14,6 +14,7 @@ from boinc_gahp.config import Jobs, ProjectSettings, Settings, Staging, Timeouts
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, Project
+from tests.bridge.farm import farm, healthy, home  # noqa: F401  (fixtures)
 from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:

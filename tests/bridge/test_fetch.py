@@ -2,154 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import os
-import signal
-import subprocess
-import sys
 import threading
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, FetchRequest, FetchResult, JobRequest, LocalInput
-from boinc_gahp.bridge.types import SubmitRequest
-from boinc_gahp.config import Jobs, Settings, Timeouts
-from boinc_gahp.errors import (
-    NotFound,
-    OutputError,
-    ProjectDown,
-    ProtocolError,
-    RpcError,
-    TransportError,
+from boinc_gahp.bridge import (
+    Bridge,
+    FetchRequest,
+    FetchResult,
+    JobRequest,
+    LocalInput,
+    SubmitRequest,
 )
-from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.rpc import ClientOptions, Project
-from tests import faultproxy
-from tests.faultproxy import FaultProxy
+from boinc_gahp.config import Jobs, Settings
+from boinc_gahp.errors import NotFound, OutputError
+from tests.bridge.farm import TEXT, Farm, contents, everything, some
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-TEXT = b"some text, as long as it takes\n" * 3000
-OPTIONS = ClientOptions(connect_timeout=5, read_timeout=3, retry_total=3)
-
-
-@dataclass
-class Farm:
-    """A project on which a batch of each kind has run."""
-
-    local: LocalProject
-    proxy: FaultProxy
-    settings: Settings = field(
-        default_factory=lambda: Settings(timeouts=Timeouts(connect=5, read=3, retry=3))
-    )
-
-    @contextmanager
-    def bridge(
-        self, cache: Path | None = None, settings: Settings | None = None
-    ) -> Iterator[Bridge]:
-        """Yield a new bridge, as a new process would have it."""
-        project = Project(self.proxy.url, self.local.authenticator, options=OPTIONS)
-        bridge = Bridge(project, settings or self.settings, None, cache)
-        try:
-            yield bridge
-        finally:
-            bridge.close()
-
-    def count(self, rpc: str) -> int:
-        return self.proxy.count(rpc)
-
-
-#: App, arguments and the first input of each job; a batch has its key's name.
-BATCHES: dict[str, tuple[str, list[tuple[tuple[str, ...], bytes]]]] = {
-    "upper": ("uppercase", [((), TEXT)] * 20),
-    "multi": ("multi", [((), b"one "), (("--optional",), b"one ")]),
-    "optmid": ("optmid", [((), b"one "), (("--optional",), b"one ")]),
-    "zip": ("zipped", [(("-v", "x"), b"packed")]),
-    "gzip": ("gzipped", [((), TEXT)]),
-    "fail": ("uppercase", [(("--fail", "11"), b"x"), ((), b"well")]),
-    "gone": ("uppercase", [(("--sleep", "60"), b"x")]),
-}
-
-
-def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> SubmitRequest:
-    app, jobs = BATCHES[name]
-    requests = []
-    for number, (args, data) in enumerate(jobs):
-        first = room / hashlib.md5(data).hexdigest()
-        first.write_bytes(data)
-        second = room / "second"
-        second.write_bytes(b"two\n")
-        names = ["in0", "in1"] if app == "multi" else ["in"]
-        files = [
-            LocalInput(str(path), logical)
-            for path, logical in zip([first, second], names, strict=False)
-        ]
-        requests.append(JobRequest(f"{prefix or name + '#1'}.{number}", args, tuple(files)))
-    request = SubmitRequest(name, app, requests)
-    bridge.submit(request)
-    return request
-
-
-@pytest.fixture(scope="module", params=["sane", "as_is"])
-def farm(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Farm]:
-    quirks = Quirks() if request.param == "sane" else Quirks.as_is()
-    room = tmp_path_factory.mktemp("inputs")
-    directory = tmp_path_factory.mktemp("project")
-    with (
-        LocalProject(directory, hosts=3, quirks=quirks) as local,
-        FaultProxy(local.url) as proxy,
-    ):
-        farm = Farm(local, proxy)
-        with farm.bridge() as bridge:
-            for name in BATCHES:
-                make_batch(bridge, room, name, prefix="foreign" if name == "gzip" else "")
-            bridge.abort_jobs(["gone#1.0"])
-            wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=60)
-        yield farm
-
-
-@pytest.fixture
-def healthy(farm: Farm) -> Iterator[Farm]:
-    """The farm without the faults of the test before."""
-    farm.proxy.heal()
-    farm.local.stop_web(False)
-    yield farm
-    farm.proxy.heal()
-    farm.local.stop_web(False)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """The job's directory."""
-    home = tmp_path / "job"
-    home.mkdir()
-    return home
-
-
-def everything(job: str, home: Path, *specs: tuple[str, str]) -> FetchRequest:
-    return FetchRequest(job, str(home), "job.err", "ALL", specs)
-
-
-def some(job: str, home: Path, *specs: tuple[str, str]) -> FetchRequest:
-    return FetchRequest(job, str(home), "job.err", "SOME", specs)
-
-
-def contents(home: Path) -> dict[str, bytes]:
-    """Return all files below a directory, hidden ones included."""
-    return {
-        str(path.relative_to(home)): path.read_bytes()
-        for path in sorted(home.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_all_outputs_stderr_exit_status_and_times(healthy: Farm, home: Path) -> None:
@@ -466,113 +338,3 @@ def test_many_fetches_of_a_batch_look_it_up_once(healthy: Farm, home: Path) -> N
     assert all((home / str(number) / "out").read_bytes() == TEXT.upper() for number in range(20))
     assert healthy.count("query_batch") - before["query_batch"] == 1
     assert healthy.count("get_templates") - before["get_templates"] == 1
-
-
-RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
-
-
-@pytest.mark.parametrize("rpc", RPCS)
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(faultproxy.lose_reply(), id="reply lost"),
-        pytest.param(faultproxy.reset(), id="reset"),
-        pytest.param(faultproxy.status(500), id="500"),
-        pytest.param(faultproxy.cut(0.5), id="cut"),
-        pytest.param(faultproxy.drip(0.0), id="dripping"),
-    ],
-)
-def test_trouble_that_passes_is_not_noticed(
-    rpc: str, fault: faultproxy.Fault, healthy: Farm, home: Path
-) -> None:
-    healthy.proxy.fail(rpc, fault)
-    with healthy.bridge() as bridge:
-        assert bridge.fetch_output(everything("upper#1.2", home)).exit_status == 0
-    assert contents(home)["out"] == TEXT.upper()
-    assert sorted(contents(home)) == ["job.err", "out"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        pytest.param(faultproxy.cut(0.5), (ProtocolError, TransportError), id="cut"),
-        pytest.param(faultproxy.reset(), TransportError, id="reset"),
-        pytest.param(faultproxy.html(), ProtocolError, id="a page for people"),
-        pytest.param(faultproxy.body(b"ERROR: no way"), RpcError, id="an ERROR: page"),
-        pytest.param(faultproxy.body(b""), ProtocolError, id="nothing"),
-    ],
-)
-def test_trouble_that_stays_leaves_no_partial_file(
-    fault: faultproxy.Fault,
-    kind: type[Exception] | tuple[type[Exception], ...],
-    healthy: Farm,
-    home: Path,
-) -> None:
-    (home / "out").write_text("old")
-    healthy.proxy.fail("result_file", fault, times=None)
-    with healthy.bridge() as bridge, pytest.raises(kind):
-        bridge.fetch_output(everything("upper#1.3", home))
-    assert contents(home)["out"] == b"old"
-    assert sorted(contents(home)) == ["job.err", "out"]
-
-
-def test_a_project_that_is_down_is_told(healthy: Farm, home: Path) -> None:
-    healthy.local.stop_web()
-    with healthy.bridge() as bridge, pytest.raises(ProjectDown):
-        bridge.fetch_output(everything("upper#1.4", home))
-    assert contents(home) == {}
-
-
-FETCHER = """
-import sys
-from pathlib import Path
-from boinc_gahp.bridge import Bridge, FetchRequest
-from boinc_gahp.config import Settings
-from boinc_gahp.rpc import Project
-url, authenticator, home, cache = sys.argv[1:]
-bridge = Bridge(Project(url, authenticator), Settings(), None, Path(cache))
-bridge.fetch_output(FetchRequest("upper#1.5", home, None, "ALL", ()))
-"""
-
-
-def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
-    healthy.proxy.fail("result_file", faultproxy.drip(0.001))
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            FETCHER,
-            healthy.proxy.url,
-            healthy.local.authenticator,
-            str(home),
-            str(tmp_path / "cache"),
-        ]
-    )
-    with process:
-        wait_for(lambda: any(home.glob(".boinc_gahp-*.part")), "a file being written")
-        os.kill(process.pid, signal.SIGKILL)
-    assert not (home / "out").exists()
-    assert len(list(home.glob(".boinc_gahp-*.part"))) == 1
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        bridge.fetch_output(everything("upper#1.5", home))
-    assert sorted(contents(home)) == ["job.err", "out"]
-    assert contents(home)["out"] == TEXT.upper()
-
-
-def test_no_authenticator_is_in_log_or_error(
-    healthy: Farm, home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    healthy.proxy.fail("workunit_file", faultproxy.cut(0.5), times=None)
-    healthy.proxy.fail("query_job", faultproxy.body(b"<query_job></query_job>"), times=None)
-    secret = healthy.local.authenticator
-    with healthy.bridge() as bridge, pytest.raises(RpcError) as caught:
-        bridge.fetch_output(everything("upper#1.6", home))
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert secret not in f"{error!s} {error!r}"
-        error = error.__cause__ or error.__context__
-    assert secret not in caplog.text
-    assert healthy.count("workunit_file") > 0

@@ -1,0 +1,136 @@
+"""A project on which a batch of each kind has run, for tests that fetch."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Bridge, FetchRequest, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.config import Settings, Timeouts
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.rpc import ClientOptions, Project
+from tests.faultproxy import FaultProxy
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TEXT = b"some text, as long as it takes\n" * 3000
+OPTIONS = ClientOptions(connect_timeout=5, read_timeout=3, retry_total=3)
+
+
+@dataclass
+class Farm:
+    """A project on which a batch of each kind has run."""
+
+    local: LocalProject
+    proxy: FaultProxy
+    settings: Settings = field(
+        default_factory=lambda: Settings(timeouts=Timeouts(connect=5, read=3, retry=3))
+    )
+
+    @contextmanager
+    def bridge(
+        self, cache: Path | None = None, settings: Settings | None = None
+    ) -> Iterator[Bridge]:
+        """Yield a new bridge, as a new process would have it."""
+        project = Project(self.proxy.url, self.local.authenticator, options=OPTIONS)
+        bridge = Bridge(project, settings or self.settings, None, cache)
+        try:
+            yield bridge
+        finally:
+            bridge.close()
+
+    def count(self, rpc: str) -> int:
+        return self.proxy.count(rpc)
+
+
+#: App, arguments and the first input of each job; a batch has its key's name.
+BATCHES: dict[str, tuple[str, list[tuple[tuple[str, ...], bytes]]]] = {
+    "upper": ("uppercase", [((), TEXT)] * 20),
+    "multi": ("multi", [((), b"one "), (("--optional",), b"one ")]),
+    "optmid": ("optmid", [((), b"one "), (("--optional",), b"one ")]),
+    "zip": ("zipped", [(("-v", "x"), b"packed")]),
+    "gzip": ("gzipped", [((), TEXT)]),
+    "fail": ("uppercase", [(("--fail", "11"), b"x"), ((), b"well")]),
+    "gone": ("uppercase", [(("--sleep", "60"), b"x")]),
+}
+
+
+def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> SubmitRequest:
+    app, jobs = BATCHES[name]
+    requests = []
+    for number, (args, data) in enumerate(jobs):
+        first = room / hashlib.md5(data).hexdigest()
+        first.write_bytes(data)
+        second = room / "second"
+        second.write_bytes(b"two\n")
+        names = ["in0", "in1"] if app == "multi" else ["in"]
+        files = [
+            LocalInput(str(path), logical)
+            for path, logical in zip([first, second], names, strict=False)
+        ]
+        requests.append(JobRequest(f"{prefix or name + '#1'}.{number}", args, tuple(files)))
+    request = SubmitRequest(name, app, requests)
+    bridge.submit(request)
+    return request
+
+
+@pytest.fixture(scope="module", params=["sane", "as_is"])
+def farm(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Farm]:
+    quirks = Quirks() if request.param == "sane" else Quirks.as_is()
+    room = tmp_path_factory.mktemp("inputs")
+    directory = tmp_path_factory.mktemp("project")
+    with (
+        LocalProject(directory, hosts=3, quirks=quirks) as local,
+        FaultProxy(local.url) as proxy,
+    ):
+        farm = Farm(local, proxy)
+        with farm.bridge() as bridge:
+            for name in BATCHES:
+                make_batch(bridge, room, name, prefix="foreign" if name == "gzip" else "")
+            bridge.abort_jobs(["gone#1.0"])
+            wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=60)
+        yield farm
+
+
+@pytest.fixture
+def healthy(farm: Farm) -> Iterator[Farm]:
+    """The farm without the faults of the test before."""
+    farm.proxy.heal()
+    farm.local.stop_web(False)
+    yield farm
+    farm.proxy.heal()
+    farm.local.stop_web(False)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The job's directory."""
+    home = tmp_path / "job"
+    home.mkdir()
+    return home
+
+
+def everything(job: str, home: Path, *specs: tuple[str, str]) -> FetchRequest:
+    return FetchRequest(job, str(home), "job.err", "ALL", specs)
+
+
+def some(job: str, home: Path, *specs: tuple[str, str]) -> FetchRequest:
+    return FetchRequest(job, str(home), "job.err", "SOME", specs)
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """Return all files below a directory, hidden ones included."""
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in sorted(home.rglob("*"))
+        if path.is_file()
+    }
