@@ -48,13 +48,6 @@ class Opener:
             project,
         )
 
-    def close(self) -> None:
-        """Close the ledger."""
-        with self._lock:
-            ledger, self._ledger = self._ledger, None
-        if ledger is not None:
-            ledger.close()
-
     def _shared_ledger(self, settings: Settings) -> Ledger:
         with self._lock:
             if self._ledger is None:
