@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import build, results, table
+from boinc_gahp.rpc import build, regular, results, table
 from boinc_gahp.rpc.address import address
 from boinc_gahp.rpc.bodies import Form, size_of
 from boinc_gahp.rpc.caller import Caller, Question
@@ -167,7 +167,7 @@ class Project:
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = Records(("job",), results.batch_job)
+        jobs = Records(("job",), results.batch_job, regular.JOB)
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
@@ -186,7 +186,7 @@ class Project:
         """
         if not isinstance(min_mod_time, str):
             min_mod_time = build.number(min_mod_time, "min_mod_time")
-        listed = Records(("batch_size", "job"), results.size_or_status)
+        listed = Records(("batch_size", "job"), results.size_or_status, regular.STATUS)
         return self._simple(
             table.QUERY_BATCH2,
             lambda root: results.statuses(root, listed.items, len(batch_names)),

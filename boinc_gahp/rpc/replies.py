@@ -19,6 +19,8 @@ from boinc_gahp.rpc.repair import PhpMessage, Repair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from boinc_gahp.rpc.regular import Regular
+
 R = TypeVar("R")
 
 _HTML_PAGE = re.compile(
@@ -45,11 +47,13 @@ class Records(Generic[R]):
     Attributes:
         tags: their names.
         make: makes a value of one; may raise :class:`Incomplete`.
+        regular: the form that nearly all of them have, if they are many.
         items: the values so far.
     """
 
     tags: tuple[str, ...]
     make: Callable[[etree._Element], R]
+    regular: Regular | None = None
     items: list[R] = field(default_factory=list)
 
     def take(self, element: etree._Element) -> None:
@@ -162,6 +166,18 @@ class _Reading:
         return reply
 
     def _parse(self, data: bytes) -> None:
+        here = 0
+        if self._records is not None and self._records.regular is not None:
+            regular = self._records.regular
+            for match in regular.pattern.finditer(data):
+                # What stands before it comes before it.
+                if match.start() > here:
+                    self._feed(data[here : match.start()])
+                self._records.items.append(regular.make(match))
+                here = match.end()
+        self._feed(data[here:])
+
+    def _feed(self, data: bytes) -> None:
         if data:
             self._parser.feed(data)
         records = self._records

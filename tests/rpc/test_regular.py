@@ -1,0 +1,61 @@
+"""What is read at a glance is what the XML parser would have made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from boinc_gahp.rpc import regular, replies, results
+
+WIRE = Path(__file__).parent.parent / "contract" / "wire"
+RECORDED = [
+    path for path in sorted(WIRE.glob("query_batch*.rep.xml")) if "query_batches" not in path.name
+]
+FORMS = {
+    "query_batch": (("job",), results.batch_job, regular.JOB),
+    "query_batch2": (("batch_size", "job"), results.size_or_status, regular.STATUS),
+}
+
+
+def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
+    """Return all that a reading comes to, but for white space between the elements."""
+    tags, make, form = FORMS[rpc]
+    records: replies.Records[object] = replies.Records(tags, make, form if at_a_glance else None)
+    reply = replies.read(chunks, rpc, records)
+    rest: list[tuple[str, str]] = []
+    for element in () if reply.root is None else reply.root:
+        if element.tag not in tags:
+            rest.append((str(element.tag), etree.tostring(element, with_tail=False).decode()))
+    if reply.root is None or reply.mismatch:
+        return "refused"  # whatever was read until then
+    return records.items, rest, reply.incomplete, reply.page, reply.messages, reply.words
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.removesuffix(".rep.xml"))
+@pytest.mark.parametrize("size", [1, 7, 100_000], ids=lambda size: f"{size} bytes at a time")
+def test_every_recording_reads_the_same(path: Path, size: int) -> None:
+    rpc = path.name.partition("__")[0]
+    data = path.read_bytes()[:20_000]
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    assert outcome(rpc, chunks, at_a_glance=True) == outcome(rpc, chunks, at_a_glance=False)
+
+
+_WORDS = st.sampled_from(
+    ["<job>", "</job>", "\n ", "<job_name>", "</job_name>", "<status>", "</status>", "DONE", "a b"]
+    + ["<batch_size>2</batch_size>", "é", "&amp;", "<", "<error>", "\r", "x", "<br />\n"]
+    + ["<job>\n<job_name>n</job_name>\n<status>UNSENT</status>\n</job>\n"] * 4
+    + ["<job><job_name>n&o</job_name><status>DONE</status></job>"]
+)
+
+
+@given(st.lists(_WORDS), st.integers(1, 60))
+def test_whatever_stands_between_jobs_reads_the_same(pieces: list[str], size: int) -> None:
+    data = f"<query_batch2>\n{''.join(pieces)}</query_batch2>\n".encode()
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    assert outcome("query_batch2", chunks, at_a_glance=True) == outcome(
+        "query_batch2", chunks, at_a_glance=False
+    )
