@@ -49,6 +49,6 @@ install_extra() {
         fail "the requirements could not be compared with what is installed"
     fi
     echo "Installing into .venv: $(echo "$missing" | tr '\n' ' ')"
-    .venv/bin/python -m pip --disable-pip-version-check install --quiet --editable ".[$1]" ||
+    .venv/bin/python -m pip --disable-pip-version-check install --quiet --quiet --editable ".[$1]" ||
         fail "pip could not install boinc_gahp; see above"
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,3 +23,27 @@ def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Make what a test printed fit to be sent from one pytest process to another.
+
+    Names with bytes that are not UTF-8 stand in logs on purpose; xdist cannot send them.
+    """
+    report = yield
+    report.sections = [
+        (title, text.encode("utf-8", "backslashreplace").decode())
+        for title, text in report.sections
+    ]
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep bytes that are no text, which captured logs can hold, from killing pytest-xdist."""
+    report = yield
+    report.sections = [
+        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report
