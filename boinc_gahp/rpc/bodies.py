@@ -40,6 +40,12 @@ class Form:
             (f"file_{index}", (file.name, file, "application/octet-stream"))
             for index, file in enumerate(self._files)
         ]
+        try:
+            for file in self._files:
+                file.begin()
+        except BaseException:
+            self.close()
+            raise
         self._encoder = MultipartEncoder(fields=fields)
         self._until = until
         self.content_type: str = self._encoder.content_type
@@ -99,7 +105,10 @@ class _Checked:
         self._wanted = file
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._open: BinaryIO | None = None
-        if file.nbytes == 0:
+
+    def begin(self) -> None:
+        """Check an empty file now: nothing will be read of it."""
+        if not self.len:
             self._reading(self._check_end)
 
     def read(self, size: int = -1) -> bytes:

@@ -79,11 +79,12 @@ _RULES = (
     ),
     _Rule(
         (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError),
-        "the secure connection broke ({why}): try again",
+        "the secure connection broke ({why}): try again, or check whether the URL should begin "
+        "with http://",
     ),
     _Rule(
         (ssl.SSLError, requests.exceptions.SSLError),
-        "no secure connection ({why}): check whether its URL should begin with http://",
+        "no secure connection ({why}): check whether the URL should begin with http://",
         permanent=True,
     ),
     _Rule(
@@ -174,8 +175,9 @@ class Border:
         return type(links[-1]).__name__
 
     def _harmless(self, foreign: BaseException) -> BaseException | None:
-        for link in chain(foreign):
-            shown = "".join(traceback.format_exception(link)) + repr(link)
+        """Return the innermost link of the chain that has no URL and no secret on it."""
+        for link in reversed(chain(foreign)):
+            shown = "".join(traceback.format_exception(link)) + repr(link) + repr(vars(link))
             if "auth_str=" not in shown and self.redact(shown) == shown:
                 return link
         return None

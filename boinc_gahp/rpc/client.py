@@ -327,7 +327,7 @@ class Project:
         return self._output(
             table.RESULT_FILE,
             {"result_name": result_name, "file_num": str(file_num)},
-            self._derived(result_name),
+            self._derived(build.check_text(result_name, "result_name")),
             f"file {file_num} of {result_name!r}",
         )
 
@@ -365,7 +365,7 @@ class Project:
 
     def _derived(self, of: str) -> str:
         """Return the ``auth_str`` that stands for the authenticator and one object."""
-        text = self._authenticator.reveal() + build.check_text(of, "name")
+        text = self._authenticator.reveal() + of
         encoded = text.encode("utf-8", "surrogateescape")
         return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
 

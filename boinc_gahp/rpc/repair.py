@@ -123,9 +123,12 @@ class Repair:
                 self._held = data[match.start() :]
                 return b"".join(out)
             here = taken
-        # A line's end may begin one of PHP's messages that has not arrived yet.
-        newline = -1 if final else data.rfind(b"\n", max(here, len(data) - _HEAD))
-        end = len(data) if newline < 0 else newline
+        end = len(data)
+        if not final:
+            # A line's end may begin one of PHP's messages, a bracket may begin ``]]>``.
+            newline = data.rfind(b"\n", max(here, end - _HEAD))
+            end = len(data.rstrip(b"]")) if newline < 0 else newline
+            end = max(end, here)
         out.append(data[here:end])
         self._held = data[end:]
         return b"".join(out)

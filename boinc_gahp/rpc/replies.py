@@ -209,7 +209,7 @@ class _Reading:
 
 
 def _mismatch(parser: Any) -> str:
-    for entry in parser.error_log:
+    for entry in parser.feed_error_log:
         if entry.type == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH:
             return str(entry.message)
     return ""

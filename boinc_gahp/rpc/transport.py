@@ -7,15 +7,15 @@ the same way as real ones.
 from __future__ import annotations
 
 import http.cookiejar
-import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.rpc.limits import Limits, limited, timed_pools
 from boinc_gahp.rpc.redact import guard_library_logs
 
 if TYPE_CHECKING:
@@ -93,17 +93,26 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Sends over HTTP, on connections that are kept alive."""
+    """Sends over HTTP, on connections that are kept alive.
+
+    Raises:
+        ConfigError: the file with certificates does not exist.
+    """
 
     def __init__(self, options: ClientOptions) -> None:
         guard_library_logs()
+        if options.ca_bundle is not None and not Path(options.ca_bundle).exists():
+            raise ConfigError(
+                f"ca_bundle {options.ca_bundle!r} does not exist: expected a PEM file with the "
+                "certificates of the authorities to trust"
+            )
         self._options = options
         self._kept = _session(options)
-        self._fresh = _session(options)
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request`` and return the reply when its headers are there."""
-        session = self._fresh if request.fresh else self._kept
+        session = _session(self._options) if request.fresh else self._kept
+        only_here = session if request.fresh else None
         headers = {"Accept-Encoding": "identity" if request.plain else "gzip"}
         if request.fresh:
             headers["Connection"] = "close"
@@ -114,23 +123,27 @@ class HttpTransport:
             prepared = session.prepare_request(
                 requests.Request(request.method, request.url, headers=headers, data=body)
             )
-            response = session.send(
-                prepared,
-                stream=True,
-                allow_redirects=False,
-                timeout=(request.connect_timeout, request.read_timeout),
-                verify=self._options.ca_bundle or True,
-                proxies=self._proxies(request.url),
-            )
+            with limited(Limits(request.read_timeout, request.until, request.reply_timeout)):
+                response = session.send(
+                    prepared,
+                    stream=True,
+                    allow_redirects=False,
+                    timeout=(request.connect_timeout, request.read_timeout),
+                    verify=self._options.ca_bundle or True,
+                    proxies=self._proxies(request.url),
+                )
+        except BaseException:
+            if only_here is not None:
+                only_here.close()
+            raise
         finally:
             if body is not None:
                 body.close()
-        return _Reply(response, request)
+        return _Reply(response, only_here)
 
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._kept.close()
-        self._fresh.close()
 
     def _proxies(self, url: str) -> dict[str, str]:
         if self._options.proxy:
@@ -139,18 +152,14 @@ class HttpTransport:
 
 
 class _Reply:
-    """A reply of requests, whose body is read as it arrives and within its time."""
+    """A reply of requests, whose body is read as it arrives."""
 
-    def __init__(self, response: requests.Response, request: HttpRequest) -> None:
+    def __init__(self, response: requests.Response, session: requests.Session | None) -> None:
         self.status = response.status_code
         self.reason = response.reason or ""
         self.headers: Mapping[str, str] = response.headers
         self._response = response
-        self._silence = request.read_timeout
-        ends = [] if request.until is None else [request.until]
-        if request.reply_timeout is not None:
-            ends.append(time.monotonic() + request.reply_timeout)
-        self._until = min(ends, default=None)
+        self._session = session
         self._ended = False
 
     @property
@@ -158,32 +167,16 @@ class _Reply:
         return int(self._response.raw.tell())
 
     def chunks(self) -> Iterator[bytes]:
-        raw = self._response.raw
-        while True:
-            self._hurry(raw)
-            # read1, not read: read waits until the whole chunk is there, however slowly it drips,
-            # and the time would never be looked at.
-            left = raw.length_remaining
-            data = raw.read1(_CHUNK if not left else min(left, _CHUNK), decode_content=True)
-            if not data:
-                break
-            yield data
+        yield from self._response.raw.stream(_CHUNK, decode_content=True)
         self._ended = True
 
     def close(self) -> None:
-        if not self._ended and self._response.raw.connection is not None:
-            self._response.raw.connection.close()
+        raw = self._response.raw
+        if not self._ended and raw.connection is not None:
+            raw.connection.close()
         self._response.close()
-
-    def _hurry(self, raw: Any) -> None:
-        if self._until is None:
-            return
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the reply did not end in the time there was for it")
-        connection = raw.connection
-        if connection is not None and connection.sock is not None:
-            connection.sock.settimeout(min(left, self._silence))
+        if self._session is not None:
+            self._session.close()
 
 
 def _session(options: ClientOptions) -> requests.Session:
@@ -199,13 +192,10 @@ def _session(options: ClientOptions) -> requests.Session:
 
 
 class _Adapter(HTTPAdapter):
-    """An adapter whose connections wait for the read time-out, not the short one, while sending.
-
-    Otherwise a server that takes a breath during a large upload looks like one that is not there.
-    """
+    """An adapter whose connections keep to the limits of :mod:`boinc_gahp.rpc.limits`."""
 
     def __init__(self, options: ClientOptions) -> None:
-        self._pools = _patient_pools(options.read_timeout)
+        self._pools = timed_pools(options.read_timeout)
         super().__init__(pool_connections=4, pool_maxsize=options.pool_size, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -216,25 +206,3 @@ class _Adapter(HTTPAdapter):
         manager = super().proxy_manager_for(proxy, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager
-
-
-def _patient_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            if self.sock is not None:
-                self.sock.settimeout(patience)
-
-    class Secure(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            if self.sock is not None:
-                self.sock.settimeout(patience)
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
-
-    return {"http": PlainPool, "https": SecurePool}

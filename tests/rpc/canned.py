@@ -1,0 +1,52 @@
+"""Replies without a server: a transport that answers with given bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from boinc_gahp.rpc import ClientOptions, Project
+from tests.contract.replay import ReplayReply
+from tests.rpc.scripted import AUTHENTICATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boinc_gahp.rpc.transport import HttpRequest
+
+URL = "http://boinc.example.edu/test/"
+XML = {"Content-Type": "text/xml"}
+
+
+@dataclass
+class Canned:
+    """Answers everything with one body."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: XML)
+    chunk: int = 65536
+    sent: list[bytes] = field(default_factory=list)
+
+    def send(self, request: HttpRequest) -> ReplayReply:
+        if request.body is not None:
+            body = request.body()
+            self.sent.append(b"".join(iter(lambda: body.read(65536), b"")))
+            body.close()
+        return ReplayReply(self.status, "", self.headers, self.body, self.chunk)
+
+
+def project(body: bytes, *, chunk: int = 65536, status: int = 200) -> Project:
+    return Project(
+        URL,
+        AUTHENTICATOR,
+        options=ClientOptions(retry_total=0),
+        transport=Canned(body, status, chunk=chunk),
+    )
+
+
+def inside(rpc: str, content: str | bytes) -> bytes:
+    """Return ``content`` as the project frames a reply to ``rpc``."""
+    data = content if isinstance(content, bytes) else content.encode()
+    prolog = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
+    return prolog + f"<{rpc}>\n".encode() + data + f"\n</{rpc}>\n".encode()

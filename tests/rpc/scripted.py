@@ -1,0 +1,242 @@
+"""A web server that answers as it is told, well or badly, over plain sockets.
+
+::
+
+    with Scripted() as server:
+        server.answers += [reset(), ok(PONG)]
+        Project(server.url, AUTHENTICATOR).ping()
+        assert [request.connection for request in server.requests] == [0, 1]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import socket
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
+
+    from typing_extensions import Self
+
+AUTHENTICATOR = "5ecre7c0ffee5ecre7c0ffee5ecre7c0"
+PONG = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
+
+
+@dataclass
+class Request:
+    """A request as it came: its connection counts from 0."""
+
+    connection: int
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def xml(self) -> bytes:
+        match = re.search(rb'name="request"\r\n\r\n(.*?)\r\n--', self.body, re.DOTALL)
+        return match[1] if match else b""
+
+    @property
+    def rpc(self) -> str:
+        match = re.match(rb"<([a-z_0-9]+)", self.xml)
+        return match[1].decode() if match else self.path
+
+
+@dataclass
+class Answer:
+    """What an answer is given to work with; returns whether the connection stays open."""
+
+    connection: socket.socket
+    stop: threading.Event
+
+
+Play = Callable[[Answer], bool]
+
+
+@dataclass
+class Scripted:
+    """Answers in order; the last answer stands for all later requests."""
+
+    context: ssl.SSLContext | None = None
+    answers: deque[Play] = field(default_factory=deque)
+    requests: list[Request] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _open: list[socket.socket] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        scheme = "https" if self.context else "http"
+        return f"{scheme}://localhost:{self.port}/test/"
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def host(self) -> str:
+        return f"localhost:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop.set()
+        for sock in (self._listener, *self._open):
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+        for thread in self._threads:
+            thread.join(10)
+            assert not thread.is_alive()
+
+    def _start(self, target: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=target, args=args)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        count = 0
+        while not self.stop.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            self._start(self._serve, connection, count)
+            count += 1
+
+    def _serve(self, plain: socket.socket, number: int) -> None:
+        connection = plain
+        try:
+            if self.context is not None:
+                connection = self.context.wrap_socket(plain, server_side=True)
+                self._open.append(connection)
+            with connection.makefile("rb") as stream:
+                while (request := _read(stream, number)) is not None:
+                    self.requests.append(request)
+                    play = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
+                    if not play(Answer(connection, self.stop)):
+                        break
+        except ValueError:
+            connection.sendall(http(400))
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+
+def _read(stream: object, number: int) -> Request | None:
+    readline, read = stream.readline, stream.read  # type: ignore[attr-defined]
+    line = readline().decode()
+    if not line.strip():
+        return None
+    method, path, _ = line.split()
+    headers: dict[str, str] = {}
+    while (header := readline().decode().strip()) != "":
+        name, _, value = header.partition(":")
+        headers[name.lower()] = value.strip()
+    return Request(number, method, path, headers, read(int(headers.get("content-length", 0))))
+
+
+# -- answers
+
+
+def http(status: int, body: bytes = b"", **headers: str) -> bytes:
+    shown = {"Content-Type": "text/xml", "Content-Length": str(len(body))}
+    shown |= {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = [f"HTTP/1.1 {status} Some Reason"]
+    lines += [f"{name}: {value}" for name, value in shown.items() if value != ""]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def raw(data: bytes, *, stay: bool = False) -> Play:
+    def play(answer: Answer) -> bool:
+        answer.connection.sendall(data)
+        return stay
+
+    return play
+
+
+def ok(body: bytes = PONG, **headers: str) -> Play:
+    return raw(http(200, body, **headers), stay=True)
+
+
+def status(number: int, body: bytes = b"", **headers: str) -> Play:
+    return raw(http(number, body, **headers), stay=True)
+
+
+def compressed(body: bytes = PONG, cut: int = 0) -> Play:
+    data = gzip.compress(body)
+    data = data[: len(data) - cut]
+    return raw(http(200, data, Content_Encoding="gzip"), stay=True)
+
+
+def short(body: bytes = PONG, missing: int = 20) -> Play:
+    """Announce more bytes than come."""
+    return raw(http(200, body[:-missing], Content_Length=str(len(body))))
+
+
+def chunked(body: bytes = PONG, *, whole: bool = True) -> Play:
+    head = http(200, b"", Content_Length="", Transfer_Encoding="chunked")
+    data = b"%x\r\n%s\r\n" % (len(body), body) + (b"0\r\n\r\n" if whole else b"40\r\nabc")
+    return raw(head + data, stay=whole)
+
+
+def goodbye() -> Play:
+    """Close the connection instead of answering."""
+    return lambda _: False
+
+
+def then_closed(play: Play) -> Play:
+    """Answer as if the connection stayed open, and close it."""
+
+    def closing(answer: Answer) -> bool:
+        play(answer)
+        return False
+
+    return closing
+
+
+def reset() -> Play:
+    def play(answer: Answer) -> bool:
+        linger = struct.pack("ii", 1, 0)
+        answer.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        return False
+
+    return play
+
+
+def hang(data: bytes = b"") -> Play:
+    """Send ``data`` and nothing more, until the server is stopped."""
+
+    def play(answer: Answer) -> bool:
+        answer.connection.sendall(data)
+        answer.stop.wait()
+        return False
+
+    return play
+
+
+def drip(data: bytes, pause: float = 0.02) -> Play:
+    """Send ``data`` one byte at a time."""
+
+    def play(answer: Answer) -> bool:
+        for byte in data:
+            answer.connection.sendall(bytes([byte]))
+            if answer.stop.wait(pause):
+                return False
+        return True
+
+    return play

@@ -1,0 +1,238 @@
+"""Where requests go: addresses, redirects, certificates."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+
+from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
+from boinc_gahp.rpc import ClientOptions, Project
+from tests.rpc.canned import inside
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "host"),
+    [
+        ("http://h/test/", "http://h/test/", "h"),
+        ("http://h/test", "http://h/test/", "h"),
+        (" https://H.example.edu:443/test\n", "https://h.example.edu/test/", "h.example.edu"),
+        ("https://h:8443", "https://h:8443/", "h:8443"),
+        ("http://[::1]:8080/a/b", "http://[::1]:8080/a/b/", "[::1]:8080"),
+    ],
+)
+def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str) -> None:
+    with Project(url, AUTHENTICATOR) as project:
+        assert (project.url, project.host) == (shown, host)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "boinc.example.edu",
+        "ftp://h/test/",
+        "http:///test/",
+        "http://h:port/",
+        "http://h:99999/",
+        "http://user:password@h/",
+        "http://h/test/?a=b",
+        "http://h/test/#a",
+        "http://[::1/",
+        "file:///etc/passwd",
+    ],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(BadRequest, match="is no project's URL"):
+        Project(url, AUTHENTICATOR)
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 308])
+def test_redirect_on_the_same_host_is_followed_as_a_post(server: Scripted, code: int) -> None:
+    server.answers += [
+        status(code, Location="/elsewhere/submit_rpc_handler.php"),
+        ok(inside("create_batch", "<batch_id>3</batch_id>")),
+    ]
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+        assert project.create_batch("b", "uppercase") == 3
+    first, second = server.requests
+    assert second.path == "/elsewhere/submit_rpc_handler.php"
+    assert (second.method, second.xml) == ("POST", first.xml)
+
+
+def test_redirect_is_warned_about(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    server.answers += [status(301, Location="/x.php"), ok()]
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+        project.ping()
+    assert "sent on to" in caplog.text
+    assert "/x.php: set the project's URL so" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("code", "location", "says"),
+    [
+        (
+            301,
+            "http://boinc.example.edu/test/x.php",
+            "sends elsewhere, to http://boinc.example.edu",
+        ),
+        (307, "//other/x.php", "sends elsewhere, to http://other/x.php"),
+        (302, "http://localhost:1/x.php", "sends elsewhere, to http://localhost:1/x.php"),
+        (303, "/x.php", "answered HTTP 303"),
+        (301, "", "answered HTTP 301"),
+        (302, "ftp://localhost/x", "sends from"),
+        (304, "/x.php", "answered HTTP 304"),
+    ],
+)
+def test_any_other_redirect_is_an_error(
+    server: Scripted, code: int, location: str, says: str
+) -> None:
+    server.answers.append(status(code, Location=location))
+    options = ClientOptions(retry_total=20)
+    with (
+        Project(server.url, AUTHENTICATOR, options=options) as project,
+        pytest.raises(TransportError) as caught,
+    ):
+        project.ping()
+    assert says in str(caught.value)
+    assert server.host in str(caught.value)
+    assert not caught.value.may_have_happened
+    assert len(server.requests) == 1
+
+
+def test_redirects_without_end_are_an_error(server: Scripted) -> None:
+    server.answers += [status(307, Location=f"/{number}") for number in range(9)]
+    with (
+        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        pytest.raises(TransportError, match="redirects 5 times and more"),
+    ):
+        project.ping()
+    assert len(server.requests) == 6
+
+
+def test_output_is_redirected_within_its_host_only(server: Scripted) -> None:
+    server.answers += [
+        status(302, Location="/out.php?auth_str=abc"),
+        status(302, Location="http://other/out.php?auth_str=abc"),
+    ]
+    with (
+        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        pytest.raises(TransportError, match=r"http://other/out\.php: if") as caught,
+    ):
+        project.result_file("r_0", 0)
+    assert "abc" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def bundle(authority: trustme.CA, tmp_path: Path) -> str:
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return str(path)
+
+
+def secure(authority: trustme.CA, name: str = "localhost") -> Scripted:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name).configure_cert(context)
+    server = Scripted(context=context)
+    server.answers.append(ok())
+    return server
+
+
+def options(bundle: str | None) -> ClientOptions:
+    return ClientOptions(connect_timeout=5, read_timeout=5, retry_total=20, ca_bundle=bundle)
+
+
+def test_certificate_of_the_bundle_is_trusted(authority: trustme.CA, bundle: str) -> None:
+    with (
+        secure(authority) as server,
+        Project(server.url, AUTHENTICATOR, options=options(bundle)) as project,
+    ):
+        project.ping()
+        project.ping()
+        assert [request.connection for request in server.requests] == [0, 0]
+
+
+@pytest.mark.parametrize("case", ["no bundle", "another authority", "another host"])
+def test_certificate_is_checked(
+    authority: trustme.CA, bundle: str, tmp_path: Path, case: str
+) -> None:
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    chosen = {"no bundle": None, "another authority": str(other), "another host": bundle}[case]
+    name = "boinc.example.edu" if case == "another host" else "localhost"
+    with (
+        secure(authority, name) as server,
+        Project(server.url, AUTHENTICATOR, options=options(chosen)) as project,
+    ):
+        with pytest.raises(TransportError) as caught:
+            project.create_batch("b", "uppercase")
+        assert server.requests == []
+    assert "its certificate is not trusted" in str(caught.value)
+    assert "set ca_bundle" in str(caught.value)
+    assert not caught.value.may_have_happened
+
+
+def test_redirect_from_https_to_http_is_refused(authority: trustme.CA, bundle: str) -> None:
+    with (
+        secure(authority) as server,
+        Project(server.url, AUTHENTICATOR, options=options(bundle)) as project,
+    ):
+        server.answers[0] = status(307, Location=f"http://localhost:{server.port}/x.php")
+        with pytest.raises(TransportError, match="sends from https to http://localhost"):
+            project.ping()
+
+
+def test_redirect_from_http_to_https_is_followed(
+    server: Scripted, authority: trustme.CA, bundle: str
+) -> None:
+    with secure(authority) as safe:
+        server.answers.append(status(301, Location=f"https://localhost:{safe.port}/x.php"))
+        with Project(server.url, AUTHENTICATOR, options=options(bundle)) as project:
+            project.ping()
+        assert [request.path for request in safe.requests] == ["/x.php"]
+
+
+def test_https_where_http_is_spoken_is_told(server: Scripted) -> None:
+    server.answers.append(ok())
+    url = server.url.replace("http:", "https:")
+    with (
+        Project(url, AUTHENTICATOR, options=options(None)) as project,
+        pytest.raises(TransportError, match=r"no secure connection .* should begin with http:"),
+    ):
+        project.ping()
+
+
+def test_missing_bundle_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.pem' does not exist"):
+        Project("https://h/", AUTHENTICATOR, options=options(str(tmp_path / "missing.pem")))
+
+
+def test_bundle_without_certificates_is_told(authority: trustme.CA, tmp_path: Path) -> None:
+    path = tmp_path / "empty.pem"
+    path.write_text("nothing\n")
+    with (
+        secure(authority) as server,
+        Project(server.url, AUTHENTICATOR, options=options(str(path))) as project,
+        pytest.raises((TransportError, ProjectError)),
+    ):
+        project.ping()

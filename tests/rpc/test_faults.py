@@ -1,0 +1,317 @@
+"""Over real sockets: what a network and a web server do to a request, and what we make of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import (
+    GahpError,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project
+from tests.rpc import scripted
+from tests.rpc.canned import inside
+from tests.rpc.scripted import AUTHENTICATOR, PONG, Play, Scripted, http, ok, raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+QUICK = ClientOptions(connect_timeout=5, read_timeout=0.3, retry_total=0)
+PATIENT = ClientOptions(connect_timeout=5, read_timeout=0.3, retry_total=20)
+HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
+CREATED = ok(inside("create_batch", "<batch_id>7</batch_id>"))
+QUIET_FATAL = scripted.status(500, b'<?xml version="1.0"?>\n<ping>\n')
+LOUD_FATAL = ok(
+    inside("ping", "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>")
+)
+DOWN = ok(inside("ping", "<error><error_num>-183</error_num><error_msg>down</error_msg></error>"))
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+def ping(server: Scripted, options: ClientOptions = QUICK) -> None:
+    with Project(server.url, AUTHENTICATOR, options=options) as project:
+        project.ping()
+
+
+FAULTS: list[tuple[str, Play, type[RpcError], str]] = [
+    ("reset", scripted.reset(), TransportError, "the connection failed"),
+    ("closed without answer", scripted.goodbye(), TransportError, "the connection failed"),
+    ("hang", scripted.hang(), TransportError, "no answer in time"),
+    ("hang in headers", scripted.hang(b"HTTP/1.1 200 OK\r\nA: b"), TransportError, "no answer in"),
+    ("hang in body", scripted.hang(http(200, PONG)[:-9]), TransportError, "no answer in time"),
+    ("no HTTP", raw(b"SSH-2.0-OpenSSH_9.2\r\n"), TransportError, "the connection failed"),
+    ("500", scripted.status(500, b"<html>oops</html>"), TransportError, "HTTP 500"),
+    ("500 of a PHP fatal error", QUIET_FATAL, ProtocolError, "PHP died"),
+    ("502", scripted.status(502), TransportError, "HTTP 502"),
+    ("HTML", HTML, ProtocolError, "a web page ('Router login')"),
+    ("empty", ok(b""), ProtocolError, "an empty answer"),
+    ("cut XML", ok(PONG[:-9]), ProtocolError, "an answer that is cut off"),
+    ("shorter than announced", scripted.short(), ProtocolError, "broke off"),
+    ("cut chunks", scripted.chunked(whole=False), ProtocolError, "broke off"),
+    ("cut gzip", scripted.compressed(cut=30), ProtocolError, "cut off"),
+    (
+        "no gzip",
+        raw(http(200, PONG, Content_Encoding="gzip")),
+        ProtocolError,
+        "broke off or is damaged",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("play", "kind", "says"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+)
+def test_fault_is_an_error_that_names_rpc_host_and_trouble(
+    server: Scripted, play: Play, kind: type[RpcError], says: str
+) -> None:
+    server.answers.append(play)
+    with pytest.raises(kind) as caught:
+        ping(server)
+    assert says in str(caught.value)
+    assert f"ping of {server.host}: " in str(caught.value)
+    assert caught.value.may_have_happened
+
+
+@pytest.mark.parametrize(
+    "play",
+    [fault[1] for fault in FAULTS if "HTML" not in fault[0]],
+    ids=[fault[0] for fault in FAULTS if "HTML" not in fault[0]],
+)
+def test_repeatable_rpc_overcomes_one_fault(server: Scripted, play: Play) -> None:
+    server.answers += [play, ok()]
+    ping(server, PATIENT)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "play",
+    [ok(), scripted.compressed(), scripted.chunked(), scripted.drip(http(200, PONG), 0.001)],
+    ids=["plain", "gzip", "chunked", "drip"],
+)
+def test_whole_answer_is_taken_however_it_travels(server: Scripted, play: Play) -> None:
+    server.answers.append(play)
+    ping(server)
+
+
+@pytest.mark.parametrize("play", [HTML, LOUD_FATAL], ids=["HTML", "PHP fatal error"])
+def test_lasting_trouble_is_told_at_once(server: Scripted, play: Play) -> None:
+    server.answers.append(play)
+    with pytest.raises(ProtocolError):
+        ping(server, PATIENT)
+    assert len(server.requests) == 1
+
+
+def test_quiet_php_fatal_error_is_tried_three_times(server: Scripted) -> None:
+    server.answers.append(QUIET_FATAL)
+    with pytest.raises(ProtocolError, match="PHP died"):
+        ping(server, PATIENT)
+    assert len(server.requests) == 3
+
+
+def test_no_is_told_at_once(server: Scripted) -> None:
+    words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
+    server.answers.append(ok(inside("ping", words)))
+    with pytest.raises(PermissionDenied):
+        ping(server, PATIENT)
+    assert len(server.requests) == 1
+
+
+def test_stopped_project_is_asked_again_until_it_is_back(server: Scripted) -> None:
+    server.answers += [DOWN, DOWN, ok()]
+    ping(server, PATIENT)
+    assert len(server.requests) == 3
+
+
+def test_retries_end_with_their_total_time(server: Scripted) -> None:
+    server.answers.append(DOWN)
+    began = time.monotonic()
+    with pytest.raises(ProjectDown):
+        ping(server, ClientOptions(retry_total=1.5))
+    assert 0.2 < time.monotonic() - began < 10
+    assert 2 <= len(server.requests) <= 4
+
+
+SUBMISSION = BatchSubmission("uppercase", [Job("j1")], batch_id=7)
+
+
+ONCE_ONLY: dict[str, Callable[[Project], object]] = {
+    "create_batch": lambda project: project.create_batch("b", "uppercase"),
+    "submit_batch": lambda project: project.submit_batch(SUBMISSION),
+    "upload_files": lambda project: project.upload_files([]),
+}
+
+
+@pytest.mark.parametrize("rpc", ONCE_ONLY)
+@pytest.mark.parametrize(
+    "play",
+    [scripted.reset(), scripted.hang(), scripted.status(503), ok(b""), DOWN],
+    ids=["reset", "hang", "503", "empty", "project down"],
+)
+def test_unrepeatable_rpc_is_sent_once(server: Scripted, rpc: str, play: Play) -> None:
+    server.answers.append(play)
+    project = Project(server.url, AUTHENTICATOR, options=PATIENT)
+    with project, pytest.raises(RpcError) as caught:
+        ONCE_ONLY[rpc](project)
+    assert len(server.requests) == 1
+    assert caught.value.may_have_happened == (not isinstance(caught.value, ProjectError))
+
+
+def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about() -> None:
+    with Scripted() as gone:
+        url, host = gone.url, gone.host
+    with Project(url, AUTHENTICATOR, options=ClientOptions(retry_total=1.2)) as project:
+        began = time.monotonic()
+        with pytest.raises(TransportError) as caught:
+            project.create_batch("b", "uppercase")
+    assert not caught.value.may_have_happened
+    assert f"create_batch of {host}: cannot connect (Connection refused)" in str(caught.value)
+    assert time.monotonic() - began > 0.2
+
+
+def test_unknown_host_is_told() -> None:
+    options = ClientOptions(retry_total=0)
+    with (
+        Project("http://no.such.host.invalid/test/", AUTHENTICATOR, options=options) as project,
+        pytest.raises(TransportError) as caught,
+    ):
+        project.ping()
+    assert "ping of no.such.host.invalid: cannot connect" in str(caught.value)
+    assert not caught.value.may_have_happened
+
+
+def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
+    server.answers.append(ok())
+    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+        for _ in range(3):
+            project.ping()
+    assert [request.connection for request in server.requests] == [0, 0, 0]
+
+
+def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted) -> None:
+    server.answers += [scripted.then_closed(ok()), ok()]
+    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+        project.ping()
+        project.ping()
+    assert [request.connection for request in server.requests] == [0, 1]
+
+
+def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server: Scripted) -> None:
+    server.answers += [ok(), scripted.goodbye(), ok()]
+    with Project(server.url, AUTHENTICATOR, options=PATIENT) as project:
+        project.ping()
+        project.ping()
+    assert [request.connection for request in server.requests] == [0, 0, 1]
+
+
+def test_unrepeatable_rpc_takes_no_used_connection(server: Scripted) -> None:
+    server.answers += [ok(), CREATED, CREATED, ok()]
+    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+        project.ping()
+        assert project.create_batch("b", "uppercase") == 7
+        assert project.create_batch("c", "uppercase") == 7
+        project.ping()
+    assert [request.connection for request in server.requests] == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "play",
+    [scripted.hang(), scripted.drip(http(200, PONG + b" " * 9999)), DOWN, scripted.reset()],
+    ids=["hang", "drip", "project down", "reset"],
+)
+def test_deadline_bounds_everything(server: Scripted, play: Play) -> None:
+    server.answers.append(play)
+    with Project(server.url, AUTHENTICATOR) as project:
+        began = time.monotonic()
+        with pytest.raises(RpcError):
+            project.until(began + 0.6).ping()
+        assert time.monotonic() - began < 5
+
+
+def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
+    server.answers.append(ok())
+    with Project(server.url, AUTHENTICATOR) as project:
+        with pytest.raises(TransportError, match="time for it was over") as caught:
+            project.until(time.monotonic() - 1).ping()
+        assert not caught.value.may_have_happened
+        project.ping()
+    assert len(server.requests) == 1
+
+
+def test_a_view_never_has_more_time_than_the_one_it_comes_from(server: Scripted) -> None:
+    server.answers.append(scripted.hang())
+    with Project(server.url, AUTHENTICATOR) as project:
+        began = time.monotonic()
+        with pytest.raises(TransportError):
+            project.until(began + 0.3).until(began + 60).ping()
+        assert time.monotonic() - began < 30
+
+
+def test_reply_that_drips_for_ever_ends_with_its_own_time(server: Scripted) -> None:
+    server.answers.append(scripted.drip(http(200, PONG + b" " * 9999)))
+    options = ClientOptions(retry_total=0, reply_timeout=0.5)
+    began = time.monotonic()
+    with pytest.raises(TransportError, match="no answer in time"):
+        ping(server, options)
+    assert time.monotonic() - began < 3
+
+
+def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
+    project = Project(server.url, AUTHENTICATOR)
+
+    def down_and_close(answer: scripted.Answer) -> bool:
+        project.close()
+        return DOWN(answer)
+
+    server.answers.append(down_and_close)
+    began = time.monotonic()
+    with pytest.raises(GahpError):
+        project.ping()
+    assert time.monotonic() - began < 2
+    with pytest.raises(TransportError, match="closed"):
+        project.ping()
+
+
+def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> None:
+    server.answers.append(ok(inside("submit_batch", "<batch_id>7</batch_id>")))
+    jobs = [Job(f"job{index}", "x" * 500) for index in range(5000)]
+    submission = BatchSubmission("uppercase", jobs, batch_id=7)
+    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+        assert project.submit_batch(submission) == 7
+        assert len(server.requests[0].body) == project.request_size(submission)
+    assert server.requests[0].xml.count(b"<job>") == 5000
+
+
+def test_proxy_setting_is_used(server: Scripted) -> None:
+    server.answers.append(ok())
+    options = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
+    with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project:
+        project.ping()
+    assert server.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
+
+
+def test_proxy_variables_are_used_and_netrc_is_not(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine boinc.example.edu login me password sesame\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    server.answers.append(ok())
+    with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=QUICK) as project:
+        project.ping()
+    assert "authorization" not in server.requests[0].headers

@@ -1,0 +1,190 @@
+"""Outputs: whole or not at all, and no error page ever taken for one."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import (
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import ClientOptions, Project
+from tests.rpc import scripted
+from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, raw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ONCE = ClientOptions(connect_timeout=5, read_timeout=0.4, retry_total=0)
+DISPOSITION = "attachment; filename=job_0_r123_2"
+CONTENTS = bytes(range(256)) * 1000
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+@pytest.fixture
+def project(server: Scripted) -> Iterator[Project]:
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as found:
+        yield found
+
+
+def file(data: bytes, disposition: str = DISPOSITION, **headers: str) -> bytes:
+    shown = {"Content_Type": "application/octet-stream", "Content_Disposition": disposition}
+    return http(200, data, **{**shown, **headers})
+
+
+def page(text: str) -> Play:
+    return raw(http(200, text.encode(), Content_Type="text/html; charset=UTF-8"), stay=True)
+
+
+def fetched(project: Project, size: int = 65536) -> bytes:
+    with project.result_file("job_0", 0) as stream:
+        return b"".join(stream.chunks(size))
+
+
+@pytest.mark.parametrize("size", [1 << 20, 1000], ids=["large chunks", "small chunks"])
+def test_output_comes_whole_with_its_name_and_length(
+    server: Scripted, project: Project, size: int
+) -> None:
+    server.answers.append(raw(file(CONTENTS), stay=True))
+    with project.result_file("job_0", 2) as stream:
+        assert (stream.filename, stream.length) == ("job_0_r123_2", len(CONTENTS))
+        chunks = list(stream.chunks(size))
+    assert b"".join(chunks) == CONTENTS
+    assert max(map(len, chunks)) <= size
+    assert "identity" in server.requests[0].headers["accept-encoding"]
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"),
+    [
+        ('attachment; filename="a b_0"', "a b_0"),
+        ("attachment; filename=../../etc/passwd", "passwd"),
+        ("attachment; filename=..\\x", "x"),
+        ("attachment; FILENAME=abcd_1; size=3", "abcd_1"),
+    ],
+)
+def test_filename_is_the_last_part_only(
+    server: Scripted, project: Project, disposition: str, name: str
+) -> None:
+    server.answers.append(raw(file(b"", disposition), stay=True))
+    with project.result_file("job_0", 0) as stream:
+        assert stream.filename == name
+        assert b"".join(stream.chunks()) == b""
+
+
+PAGES: list[tuple[str, type[RpcError], str]] = [
+    ("ERROR: bad authenticator", PermissionDenied, "bad authenticator"),
+    ("ERROR: bad auth str", PermissionDenied, "bad auth str"),
+    ("ERROR: no job instance x", NotFound, "no job instance x"),
+    ("ERROR: no canonical result for wu x", NotFound, "no canonical result"),
+    ("ERROR: no such file: /srv/x", NotFound, "no such file"),
+    ("ERROR: bad file num: 3 > 1", NotFound, "bad file num: 3 > 1"),
+    ("ERROR: something new", ProjectError, "something new"),
+    ("bad command", ProtocolError, "'bad command'"),
+    ("", ProtocolError, "not a file"),
+    ("<!DOCTYPE html><html><title>Log in</title></html>", ProtocolError, "'Log in'"),
+    (
+        "<html><title>Project down for maintenance</title>Project down for maintenance</html>",
+        ProjectDown,
+        "try again later",
+    ),
+    ("<html><body>Can't connect to database</body></html>", ProjectDown, "try again later"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "says"), PAGES, ids=[page[0][:30] for page in PAGES])
+def test_page_is_an_error_before_a_byte_is_yielded(
+    server: Scripted, project: Project, text: str, kind: type[RpcError], says: str
+) -> None:
+    server.answers.append(page(text))
+    with pytest.raises(kind) as caught:
+        project.result_file("job_0", 3)
+    assert says in str(caught.value)
+    assert "result_file for file 3 of 'job_0'" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [b"", b"<br />\n<b>Warning</b>:  Undefined array key 2"])
+def test_directory_instead_of_a_file_is_told_at_once(
+    server: Scripted, project: Project, body: bytes
+) -> None:
+    data = file(body, "attachment; filename=d9", Content_Length="4096")
+    server.answers.append(scripted.hang(data))
+    began = time.monotonic()
+    with pytest.raises(NotFound, match="its directory d9"):
+        project.workunit_file("job", 2)
+    assert time.monotonic() - began < 0.4
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        raw(file(CONTENTS)[:-1]),
+        raw(file(CONTENTS[:-5], Content_Length=str(len(CONTENTS)))),
+        scripted.hang(file(CONTENTS)[:-1]),
+        raw(file(b"", Content_Length="", Transfer_Encoding="chunked") + b"5\r\nabcde\r\n7\r\nabc"),
+    ],
+    ids=["closed early", "short", "hangs at its end", "cut chunks"],
+)
+def test_output_that_is_not_whole_is_an_error_at_its_end(
+    server: Scripted, project: Project, play: Play
+) -> None:
+    server.answers.append(play)
+    with pytest.raises((ProtocolError, TransportError)):
+        fetched(project)
+
+
+def test_opening_is_repeated(server: Scripted) -> None:
+    server.answers += [scripted.reset(), scripted.status(503), raw(file(b"out"), stay=True)]
+    options = ClientOptions(retry_total=20)
+    with Project(server.url, AUTHENTICATOR, options=options) as project:
+        assert fetched(project) == b"out"
+    assert len(server.requests) == 3
+
+
+def test_connection_is_used_again_after_a_whole_output_only(
+    server: Scripted, project: Project
+) -> None:
+    server.answers.append(raw(file(CONTENTS * 20), stay=True))
+    assert len(fetched(project)) == len(CONTENTS) * 20
+    fetched(project)
+    with project.result_file("job_0", 0) as stream:
+        next(stream.chunks())
+    fetched(project)
+    assert [request.connection for request in server.requests] == [0, 0, 0, 1]
+
+
+def test_queries_name_what_is_asked_for(server: Scripted, project: Project) -> None:
+    server.answers.append(raw(file(b"PK", "attachment; filename=boinc_x.zip"), stay=True))
+    project.result_file("jöb 0&_0", 1).close()
+    project.workunit_files(12).close()
+    project.batch_files(3).close()
+    project.workunit_file("job", 0).close()
+    derived = [request.path.partition("auth_str=") for request in server.requests]
+    assert [path for path, _, _ in derived] == [
+        "/test/get_output.php?cmd=result_file&result_name=j%C3%B6b+0%26_0&file_num=1&",
+        "/test/get_output.php?cmd=workunit_files&wu_id=12&",
+        "/test/get_output.php?cmd=batch_files&batch_id=3&",
+        "/test/get_output.php?cmd=workunit_file&wu_name=job&file_num=0&",
+    ]
+    assert [auth == AUTHENTICATOR for _, _, auth in derived] == [False, False, False, True]
+
+
+def test_deadline_ends_an_output(server: Scripted, project: Project) -> None:
+    server.answers.append(scripted.drip(file(CONTENTS), 0.01))
+    began = time.monotonic()
+    with pytest.raises(TransportError, match="no answer in time"):
+        fetched(project.until(began + 3))
+    assert time.monotonic() - began < 10

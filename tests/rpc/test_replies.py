@@ -1,0 +1,291 @@
+"""Replies that are not what they should be: tolerated where harmless, judged where not."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boinc_gahp.errors import (
+    GahpError,
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import JobStatus
+from boinc_gahp.rpc.repair import RAW_TEXT, Repair
+from tests.rpc.canned import inside, project
+
+FATAL = (
+    "<br />\n<b>Fatal error</b>:  Uncaught Error: no &lt;b&gt; in /x.php:1\n"
+    "Stack trace:\n#0 {main}\n"
+    "  thrown in <b>/x.php</b> on line <b>1</b><br />\n"
+)
+WARNING = "<br />\n<b>Warning</b>:  Undefined variable $x in <b>/x.php</b> on line <b>7</b><br />\n"
+PLAIN_WARNING = "\nWarning: simplexml(): <batch_name>ab</batch_name> in /x.php on line 7\n"
+ERROR = "<error><error_num>-1</error_num><error_msg>{}</error_msg></error>"
+JOBS = "<server_time>1.5</server_time><batch_size>1</batch_size>{}"
+JOB = "<job><job_name>{}</job_name><status>DONE</status></job>"
+
+#: What a name on the project can hold: anything but what ends its element.
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufffe\uffff"), min_size=1
+).filter(
+    lambda name: "</job_name>" not in name and all(ord(c) >= 32 or c in "\t\n\r" for c in name)
+)
+
+
+def statuses(body: bytes, chunk: int = 65536) -> tuple[JobStatus, ...]:
+    return project(body, chunk=chunk).query_batch2(["b"]).batches[0]
+
+
+@settings(deadline=None)
+@given(NAMES, st.integers(1, 40))
+def test_any_name_comes_back_exactly_however_the_reply_is_cut(name: str, chunk: int) -> None:
+    body = inside("query_batch2", JOBS.format(JOB.format(name)))
+    assert statuses(body, chunk) == (JobStatus(name, "DONE"),)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a&b", "a<b", "a<b>c</b>", "a&amp;b", "]]>", "<![CDATA[x]]>", "<!-- x", "</status>", "<?x?>"],
+)
+def test_markup_in_a_name_is_text(name: str) -> None:
+    body = inside("query_batch2", JOBS.format(JOB.format(name)))
+    assert statuses(body) == (JobStatus(name, "DONE"),)
+
+
+@pytest.mark.parametrize("message", [WARNING, PLAIN_WARNING], ids=["html", "plain"])
+@pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
+def test_php_warnings_anywhere_are_logged_once_and_are_no_error(
+    message: str, chunk: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = JOB.format("a") + message
+    body = message.encode() + inside("query_batch2", message + JOBS.format(job))
+    client = project(body + message.encode(), chunk=chunk)
+    with caplog.at_level(logging.WARNING, "boinc_gahp.rpc"):
+        for _ in range(3):
+            assert client.query_batch2(["b"]).batches == ((JobStatus("a", "DONE"),),)
+    assert len(caplog.records) == 1
+    assert "Warning" in caplog.text
+    assert "/x.php on line 7" in caplog.text
+
+
+@pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        inside("ping", FATAL),
+        inside("ping", "<success>1</success>" + FATAL),
+        b"<?xml version='1.0'?>\n<ping>\n" + FATAL.encode(),
+        FATAL.encode(),
+        b"<ping>\nPHP Fatal error:  Uncaught Error in /x.php:1\n  thrown in /x.php on line 1\n",
+        b"<ping>\n<br />\n<b>Fatal error</b>:  Allowed memory size of 1 byt",
+    ],
+    ids=["inside", "after success", "unclosed", "alone", "plain", "cut off"],
+)
+def test_php_fatal_error_is_told_and_not_asked_for_again(body: bytes, chunk: int) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        project(body, chunk=chunk).ping()
+    assert caught.value.php_fatal
+    assert not caught.value.cut
+
+
+@pytest.mark.parametrize(
+    ("body", "cut", "says"),
+    [
+        (b"", True, "an empty answer"),
+        (b" \n\t", True, "an empty answer"),
+        (b"<?xml version='1.0'?>\n", True, "an answer that is cut off"),
+        (b"<ping>\n<success>1</success>\n", True, "an answer that is cut off"),
+        (b"<ping>\n<success>1</success>\n</pin", True, "an answer that is cut off"),
+        (b"OK", True, "an answer that is cut off"),
+        (b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>", False, "'Log in'"),
+        (b" <!-- x -->\n<HTML><body>Welcome  there</body>", False, "'Welcome there'"),
+        (b"<pong><success>1</success></pong>", True, "an answer that is cut off"),
+        (inside("ping", "<success>1</wrong>"), False, "does not add up"),
+        (inside("ping", ""), False, "no <success>"),
+    ],
+)
+def test_reply_that_is_no_complete_one_is_a_protocol_error(
+    body: bytes, cut: bool, says: str
+) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        project(body).ping()
+    assert caught.value.cut == cut
+    assert says in str(caught.value)
+    assert "ping of boinc.example.edu" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("no batch named x", NotFound),
+        ("no such batch", NotFound),
+        ("no job x", NotFound),
+        ("app not found: x", NotFound),
+        ("no such job", NotFound),
+        ("job not found: x", NotFound),
+        ("bad authenticator", PermissionDenied),
+        ("no authenticator", PermissionDenied),
+        ("no submit access", PermissionDenied),
+        ("no file access", PermissionDenied),
+        ("not owner", PermissionDenied),
+        ("not owner of batch", PermissionDenied),
+        ("batch not in init state", ProjectError),
+        ("", ProjectError),
+    ],
+)
+def test_error_message_decides_the_class(words: str, kind: type[ProjectError]) -> None:
+    with pytest.raises(ProjectError) as caught:
+        project(inside("ping", ERROR.format(words))).ping()
+    assert type(caught.value) is kind
+    assert caught.value.words == words
+    assert caught.value.number == -1
+
+
+@pytest.mark.parametrize("number", [-183, -138])
+def test_numbers_of_a_stopped_project_are_project_down(number: int) -> None:
+    error = f"<error><error_num>{number}</error_num><error_msg>x</error_msg></error>"
+    with pytest.raises(ProjectDown) as caught:
+        project(inside("ping", error)).ping()
+    assert caught.value.number == number
+    assert not caught.value.may_have_happened
+
+
+def test_error_can_be_the_root() -> None:
+    with pytest.raises(ProjectError, match="bad command"):
+        project(b"<?xml version='1.0'?>\n" + ERROR.format("bad command").encode()).ping()
+
+
+@pytest.mark.parametrize("chunk", [65536, 999])
+def test_error_message_of_a_megabyte_that_is_no_xml_is_kept_whole(chunk: int) -> None:
+    words = "create_work failed: " + "x < & <b> </query_batch> \n" * 40_000
+    with pytest.raises(ProjectError) as caught:
+        project(inside("query_batch", ERROR.format(words)), chunk=chunk).query_batch(batch_id=1)
+    assert caught.value.words == words
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+
+
+def test_error_of_a_job_is_no_error_of_the_reply() -> None:
+    fields = (
+        "<id>1</id><name>b</name><app_name>a</app_name><state>77</state><njobs>1</njobs>"
+        "<job><id>2</id><name>j</name><error>cancelled</error><status>error</status></job>"
+    )
+    details = project(inside("query_batch", fields)).query_batch(batch_id=1, get_job_details=True)
+    assert details.jobs[0].errors == ("cancelled",)
+    assert details.batch.state.name == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("<batch_size>0</batch_size>", "no <server_time>"),
+        ("<server_time>1</server_time>", "1 batches were asked for, 0 came"),
+        (JOBS.format("") + JOB.format("a") * 2, "not the number of the jobs"),
+        (JOBS.format("<job><status>DONE</status></job>"), "without <job_name>"),
+        ("<server_time>1</server_time>" + JOB.format("a"), "before the first <batch_size>"),
+    ],
+)
+def test_statuses_that_do_not_add_up_are_no_answer(content: str, says: str) -> None:
+    with pytest.raises(ProtocolError, match=says):
+        project(inside("query_batch2", content)).query_batch2(["b"])
+
+
+def test_templates_come_as_they_are() -> None:
+    text = '\n<?xml version="1.0"?>\r\n<a>&amp;<OUTFILE_0/><!-- </a -->\n<b attr="1"></a>\n'
+    body = inside("get_templates", f"<templates>{text}</templates>")
+    assert project(body).get_templates(app_name="x") == text
+
+
+def test_numbers_as_php_writes_them_are_read() -> None:
+    fields = (
+        "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1.0E+3</njobs>"
+        "<fraction_done>1.5e-1</fraction_done><expire_time> 7 </expire_time>"
+    )
+    batch = project(inside("query_batch", fields)).query_batch(batch_id=1).batch
+    assert (batch.njobs, batch.fraction_done, batch.expire_time) == (1000, 0.15, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "permanent"),
+    [
+        (404, TransportError, True),
+        (403, TransportError, True),
+        (413, TransportError, True),
+        (429, TransportError, False),
+        (500, TransportError, False),
+        (503, TransportError, False),
+        (204, TransportError, True),
+    ],
+)
+def test_http_status_is_an_error(status: int, kind: type[RpcError], permanent: bool) -> None:
+    with pytest.raises(kind) as caught:
+        project(b"<html><title>So sorry</title></html>", status=status).ping()
+    assert isinstance(caught.value, TransportError)
+    assert caught.value.status == status
+    assert caught.value.permanent == permanent
+    assert f" {status} " in f" {caught.value} "
+    assert caught.value.may_have_happened == (status >= 500)
+
+
+def test_http_500_with_the_beginning_of_a_reply_is_a_quiet_php_fatal_error() -> None:
+    body = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<query_files>\n'
+    with pytest.raises(ProtocolError) as caught:
+        project(body, status=500).query_files(["x"], batch_id=1)
+    assert caught.value.php_fatal
+
+
+PIECES = st.one_of(
+    st.binary(max_size=30),
+    st.sampled_from(
+        [f"<{tag}>".encode() for tag in (*RAW_TEXT, "job", "query_batch2", "error", "error_num")]
+        + [f"</{tag}>".encode() for tag in (*RAW_TEXT, "job", "query_batch2", "error")]
+        + [
+            b"<",
+            b"&",
+            b"<?xml",
+            b"?>",
+            b"]]>",
+            b"<br />\n<b>Fatal",
+            b" error</b>: ",
+            b"\nWarning: ",
+        ]
+        + [
+            WARNING.encode(),
+            PLAIN_WARNING.encode(),
+            b"<aborted x>",
+            b"\xff",
+            b"\x00",
+            b"<batch_size>",
+        ]
+    ),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 200))
+def test_no_reply_raises_anything_but_our_own_errors(body: bytes, chunk: int) -> None:
+    try:
+        project(body, chunk=chunk).query_batch2(["b"])
+    except GahpError as error:
+        assert "\n" not in str(error)  # noqa: PT017  (either outcome is right)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 20))
+def test_repair_does_not_depend_on_where_the_bytes_are_cut(body: bytes, chunk: int) -> None:
+    whole, parts = Repair(), Repair()
+    expected = whole.feed(body) + whole.close()
+    found = b"".join(
+        parts.feed(body[start : start + chunk]) for start in range(0, len(body), chunk)
+    )
+    assert found + parts.close() == expected
+    assert parts.messages == whole.messages

@@ -1,0 +1,204 @@
+"""Requests: whatever the arguments hold arrives as it was, or is refused by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, InputFile, Job, JobParams, Project
+from tests.rpc.canned import URL, Canned, inside
+from tests.rpc.scripted import AUTHENTICATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).filter(
+    lambda text: (
+        all(ord(c) >= 32 or c in "\t\n\r" for c in text) and not set(text) & {"\ufffe", "\uffff"}
+    )
+)
+NOT_UTF8 = b"caf\xe9".decode("utf-8", "surrogateescape")
+
+
+def sent(transport: Canned) -> etree._Element:
+    body = transport.sent[-1]
+    xml = body.partition(b'name="request"\r\n\r\n')[2].partition(b"\r\n--")[0]
+    return etree.fromstring(xml)
+
+
+def client(rpc: str, content: str) -> tuple[Project, Canned]:
+    transport = Canned(inside(rpc, content))
+    options = ClientOptions(retry_total=0)
+    return Project(URL, AUTHENTICATOR, options=options, transport=transport), transport
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+def test_texts_of_a_job_arrive_as_they_were(name: str, line: str, source: str, app: str) -> None:
+    project, transport = client("submit_batch", "<batch_id>1</batch_id>")
+    job = Job(name, line, (InputFile.inline(source), InputFile.remote(source, 3, "d41d")))
+    project.submit_batch(BatchSubmission(app, [job], batch_name=name))
+    batch = sent(transport).find("batch")
+    assert batch is not None
+    found = [
+        batch.findtext("app_name"),
+        batch.findtext("batch_name"),
+        batch.findtext("job/name") or "",
+        batch.findtext("job/command_line") or "",
+        batch.findtext("job/input_file/source"),
+        batch.findtext("job/input_file/url"),
+    ]
+    assert found == [app, name, name, line, source, source]
+
+
+@settings(deadline=None)
+@given(st.lists(TEXTS, max_size=5))
+def test_names_arrive_in_their_order(names: list[str]) -> None:
+    project, transport = client("abort_jobs", "<success>1</success>")
+    project.abort_jobs(names)
+    assert [element.text or "" for element in sent(transport).iterfind("job_name")] == names
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ("a\x00b", r"'a\x00b' holds the character U+0000"),
+        ("a\x1b[0m", "holds the character U+001B"),
+        ("a\uffff", r"'a\uffff' holds the character U+FFFF"),
+        (NOT_UTF8, r"'caf\udce9' holds bytes that are not UTF-8"),
+    ],
+    ids=["NUL", "escape", "no character", "not UTF-8"],
+)
+def test_what_a_request_cannot_hold_is_refused_by_name(bad: str, says: str) -> None:
+    project, transport = client("create_batch", "")
+    calls: dict[str, Callable[[], object]] = {
+        "batch_name": lambda: project.create_batch(bad, "app"),
+        "app_name": lambda: project.create_batch("b", bad),
+        "job_name": lambda: project.query_completed_job(bad),
+        "phys_name": lambda: project.query_files(["x", bad]),
+        "min_mod_time": lambda: project.query_batch2([], min_mod_time=bad),
+        "job 'j': command_line": lambda: project.submit_batch(
+            BatchSubmission("app", [Job("j", bad)])
+        ),
+        "job 0: source": lambda: project.submit_batch(
+            BatchSubmission("app", [Job(input_files=(InputFile.inline(bad),))])
+        ),
+        "result_name": lambda: project.result_file(bad, 0),
+        "wu_name": lambda: project.workunit_file(bad, 0),
+    }
+    for field, ask in calls.items():
+        with pytest.raises(BadRequest) as caught:
+            ask()
+        assert str(caught.value).startswith(field)
+        assert says in str(caught.value)
+    assert transport.sent == []
+
+
+def test_authenticator_that_no_request_can_hold_is_not_quoted() -> None:
+    project = Project(URL, "sesame\x01open", transport=Canned(b""))
+    with pytest.raises(BadRequest) as caught:
+        project.query_batches()
+    assert "the authenticator holds a character" in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_none_are_refused(value: float) -> None:
+    project, _ = client("create_batch", "")
+    with pytest.raises(BadRequest, match="expire_time is"):
+        project.create_batch("b", "a", expire_time=value)
+    with pytest.raises(BadRequest, match="job 'j': rsc_fpops_est is"):
+        project.submit_batch(BatchSubmission("a", [Job("j", rsc_fpops_est=value)]))
+
+
+@settings(deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63))
+def test_numbers_arrive_exactly(value: float) -> None:
+    project, transport = client("set_expire_time", "<success>1</success>")
+    project.set_expire_time(value, batch_id=1)
+    assert float(sent(transport).findtext("expire_time") or "") == float(value)
+
+
+def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
+    project, transport = client("submit_batch", "<batch_id>1</batch_id>")
+    template = "<?xml version='1.0'?>\n<!-- x --><input_template><workunit/></input_template>"
+    job = Job(
+        "j",
+        "-a",
+        (InputFile.local_staged("x"),),
+        1e9,
+        5,
+        6,
+        7,
+        8,
+        template,
+        "<file_info/><result/>",
+    )
+    batch = BatchSubmission(
+        "a", [job], 3, "ignored", 9, 2, True, "in", "out", JobParams(1, 2.5, 3e20, 60, None)
+    )
+    project.submit_batch(batch)
+    root = sent(transport)
+    assert [element.tag for element in root] == ["authenticator", "batch"]
+    assert etree.tostring(root[1]).decode() == (
+        "<batch><batch_id>3</batch_id><app_name>a</app_name><app_version_num>9</app_version_num>"
+        "<job_params><rsc_disk_bound>60</rsc_disk_bound><rsc_fpops_est>1</rsc_fpops_est>"
+        "<rsc_fpops_bound>2.5</rsc_fpops_bound><rsc_memory_bound>3e+20</rsc_memory_bound>"
+        "</job_params><priority>2</priority><allocation_priority>1</allocation_priority>"
+        "<input_template_filename>in</input_template_filename>"
+        "<output_template_filename>out</output_template_filename>"
+        "<job><name>j</name><rsc_fpops_est>1000000000</rsc_fpops_est>"
+        "<command_line>-a</command_line>"
+        "<input_file><mode>local_staged</mode><source>x</source></input_file>"
+        "<priority>5</priority><target_team>6</target_team><target_user>7</target_user>"
+        "<target_host>8</target_host><input_template><workunit/></input_template>"
+        "<output_template><file_info/><result/></output_template></job></batch>"
+    )
+
+
+def test_template_of_a_job_that_is_no_xml_is_refused_by_name() -> None:
+    project, _ = client("submit_batch", "")
+    jobs = [Job("j1"), Job("j2", output_template="<result></file_info>")]
+    with pytest.raises(BadRequest, match="job 'j2': output_template is not well-formed XML"):
+        project.submit_batch(BatchSubmission("a", jobs))
+
+
+def test_template_names_no_file_and_no_entity() -> None:
+    project, transport = client("submit_batch", "<batch_id>1</batch_id>")
+    template = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><workunit>&e;</workunit>'
+    with pytest.raises(BadRequest):
+        project.submit_batch(BatchSubmission("a", [Job("j", input_template=template)]))
+    assert transport.sent == []
+
+
+def test_ping_holds_a_space_and_no_authenticator() -> None:
+    project, transport = client("ping", "<success>1</success>")
+    project.ping()
+    assert b"<ping> </ping>" in transport.sent[0]
+    assert AUTHENTICATOR.encode() not in transport.sent[0]
+
+
+def test_request_size_is_what_is_sent() -> None:
+    project, transport = client("submit_batch", "<batch_id>1</batch_id>")
+    batch = BatchSubmission("a", [Job(f"j{n}", "é" * n) for n in range(50)], batch_id=1)
+    size = project.request_size(batch)
+    project.submit_batch(batch)
+    assert len(transport.sent[0]) == size
+
+
+@pytest.mark.parametrize("call", ["query_batch", "abort_batch", "retire_batch"])
+def test_a_batch_has_to_be_named(call: str) -> None:
+    project, _ = client("x", "")
+    with pytest.raises(BadRequest, match="neither batch_id nor batch_name"):
+        getattr(project, call)()
+
+
+def test_templates_need_a_name() -> None:
+    project, _ = client("x", "")
+    with pytest.raises(BadRequest, match="app_name or job_name"):
+        project.get_templates()

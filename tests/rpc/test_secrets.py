@@ -1,0 +1,204 @@
+"""The authenticator is read nowhere: not in logs, errors, their causes, or anybody's repr."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import traceback
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from boinc_gahp.errors import GahpError
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project
+from boinc_gahp.secret import Authenticator
+from tests.rpc import scripted
+from tests.rpc.canned import inside
+from tests.rpc.scripted import AUTHENTICATOR, PONG, Play, Scripted, http, ok, raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OPTIONS = ClientOptions(connect_timeout=5, read_timeout=0.3, retry_total=0)
+ODD = "se&cret <'\">/ é+%41"
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+def everything_of(error: BaseException) -> str:
+    """Return all that can be printed of an error, and of whatever hangs on it."""
+    texts: list[str] = []
+    todo: list[Any] = [error]
+    seen: set[int] = set()
+    while todo:
+        link = todo.pop()
+        if id(link) in seen:
+            continue
+        seen.add(id(link))
+        texts += [str(link), repr(link), *traceback.format_exception(link)]
+        texts += [f"{key}={value!r}" for key, value in getattr(link, "__dict__", {}).items()]
+        todo += [
+            item
+            for item in (link.__cause__, link.__context__, *link.args, *vars(link).values())
+            if isinstance(item, BaseException)
+        ]
+    return "\n".join(texts)
+
+
+def forms(secret: str) -> list[str]:
+    return [secret, escape(secret), quote(secret), quote(secret, safe=""), quote_plus(secret)]
+
+
+def echoing(secret: str) -> Play:
+    text = (
+        "can't parse request message: "
+        f"&lt;authenticator&gt;{escape(escape(secret))}&lt;/authenticator&gt; "
+        f"{escape(secret)} {secret}"
+    )
+    message = f"<error><error_num>-1</error_num><error_msg>{text}</error_msg></error>"
+    return ok(inside("query_batches", message))
+
+
+def warning(secret: str) -> Play:
+    text = f"<br />\n<b>Warning</b>:  look_up({secret}) in <b>/x.php</b> on line <b>3</b><br />"
+    return ok(inside("query_batches", text))
+
+
+def page(secret: str) -> Play:
+    body = f"<html><title>No {secret}</title>{secret}</html>".encode()
+    return raw(http(200, body, Content_Type="text/html"))
+
+
+CALLS: dict[str, Callable[[Project], object]] = {
+    "query_batches": lambda p: p.query_batches(),
+    "create_batch": lambda p: p.create_batch("b", "a"),
+    "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [Job("j")])),
+    "workunit_file": lambda p: b"".join(p.workunit_file("job", 0).chunks()),
+    "result_file": lambda p: p.result_file("job_0", 0),
+}
+PLAYS: dict[str, Callable[[str], Play]] = {
+    "echo": echoing,
+    "PHP warning": warning,
+    "page": page,
+    "ERROR page": lambda secret: raw(
+        http(200, f"ERROR: bad {secret}".encode(), Content_Type="text/html")
+    ),
+    "404 page": lambda secret: raw(http(404, f"<title>{secret}</title>".encode())),
+    "500": lambda secret: raw(http(500, secret.encode())),
+    "reset": lambda _: scripted.reset(),
+    "hang": lambda _: scripted.hang(),
+    "hang in body": lambda _: scripted.hang(http(200, PONG)[:-5]),
+    "cut output": lambda _: scripted.short(PONG),
+    "no HTTP": lambda _: raw(b"nonsense\r\n\r\n"),
+    "redirect": lambda secret: scripted.status(302, Location=f"http://other/?auth_str={secret!a}"),
+    "endless redirect": lambda _: scripted.status(307, Location="?cmd=x&auth_str=" + AUTHENTICATOR),
+}
+
+
+@pytest.mark.parametrize("secret", [AUTHENTICATOR, ODD], ids=["usual", "odd"])
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_trouble_shows_the_authenticator(
+    server: Scripted, caplog: pytest.LogCaptureFixture, call: str, play: str, secret: str
+) -> None:
+    server.answers.append(PLAYS[play](secret))
+    shown = ""
+    with caplog.at_level(logging.DEBUG), Project(server.url, secret, options=OPTIONS) as project:
+        try:
+            CALLS[call](project)
+        except GahpError as error:
+            shown = everything_of(error)
+    logged = "\n".join(f"{r.getMessage()} {r.msg!r} {r.args!r}" for r in caplog.records)
+    assert "boinc_gahp.rpc" in {record.name for record in caplog.records}
+    for form in forms(secret):
+        assert form not in shown
+        assert form not in logged
+
+
+def test_refused_connection_does_not_show_the_url(caplog: pytest.LogCaptureFixture) -> None:
+    with Scripted() as gone:
+        url = gone.url
+    with (
+        caplog.at_level(logging.DEBUG),
+        Project(url, AUTHENTICATOR, options=OPTIONS) as project,
+        pytest.raises(GahpError) as caught,
+    ):
+        project.workunit_file("job", 0)
+    assert "Connection refused" in str(caught.value)
+    assert isinstance(caught.value.__cause__, Exception)
+    assert AUTHENTICATOR not in everything_of(caught.value) + caplog.text
+    assert "auth_str" not in everything_of(caught.value)
+
+
+def test_nothing_prints_the_authenticator() -> None:
+    with Project("http://h/", AUTHENTICATOR) as project:
+        view = project.until(1)
+        things = [project, view, project._caller, project._caller.redact, project._authenticator]
+        things += [vars(project), dir(project), project._transport]
+        assert AUTHENTICATOR not in "\n".join(map(repr, things))
+        with pytest.raises(TypeError):
+            pickle.dumps(project._authenticator)
+
+
+def test_an_authenticator_object_is_taken_as_it_is() -> None:
+    secret = Authenticator(AUTHENTICATOR)
+    with Project("http://h/", secret) as one, Project("http://h/", AUTHENTICATOR) as other:
+        assert one.account == other.account == secret.account
+
+
+def test_output_urls_in_library_logs_are_redacted(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answers.append(ok(b"x", Content_Disposition="attachment; filename=j_0_r1_0"))
+    with (
+        caplog.at_level(logging.DEBUG, "urllib3"),
+        Project(server.url, AUTHENTICATOR, options=OPTIONS) as project,
+        project.workunit_file("job", 0) as stream,
+    ):
+        assert b"".join(stream.chunks()) == b"x"
+    assert (
+        "get_output.php?cmd=workunit_file&wu_name=job&file_num=0&auth_str=[hidden]" in caplog.text
+    )
+    assert AUTHENTICATOR not in caplog.text
+
+
+def test_one_log_line_an_rpc_says_what_it_took(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answers += [scripted.reset(), ok(), raw(http(404)), ok()]
+    options = ClientOptions(retry_total=20)
+    with (
+        caplog.at_level(logging.INFO, "boinc_gahp.rpc"),
+        Project(server.url, AUTHENTICATOR, options=options) as project,
+    ):
+        project.ping()
+        with pytest.raises(GahpError):
+            project.query_batches()
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 2
+    assert lines[0].startswith(f"ping {server.host}: ok, ")
+    assert lines[0].endswith(f"bytes out, {len(PONG)} bytes in, 2 attempts")
+    assert lines[1].startswith(f"query_batches {server.host}: TransportError (")
+
+
+def test_an_output_has_one_log_line_too(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    server.answers.append(ok(b"12345", Content_Disposition="attachment; filename=j_0_r1_0"))
+    with (
+        caplog.at_level(logging.INFO, "boinc_gahp.rpc"),
+        Project(server.url, AUTHENTICATOR, options=OPTIONS) as project,
+    ):
+        with project.result_file("j_0", 0) as stream:
+            list(stream.chunks())
+        project.result_file("j_0", 0).close()
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.partition(",")[0] for line in lines] == [
+        f"result_file {server.host}: ok",
+        f"result_file {server.host}: not read to its end",
+    ]
+    assert "5 bytes in" in lines[0]

@@ -1,0 +1,124 @@
+"""Uploads: streamed, checked while they are sent, and broken off when a file is not what it was."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import StagingError
+from boinc_gahp.rpc import ClientOptions, Project, UploadFile
+from boinc_gahp.rpc.bodies import Form
+from tests.rpc.canned import inside
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SUCCESS = ok(inside("upload_files", "<success>1</success>"))
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        found.answers.append(SUCCESS)
+        yield found
+
+
+@pytest.fixture
+def project(server: Scripted) -> Iterator[Project]:
+    with Project(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as found:
+        yield found
+
+
+def described(path: Path, data: bytes, name: str = "") -> UploadFile:
+    path.write_bytes(data)
+    digest = hashlib.md5(data).hexdigest()
+    return UploadFile(name or f"{digest}.dat", str(path), len(data), digest)
+
+
+def test_files_arrive_as_they_are_in_the_order_of_their_names(
+    server: Scripted, project: Project, tmp_path: Path
+) -> None:
+    contents = [b"", b"\r\n--x\r\n", bytes(range(256)) * 5000, b"last"]
+    files = [described(tmp_path / str(n), data) for n, data in enumerate(contents)]
+    project.upload_files(files, batch_id=4, delete_time=1795361750.9)
+    (request,) = server.requests
+    boundary = request.headers["content-type"].partition("boundary=")[2].encode()
+    parts = request.body.split(b"--" + boundary)[2:-1]
+    assert [part.partition(b"\r\n\r\n")[2][:-2] for part in parts] == contents
+    assert [re.findall(rb'name="(.*?)"; filename="(.*?)"', part) for part in parts] == [
+        [(f"file_{n}".encode(), file.physical_name.encode())] for n, file in enumerate(files)
+    ]
+    names = "".join(f"<phys_name>{file.physical_name}</phys_name>" for file in files)
+    assert request.xml.decode() == (
+        f"<upload_files><authenticator>{AUTHENTICATOR}</authenticator><batch_id>4</batch_id>"
+        f"<delete_time>1795361750</delete_time>{names}</upload_files>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        (b"longer than before", "it is longer now"),
+        (b"short", "it ended 5 bytes early"),
+        (b"ten bytes!", "its MD5 is another one now"),
+        (None, "No such file or directory"),
+    ],
+    ids=["longer", "shorter", "other contents", "gone"],
+)
+def test_file_that_is_not_what_it_was_breaks_the_request_off(
+    server: Scripted, project: Project, tmp_path: Path, now: bytes | None, says: str
+) -> None:
+    good = described(tmp_path / "good", b"good")
+    file = described(tmp_path / "in.dat", b"ten bytes.")
+    if now is None:
+        (tmp_path / "in.dat").unlink()
+    else:
+        (tmp_path / "in.dat").write_bytes(now)
+    with pytest.raises(StagingError) as caught:
+        project.upload_files([good, file])
+    assert says in str(caught.value)
+    assert "in.dat'" in str(caught.value)
+    # The request ended before its end, if the server saw it at all.
+    assert all(b"ten bytes!" not in request.body for request in server.requests)
+
+
+@pytest.mark.parametrize("now", [b"x", None], ids=["no longer empty", "gone"])
+def test_empty_file_is_checked_too(project: Project, tmp_path: Path, now: bytes | None) -> None:
+    file = described(tmp_path / "empty", b"")
+    if now is None:
+        (tmp_path / "empty").unlink()
+    else:
+        (tmp_path / "empty").write_bytes(now)
+    with pytest.raises(StagingError):
+        project.upload_files([file])
+
+
+def test_a_directory_cannot_be_sent(project: Project, tmp_path: Path) -> None:
+    with pytest.raises(StagingError, match="Is a directory"):
+        project.upload_files([UploadFile("x.dat", str(tmp_path), 5, "0" * 32)])
+
+
+def test_nothing_to_send_is_no_error(server: Scripted, project: Project) -> None:
+    project.upload_files([])
+    assert server.requests[0].rpc == "upload_files"
+
+
+def test_size_is_known_beforehand_and_memory_is_not_used_up(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(50_000_000)
+    digest = hashlib.md5(bytes(50_000_000)).hexdigest()
+    tracemalloc.start()
+    form = Form(b"<x/>", [UploadFile("x.dat", str(path), 50_000_000, digest)])
+    count = sum(map(len, iter(lambda: form.read(65536), b"")))
+    form.close()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == form.len
+    assert peak < 5_000_000
