@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NULL = "NULL"
 
 _SPECIAL = re.compile(r"[ \\\r\n]")
+_SPECIAL_BUT_SPACE = re.compile(r"[\\\r\n]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -49,7 +50,12 @@ def unescape(argument: str) -> str:
 
 def join(arguments: Iterable[str]) -> bytes:
     """Return a line, without its end, of these arguments."""
-    return encode(" ".join(map(escape, arguments)))
+    words = list(arguments)
+    text = " ".join(words)
+    # Of the statuses of 100,000 jobs, hardly ever one has anything to escape.
+    if text.count(" ") < len(words) and not _SPECIAL_BUT_SPACE.search(text):
+        return encode(text)
+    return encode(" ".join(map(escape, words)))
 
 
 def split(line: bytes) -> list[str]:
