@@ -46,7 +46,11 @@ class Gahp:
         self._results: dict[str, bytes] = {}
         self._ready = False
         self._number = 1
-        self.banner = self._line()
+        try:
+            self.banner = self._line()
+        except RuntimeError:
+            self.__exit__()
+            raise
         self.banner_after = time.perf_counter() - began
         if asynchronous:
             self.call("ASYNC_MODE_ON")
