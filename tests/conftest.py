@@ -37,13 +37,3 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         for title, text in report.sections
     ]
     return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep bytes that are no text, which captured logs can hold, from killing pytest-xdist."""
-    report = yield
-    report.sections = [
-        (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections
-    ]
-    return report

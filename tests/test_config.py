@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -388,10 +389,50 @@ def test_a_settings_file_that_is_no_file_is_an_error(node: Node, kind: str) -> N
     assert str(node.user) in error_of(lambda: config.load(None, {}))
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_a_usual_file_that_cannot_be_read_is_a_problem(node: Node) -> None:
-    node.write(node.admin, "[limits]\nworkers = 1", 0o000)
-    assert "permission denied" in config.load(None, {}).problems[0]
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+
+
+def load_as_somebody(admin: Path) -> str:
+    """Return what a user without a home, and without the right to look into ``admin``, gets."""
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from boinc_gahp.config import layers, load, places\n"
+        "os.setgroups([]); os.setgid(54321); os.setuid(54321); os.environ.pop('HOME', None)\n"
+        "places.ADMIN_DIR = Path(sys.argv[1])\n"
+        "try:\n"
+        "    print(load(None, {}).problems)\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    environment = {key: text for key, text in os.environ.items() if not key.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(admin)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+@needs_root
+def test_a_usual_file_that_cannot_be_read_is_a_problem(
+    node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    node.write(node.admin, "[limits]\nworkers = 1", 0o600)
+    tmp_path.chmod(0o700)
+    for kind in ("STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", "/tmp/x")
+    told = load_as_somebody(node.admin.parent)
+    assert f"{node.admin} cannot be read (permission denied) and is left out" in told
+
+
+@needs_root
+def test_a_user_without_a_home_is_told_which_settings_help(node: Node, tmp_path: Path) -> None:
+    told = load_as_somebody(tmp_path / "none")
+    assert told.startswith("ConfigError user 54321 has no home directory: set HOME, or dir in the")
 
 
 def test_a_project_without_url_is_a_problem(node: Node) -> None:

@@ -269,6 +269,15 @@ class TestAddress:
 
 
 class TestAccount:
+    @pytest.mark.usefixtures("settings")
+    def test_clocks_that_differ_are_a_warning(
+        self, check: Check, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(project_points, "CLOCK_DIFFERENCE", -1.0)
+        [(level, text)] = check().of("clock")
+        assert level == "warning"
+        assert re.search(r"the project's is \d+ s (ahead of|behind) this machine's", text)
+
     def test_a_bad_authenticator(self, check: Check, settings: Path) -> None:
         with_key(settings, "0123456789abcdef")
         report = check("--app", "uppercase")
