@@ -194,10 +194,11 @@ def big_file(bench: Bench) -> Iterator[Measure]:
     with bench.gahp() as gahp:
         _ping(gahp)
         for label, batch in ((again, "big1"), ("  the same again", "big2")):
-            before = gahp.bytes_read
+            before, used = gahp.bytes_read, gahp.processor_time
             jobs = [(f"{bench.round}{batch}#1.0", [str(path)])]
             _, took = _submit(gahp, f"{bench.round}{batch}", jobs)
             yield Measure(f"{label}: result", took, "s")
+            yield Measure("    processor time", gahp.processor_time - used, "s")
             yield Measure("    bytes read", (gahp.bytes_read - before) / MB, "MB")
         yield Measure("  peak memory", gahp.peak_memory / MB, "MB", 60)
     with bench.gahp() as gahp:
