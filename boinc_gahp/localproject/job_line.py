@@ -21,7 +21,7 @@ _MAX_LINE = 4094
 _TOKEN = re.compile(r"""\s*(?:"((?:.[^"]*)?)"?|'((?:.[^']*)?)'?|(\S+))""", re.DOTALL)
 
 _BACKSLASHES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-_BACKSLASH = re.compile(r"\\(.?)", re.DOTALL)
+_IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -85,14 +85,16 @@ def through_sql(text: str) -> str:
     Raises:
         RpcFailed: a ``'`` ends the SQL string; nothing is executed here.
     """
-    place = text.replace("''", "\0\0").find("'")
-    if place >= 0:
-        rest = text[place + 1 :][:80]
-        raise RpcFailed(
-            "create_work failed: Database error: You have an error in your SQL syntax; check the "
-            "manual that corresponds to your MariaDB server version for the right syntax to use "
-            f"near '{rest}' at line 1\nwu.insert_batch() failed: 1\n"
-        )
-    return _BACKSLASH.sub(
-        lambda match: _BACKSLASHES.get(match[1], match[1]), text.replace("''", "'")
-    )
+
+    def read(match: re.Match[str]) -> str:
+        if match["end"]:
+            raise RpcFailed(
+                "create_work failed: Database error: You have an error in your SQL syntax; check "
+                "the manual that corresponds to your MariaDB server version for the right syntax "
+                f"to use near '{text[match.end() :][:80]}' at line 1\nwu.insert_batch() failed: 1\n"
+            )
+        if match["doubled"]:
+            return "'"
+        return _BACKSLASHES.get(match["escaped"], match["escaped"])
+
+    return _IN_SQL.sub(read, text)

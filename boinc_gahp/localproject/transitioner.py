@@ -270,7 +270,8 @@ class _Transition:
             if result.file_delete_state is not FileDeleteState.INIT:
                 continue
             if result is self.canonical:
-                ready = validated
+                # A result that is still out would come back to nothing it could be compared with.
+                ready = over and validated
             elif result.is_over(Outcome.SUCCESS):
                 ready = not result.unchecked
             else:

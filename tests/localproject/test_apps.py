@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import zipfile
 from typing import TYPE_CHECKING
@@ -10,12 +11,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.templates import InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    OutputFileInfo,
+    OutputTemplate,
+    write_input_template,
+    write_output_template,
+)
 
-from .client import Client, value
+from .client import Client, job, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +238,68 @@ def test_results_that_need_more_than_any_host_has_cannot_be_sent(client: Client)
     batch_id = client.run("huge", {"huge_1": ("", [])}, "huge")
     details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
     assert value(details, "error") == "couldnt_send_result"
+
+
+def test_a_job_of_an_app_version_that_is_not_there_cannot_be_sent(client: Client) -> None:
+    batch_id = client.create_batch("version")
+    (name,) = client.upload(b"x")
+    client.rpc(
+        "submit_batch",
+        f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>"
+        f"<app_version_num>777</app_version_num>{job('v', name)}</batch>",
+    )
+    client.wait()
+    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
+    assert value(details, "error") == "couldnt_send_result"
+
+
+def test_files_of_other_modes_reach_the_job(client: Client, tmp_path: Path) -> None:
+    (client.project.directory / "local" / "l.txt").write_text("local")
+    (name,) = client.upload(b"staged")
+    url = f"{client.project.url}download/any/{name}"
+    md5 = hashlib.md5(b"staged").hexdigest()
+    files = {
+        "inline": "<mode>inline</mode><source>café &amp;</source>",
+        "local": "<mode>local</mode><source>l.txt</source>",
+        "semilocal": f"<mode>semilocal</mode><source>{url}</source>",
+        "remote": f"<mode>remote</mode><url>{url}</url><nbytes>6.0</nbytes><md5>{md5}</md5>",
+        "wrong": f"<mode>remote</mode><url>{url}</url><nbytes>6.0</nbytes><md5>{'0' * 32}</md5>",
+    }
+    batch_id = client.create_batch("modes")
+    jobs = [
+        f"<job><name>mode_{mode}</name><input_file>{file}</input_file></job>"
+        for mode, file in files.items()
+    ]
+    assert value(client.submit(batch_id, jobs), "batch_id")
+    client.wait()
+    assert client.output("mode_inline").text == "CAFÉ &"
+    assert client.output("mode_local").text == "LOCAL"
+    assert client.output("mode_semilocal").text == client.output("mode_remote").text == "STAGED"
+    assert client.statuses("modes")["mode_wrong"] == "ERROR"
+    assert "MD5 check failed" in client.rpc("query_completed_job", job_name="mode_wrong")
+
+
+def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
+    batch_id = client.create_batch("own")
+    (name,) = client.upload(b"own")
+    inputs = write_input_template(InputTemplate((InputFileInfo("in", copy_file=True),)))
+    outputs = write_output_template(
+        OutputTemplate(
+            (
+                OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True),
+                OutputFileInfo("stdout.txt", "<OUTFILE_1/>", optional=True, no_delete=True),
+            )
+        )
+    )
+    reply = client.submit(batch_id, [job("own_1", name, more=inputs + outputs)])
+    assert value(reply, "batch_id")
+    client.wait()
+    assert client.output("own_1", 0).content == b"OWN"
+    assert client.output("own_1", 1).content == b""
+    row = (
+        client.project.core.db.connection()
+        .execute("SELECT * FROM workunit WHERE name = 'own_1'")
+        .fetchone()
+    )
+    assert row["result_template_file"].startswith("templates/tmp/")
+    assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)

@@ -39,8 +39,8 @@ _RUN = (
 )
 
 
-def _ours() -> tuple[set[str], list[psutil.Process]]:
-    threads = {thread.name for thread in threading.enumerate()}
+def _ours() -> tuple[set[int | None], list[psutil.Process]]:
+    threads = {thread.ident for thread in threading.enumerate()}
     return threads, psutil.Process().children(recursive=True)
 
 
@@ -167,6 +167,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
+    before = _ours()
     project = LocalProject(tmp_path / "p", hosts=0).__enter__()
     with project.core.db.write() as connection:
         connection.execute("DROP TABLE result")
@@ -175,7 +176,7 @@ def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
     wait_for(lambda: project._failure, "the back end has died")
     with pytest.raises(ProjectFailed, match="no such table: workunit"):
         project.__exit__(None, None, None)
-    assert not any(name.startswith("localproject") for name in _ours()[0])
+    assert _ours() == before
 
 
 def test_pausing_volunteers_keeps_jobs_unsent(tmp_path: Path) -> None:

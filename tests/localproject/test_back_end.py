@@ -1,0 +1,426 @@
+"""The back-end programs' passes, one at a time, on the database alone (``back-end.md``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject.assimilator import assimilate_pass
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.expiry import (
+    delete_job_files,
+    delete_retired_outputs,
+    expire_batches,
+)
+from boinc_gahp.localproject.file_deleter import delete_pass
+from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.states import (
+    NEVER,
+    AssimilateState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.localproject.validator import trivial, validate_pass
+from boinc_gahp.templates import JobFile, fill_input
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Hashable, Iterator
+    from pathlib import Path
+
+NOW = 1_800_000_000.0
+
+
+class Bench:
+    """One workunit and whatever happens to it; time stands still unless it is moved."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.scheduler = Scheduler(core)
+        self.now = NOW
+        with core.db.write() as connection:
+            for number in range(6):
+                connection.execute(
+                    "INSERT INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
+                    "d_free, n_bwdown) VALUES (?, 0, 1, ?, 1e9, 1e9, 1e9, 1e9)",
+                    (number + 1, f"h{number}"),
+                )
+
+    def workunit(self, name: str = "w", **columns: object) -> None:
+        core = self.core
+        core.download.add_bytes("in.txt", b"x")
+        template = core.input_template(core.templates / "uppercase_in")
+        fields: dict[str, object] = {
+            "create_time": NOW,
+            "appid": 1,
+            "name": name,
+            "name_key": name,
+            "xml_doc": fill_input(template, [JobFile("in.txt", 1, "0", ("http://h/",))]),
+            "batch": 1,
+            "rsc_fpops_est": 1e9,
+            "rsc_fpops_bound": 1e12,
+            "rsc_memory_bound": 1e6,
+            "rsc_disk_bound": 1e6,
+            "transition_time": NOW,
+            "delay_bound": 100.0,
+            "min_quorum": 1,
+            "target_nresults": 1,
+            "max_error_results": 2,
+            "max_total_results": 5,
+            "max_success_results": 3,
+            "result_template_file": "templates/uppercase_out",
+            "mod_time": NOW,
+            **columns,
+        }
+        with core.db.write() as connection:
+            connection.execute(
+                f"INSERT INTO workunit ({', '.join(fields)}) "
+                f"VALUES ({', '.join('?' * len(fields))})",
+                tuple(fields.values()),
+            )
+
+    @property
+    def wu(self) -> sqlite3.Row:
+        row: sqlite3.Row = self.core.db.connection().execute("SELECT * FROM workunit").fetchone()
+        return row
+
+    def results(self, column: str) -> list[Any]:
+        rows = self.core.db.connection().execute(f"SELECT {column} FROM result ORDER BY id")
+        return [row[column] for row in rows]
+
+    def set(self, table: str, **columns: object) -> None:
+        with self.core.db.write() as connection:
+            assignments = ", ".join(f"{column} = ?" for column in columns)
+            connection.execute(f"UPDATE {table} SET {assignments}", tuple(columns.values()))
+
+    def transition(self) -> int:
+        return transition_pass(self.core, self.now)
+
+    def send(self, host: int = 1) -> Task | None:
+        return self.scheduler.request_work(host, self.now)
+
+    def answer(self, task: Task | None, host: int = 1, *, status: int = 0) -> None:
+        assert task is not None
+        outcome = Outcome.CLIENT_ERROR if status else Outcome.SUCCESS
+        self.scheduler.report(host, task, Report(outcome, status, 10.0, 9.0, "stderr"), self.now)
+
+    def settle(self, signature: Callable[[sqlite3.Row], Hashable] = trivial) -> None:
+        """Run all programs until there is nothing to do."""
+        for _ in range(20):
+            work = self.transition() + validate_pass(self.core, self.now, signature)
+            if not work + assimilate_pass(self.core, self.now) + delete_pass(self.core):
+                return
+        raise AssertionError("the back end does not come to rest")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    make(tmp_path / "p")
+    core = Core(tmp_path / "p", Quirks())
+    yield Bench(core)
+    core.db.close()
+
+
+def test_a_new_workunit_gets_as_many_results_as_it_wants(bench: Bench) -> None:
+    bench.workunit(min_quorum=2, target_nresults=3)
+    assert bench.transition() == 1
+    assert bench.results("name") == ["w_0", "w_1", "w_2"]
+    assert bench.results("server_state") == [ServerState.UNSENT] * 3
+    randoms = bench.results("random")
+    assert all(
+        f"<name>w_{n}_r{random}_0</name>" in document
+        for n, (random, document) in enumerate(
+            zip(randoms, bench.results("xml_doc_in"), strict=True)
+        )
+    )
+    assert bench.wu["transition_time"] > NOW
+    assert bench.transition() == 0
+
+
+def test_a_sent_result_is_in_progress_until_its_deadline(bench: Bench) -> None:
+    bench.workunit()
+    bench.transition()
+    assert bench.send() is not None
+    assert bench.results("report_deadline") == [NOW + 100]
+    assert bench.wu["transition_time"] == NOW + 100
+    bench.now = NOW + 101
+    bench.transition()
+    assert bench.results("outcome") == [Outcome.NO_REPLY, Outcome.INIT]
+    assert bench.results("server_state") == [ServerState.OVER, ServerState.UNSENT]
+
+
+def test_a_success_becomes_canonical_and_is_credited(bench: Bench) -> None:
+    bench.workunit()
+    bench.transition()
+    bench.answer(bench.send())
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 1
+    assert bench.wu["assimilate_state"] == AssimilateState.DONE
+    assert bench.wu["transition_time"] == NEVER
+    assert bench.results("validate_state") == [ValidateState.VALID]
+    (granted,) = bench.results("granted_credit")
+    assert granted == pytest.approx(10 * 1e9 * 200 / (86400 * 1e9))
+    row = bench.core.db.connection().execute("SELECT total_credit FROM host WHERE id = 1")
+    assert row.fetchone()[0] == pytest.approx(granted)
+
+
+def test_errors_are_retried_until_there_are_more_than_allowed(bench: Bench) -> None:
+    bench.workunit()
+    for host in (1, 2, 3):
+        bench.transition()
+        assert bench.wu["error_mask"] == 0
+        bench.answer(bench.send(host), host, status=11)
+    bench.settle()
+    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_ERROR_RESULTS
+    assert bench.wu["assimilate_state"] == AssimilateState.DONE
+    assert bench.results("exit_status") == [11, 11, 11]
+    assert bench.send(4) is None
+
+
+def test_results_that_never_come_back_exhaust_the_total(bench: Bench) -> None:
+    bench.workunit(max_total_results=2)
+    for host in (1, 2):
+        bench.transition()
+        assert bench.send(host) is not None
+        bench.now += 101
+    bench.settle()
+    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_TOTAL_RESULTS
+
+
+def test_a_quorum_of_two_waits_for_the_second_success(bench: Bench) -> None:
+    bench.workunit(min_quorum=2, target_nresults=2)
+    bench.transition()
+    first, second = bench.send(1), bench.send(2)
+    bench.answer(first, 1)
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 0
+    bench.answer(second, 2)
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 1
+    assert bench.results("validate_state") == [ValidateState.VALID] * 2
+
+
+def _by_exit_time(result: sqlite3.Row) -> float:
+    return float(result["cpu_time"])
+
+
+def test_results_that_disagree_call_for_one_more(bench: Bench) -> None:
+    bench.workunit(min_quorum=2, target_nresults=2)
+    bench.transition()
+    for host in (1, 2):
+        bench.answer(bench.send(host), host)
+    bench.set("result", cpu_time=1.0)
+    with bench.core.db.write() as connection:
+        connection.execute("UPDATE result SET cpu_time = 2.0 WHERE id = 2")
+    bench.transition()
+    validate_pass(bench.core, bench.now, _by_exit_time)
+    assert bench.results("validate_state") == [ValidateState.INCONCLUSIVE] * 2
+    bench.transition()
+    assert len(bench.results("id")) == 3
+    task = bench.send(3)
+    assert task is not None
+    report = Report(Outcome.SUCCESS, 0, 1.0, 2.0, "")
+    bench.scheduler.report(3, task, report, bench.now)
+    bench.transition()
+    validate_pass(bench.core, bench.now, _by_exit_time)
+    assert bench.wu["canonical_resultid"] == 2
+    assert bench.results("validate_state") == [
+        ValidateState.INVALID,
+        ValidateState.VALID,
+        ValidateState.VALID,
+    ]
+
+
+def test_too_many_successes_without_agreement_are_an_error(bench: Bench) -> None:
+    bench.workunit(min_quorum=2, target_nresults=2, max_success_results=1)
+    bench.transition()
+    for host in (1, 2):
+        bench.answer(bench.send(host), host)
+    with bench.core.db.write() as connection:
+        connection.execute("UPDATE result SET cpu_time = id")
+    bench.settle(_by_exit_time)
+    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
+    assert bench.results("validate_state") == [ValidateState.NO_CHECK] * 2
+
+
+def test_unsent_results_are_not_needed_once_there_is_a_canonical_one(bench: Bench) -> None:
+    bench.workunit(target_nresults=3)
+    bench.transition()
+    bench.answer(bench.send())
+    bench.settle()
+    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.DIDNT_NEED, Outcome.DIDNT_NEED]
+
+
+def test_a_later_success_is_compared_with_the_canonical_one(bench: Bench) -> None:
+    bench.workunit(target_nresults=2)
+    bench.transition()
+    first, later = bench.send(1), bench.send(2)
+    bench.answer(first, 1)
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 1
+    bench.answer(later, 2)
+    bench.settle()
+    assert bench.results("validate_state") == [ValidateState.VALID] * 2
+
+
+def test_a_success_after_the_outputs_are_gone_is_too_late(bench: Bench) -> None:
+    bench.workunit(target_nresults=2)
+    bench.transition()
+    first, late = bench.send(1), bench.send(2)
+    bench.answer(first, 1)
+    bench.now += 101
+    bench.settle()
+    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.NO_REPLY, Outcome.DIDNT_NEED]
+    bench.answer(late, 2)
+    bench.settle()
+    assert bench.results("outcome")[1] == Outcome.SUCCESS
+    assert bench.results("validate_state")[:2] == [ValidateState.VALID, ValidateState.TOO_LATE]
+
+
+def test_a_host_gets_one_result_of_a_workunit_unless_all_have_failed(bench: Bench) -> None:
+    bench.workunit(min_quorum=2, target_nresults=2, max_error_results=9, max_total_results=20)
+    bench.transition()
+    first = bench.send(1)
+    assert first is not None
+    assert bench.send(1) is None
+    bench.answer(first, 1, status=1)
+    bench.transition()
+    assert bench.send(1) is None
+    bench.set("host", p_fpops=0)
+    with bench.core.db.write() as connection:
+        connection.execute("UPDATE host SET p_fpops = 1e9 WHERE id = 1")
+    assert bench.send(1) is not None
+
+
+def test_higher_priority_goes_first(bench: Bench) -> None:
+    bench.workunit("low", priority=1)
+    bench.workunit("high", priority=5)
+    bench.transition()
+    task = bench.send()
+    assert task is not None
+    assert task.result_name == "high_0"
+
+
+def test_a_result_refused_ten_times_falls_off(bench: Bench) -> None:
+    bench.workunit(rsc_memory_bound=1e12)
+    bench.transition()
+    for _ in range(10):
+        assert bench.results("outcome") == [Outcome.INIT]
+        assert bench.send() is None
+    bench.settle()
+    assert bench.results("outcome") == [Outcome.COULDNT_SEND]
+    assert bench.wu["error_mask"] == ErrorMask.COULDNT_SEND_RESULT
+
+
+def test_an_output_template_that_is_gone_is_tried_again(bench: Bench) -> None:
+    template = bench.core.templates / "uppercase_out"
+    text = template.read_text()
+    template.unlink()
+    bench.workunit()
+    bench.transition()
+    assert bench.results("id") == []
+    template.write_text(text)
+    assert bench.transition() == 0
+    bench.now += 61
+    bench.transition()
+    assert bench.results("name") == ["w_0"]
+
+
+def _finish(bench: Bench) -> None:
+    bench.transition()
+    task = bench.send()
+    bench.answer(task)
+    name = f"w_0_r{bench.results('random')[0]}_0"
+    bench.core.upload.add_bytes(name, b"out")
+    bench.set(
+        "result",
+        xml_doc_out=f"<file_info><name>{name}</name><nbytes>3</nbytes></file_info>",
+    )
+    bench.settle()
+
+
+def test_files_with_no_delete_stay(bench: Bench) -> None:
+    bench.workunit()
+    _finish(bench)
+    assert bench.wu["file_delete_state"] == FileDeleteState.DONE
+    assert bench.results("file_delete_state") == [FileDeleteState.DONE]
+    assert bench.core.download.exists("in.txt")
+    assert bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
+
+
+def test_files_without_no_delete_go_after_assimilation(bench: Bench) -> None:
+    for kind in ("in", "out"):
+        path = bench.core.templates / f"uppercase_{kind}"
+        path.write_text(path.read_text().replace("<no_delete/>", ""))
+    bench.workunit()
+    _finish(bench)
+    assert not bench.core.download.exists("in.txt")
+    assert not bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
+
+
+def _batch(bench: Bench, state: int, **columns: object) -> None:
+    with bench.core.db.write() as connection:
+        connection.execute(
+            "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id, state) "
+            "VALUES (1, 1, 0, 'b', 'b', 1, ?)",
+            (state,),
+        )
+    if columns:
+        bench.set("batch", **columns)
+
+
+def test_expiry_takes_a_batch_once(bench: Bench) -> None:
+    _batch(bench, 1, expire_time=NOW - 1)
+    bench.workunit()
+    bench.transition()
+    assert expire_batches(bench.core, NOW) == 1
+    assert expire_batches(bench.core, NOW) == 0
+    bench.settle()
+    assert bench.wu["error_mask"] == ErrorMask.CANCELLED
+    assert bench.results("outcome") == [Outcome.DIDNT_NEED]
+
+
+@pytest.mark.parametrize(
+    ("state", "delete_time", "deleted"),
+    [
+        pytest.param(1, NOW - 1, 0, id="batch in progress"),
+        pytest.param(4, NOW - 1, 1, id="batch retired"),
+        pytest.param(4, NOW + 1, 0, id="time not come"),
+        pytest.param(4, 0.0, 1, id="no time"),
+    ],
+)
+def test_a_job_file_goes_when_its_time_has_come_and_no_batch_needs_it(
+    bench: Bench, state: int, delete_time: float, deleted: int
+) -> None:
+    _batch(bench, state)
+    bench.core.download.add_bytes("f.txt", b"f")
+    with bench.core.db.write() as connection:
+        connection.execute("INSERT INTO job_file VALUES (1, 'f.txt', 0, ?)", (delete_time,))
+        connection.execute("INSERT INTO batch_file_assoc VALUES (1, 1)")
+    assert delete_job_files(bench.core, NOW) == deleted
+    assert bench.core.download.exists("f.txt") == (not deleted)
+
+
+def test_a_young_job_file_is_left_alone(bench: Bench) -> None:
+    with bench.core.db.write() as connection:
+        connection.execute("INSERT INTO job_file VALUES (1, 'f.txt', ?, 0)", (NOW - 60,))
+    assert delete_job_files(bench.core, NOW) == 0
+
+
+def test_outputs_of_a_retired_batch_stay_for_a_while(bench: Bench) -> None:
+    bench.workunit()
+    _finish(bench)
+    name = f"w_0_r{bench.results('random')[0]}_0"
+    _batch(bench, 4, logical_end_time=NOW)
+    assert delete_retired_outputs(bench.core, NOW + 60) == 0
+    assert bench.core.upload.exists(name)
+    assert delete_retired_outputs(bench.core, NOW + 7200) == 1
+    assert not bench.core.upload.exists(name)
+    assert delete_retired_outputs(bench.core, NOW + 7200) == 0

@@ -1,0 +1,249 @@
+"""Batches and jobs by RPC: sequences, races, names, rights; sane and as the real server is."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from tests.helpers import wait_for
+
+from .client import Client, error, job, value
+from .stage import Stage
+
+
+def test_a_batch_is_submitted_once(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    assert value(client.submit(batch_id, [job("j", name)]), "batch_id") == str(batch_id)
+    assert error(client.submit(batch_id, [job("j2", name)])) == "batch not in init state"
+    assert client.project.workunit_names() == ["j"]
+
+
+def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(as_is: Client) -> None:
+    batch_id = as_is.create_batch("b")
+    (name,) = as_is.upload(b"x")
+    names = [f"job_with_a_long_name_{number:05}" for number in range(3000)]
+    _insert_other_job(as_is, names[2500])
+    reply = as_is.submit(batch_id, [job(one, name) for one in names])
+    assert error(reply).startswith(
+        f"create_work failed: Database error: Duplicate entry '{names[2500]}' for key 'name'"
+    )
+    made = as_is.project.workunit_names("b")
+    assert 0 < len(made) < 2500
+    assert made == names[: len(made)]
+    state = as_is.rpc("query_batch", batch_id=batch_id)
+    assert (value(state, "state"), value(state, "njobs")) == ("0", "3000")
+    rest = [one for one in names[len(made) :] if one != names[2500]]
+    assert value(as_is.submit(batch_id, [job(one, name) for one in rest]), "batch_id")
+    assert len(as_is.project.workunit_names("b")) == 2999
+
+
+def _insert_other_job(client: Client, name: str) -> None:
+    other = client.create_batch("other")
+    (file,) = client.upload(b"other")
+    assert value(client.submit(other, [job(name, file)]), "batch_id")
+
+
+def test_a_duplicate_name_makes_no_job_at_all(sane: Client) -> None:
+    batch_id = sane.create_batch("b")
+    (name,) = sane.upload(b"x")
+    _insert_other_job(sane, "TAKEN")
+    reply = sane.submit(batch_id, [job(f"j{n}", name) for n in range(2000)] + [job("taken", name)])
+    assert "Duplicate entry 'taken' for key 'name'" in error(reply)
+    assert sane.project.workunit_names("b") == []
+    assert value(sane.submit(batch_id, [job("j0", name)]), "batch_id")
+
+
+@pytest.mark.parametrize("clients", [2, 6])
+def test_of_racing_submits_at_most_one_succeeds(client: Client, clients: int) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    names = [f"raced_{n}" for n in range(300)]
+    replies: list[str] = []
+    start = threading.Barrier(clients)
+
+    def submit() -> None:
+        with Client(client.project, client.authenticator) as one:
+            start.wait(20)
+            replies.append(one.submit(batch_id, [job(name_, name) for name_ in names]))
+
+    threads = [threading.Thread(target=submit) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    good = [reply for reply in replies if f"<batch_id>{batch_id}<" in reply]
+    assert len(good) == 1
+    others = {error(reply).partition(" '")[0] for reply in replies if reply not in good}
+    assert others <= {
+        "batch not in init state",
+        "create_work failed: Database error: Duplicate entry",
+    }
+    assert client.project.workunit_names("b") == names
+
+
+def test_names_compare_as_mariadb_compares_them(client: Client) -> None:
+    batch_id = client.create_batch("Café_A")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job("Job_É", name)])
+    assert client.statuses("cafe_a ") == {"Job_É": "UNSENT"}
+    assert value(client.rpc("abort_jobs", job_name="JOB_e"), "success") == "1"
+
+
+def test_a_look_up_by_name_gives_the_oldest_batch(as_is: Client) -> None:
+    first = as_is.create_batch("twice")
+    assert as_is.create_batch("twice") > first
+    assert value(as_is.rpc("query_batch", batch_name="twice"), "id") == str(first)
+    assert as_is.project.batch_count("twice") == 2
+
+
+def test_an_unnamed_batch_gets_a_name(client: Client) -> None:
+    reply = client.rpc("create_batch", batch_name="", app_name="uppercase")
+    name = value(client.rpc("query_batch", batch_id=value(reply, "batch_id")), "name")
+    assert name.startswith("submitter:uppercase:")
+
+
+def test_a_quote_in_a_batch_name_hides_it(as_is: Client, sane: Client) -> None:
+    for one in (as_is, sane):
+        one.create_batch("it's")
+    assert error(as_is.rpc("query_batch2", batch_name="it's")) == r"no batch named it\'s"
+    assert "<batch_size>0<" in sane.rpc("query_batch2", batch_name="it's")
+
+
+def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -> None:
+    ids = [client.create_batch(f"b{n}") for n in range(3)]
+    client.rpc("retire_batch", batch_id=ids[1])
+    try:
+        other = client.project.authenticator_of("other")
+    except KeyError:
+        other = client.project.add_user("other")
+    with Client(client.project, other) as stranger:
+        stranger.create_batch("theirs")
+        reply = client.rpc("query_batches")
+    assert [part.partition("<")[0] for part in reply.split("<id>")[1:]] == [
+        str(ids[0]),
+        str(ids[2]),
+    ]
+
+
+def test_job_params_and_priorities_reach_the_workunit(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    batch = (
+        f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>"
+        "<app_version_num>777</app_version_num><priority>17</priority><job_params>"
+        "<rsc_disk_bound>123456789.000000</rsc_disk_bound><rsc_fpops_est>5e9</rsc_fpops_est>"
+        "<rsc_fpops_bound>7e18</rsc_fpops_bound><rsc_memory_bound>0.000000</rsc_memory_bound>"
+        "<delay_bound>7200</delay_bound></job_params>"
+        + job("plain", name)
+        + job("own", name, more="<priority>23</priority><rsc_fpops_est>2e9</rsc_fpops_est>")
+        + "</batch>"
+    )
+    client.rpc("submit_batch", batch)
+    rows = client.project.core.db.connection().execute("SELECT * FROM workunit ORDER BY id")
+    plain, own = rows.fetchall()
+    assert (plain["rsc_fpops_est"], own["rsc_fpops_est"]) == (5e9, 2e9)
+    assert (plain["priority"], own["priority"]) == (17, 23)
+    assert plain["rsc_disk_bound"] == 123456789.0
+    assert plain["rsc_memory_bound"] == 5e7
+    assert (plain["delay_bound"], plain["app_version_num"]) == (7200.0, 777)
+
+
+@pytest.mark.parametrize("least", ["whole", "exact"])
+def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, least: str) -> None:
+    client = as_is if least == "whole" else sane
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job("a", name), job("b", name)])
+    with client.project.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET mod_time = 1000.5 WHERE name = 'a'")
+    listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
+    assert ("<job_name>a<" in listed) == (least == "exact")
+    assert "<job_name>b<" in listed
+
+
+def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
+    """The server's clock and mod_time fit, also while jobs change in the same second."""
+    batch_id = sane.create_batch("b")
+    (name,) = sane.upload(b"x")
+    names = {f"j{n}" for n in range(40)}
+    sane.submit(batch_id, [job(one, name) for one in sorted(names)])
+
+    def fail_all() -> None:
+        for one in sorted(names):
+            sane.project.fail_workunit(one)
+
+    thread = threading.Thread(target=fail_all)
+    seen: set[str] = set()
+    since = "0"
+    thread.start()
+    while thread.is_alive() or seen != names:
+        reply = sane.rpc("query_batch2", batch_name="b", min_mod_time=since)
+        since = value(reply, "server_time")
+        for part in reply.split("<job>")[1:]:
+            if value(part, "status") == "ERROR":
+                seen.add(value(part, "job_name"))
+        assert float(since) <= time.time()
+    thread.join()
+
+
+def test_an_aborted_job_that_comes_back_is_done(client: Client) -> None:
+    """``web-rpcs.md``, "Queries"."""
+    stage = Stage(client.project)
+    batch_id = stage.batch(client.create_batch("x") + 1, "b", user="submitter")
+    stage.job(batch_id * 10, "j", batch_id, "in_progress")
+    client.rpc("abort_jobs", job_name="j")
+    assert client.statuses("b") == {"j": "ERROR"}
+    with client.project.core.db.write() as connection:
+        connection.execute("UPDATE result SET server_state = 5, outcome = 1 WHERE name = 'j_0'")
+        connection.execute("UPDATE workunit SET transition_time = 0 WHERE name = 'j'")
+    client.project.core.wake.ring()
+    wait_for(lambda: client.statuses("b") == {"j": "DONE"}, "the job is done")
+    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
+    assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
+
+
+def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
+    for client, aborted in ((as_is, ["a"]), (sane, [])):
+        batch_id = client.create_batch("b")
+        (name,) = client.upload(b"x")
+        client.submit(batch_id, [job("a", name), job("b", name)])
+        inner = "".join(f"<job_name>{one}</job_name>" for one in ("a", "nosuch", "b"))
+        assert error(client.rpc("abort_jobs", inner)) == "no job nosuch"
+        states = client.statuses("b")
+        assert [one for one, state in states.items() if state == "ERROR"] == aborted
+
+
+def test_an_expired_batch_is_aborted_and_retired(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job("a", name)])
+    client.rpc("set_expire_time", batch_id=batch_id, expire_time=time.time() - 1)
+    wait_for(lambda: client.project.batches()[0][2] == 4, "the batch is retired")
+    assert client.statuses("b") == {"a": "ERROR"}
+
+
+def test_an_abort_turns_a_retired_batch_into_an_aborted_one(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    client.rpc("retire_batch", batch_id=batch_id)
+    client.rpc("abort_batch", batch_id=batch_id)
+    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "3"
+
+
+def test_rights_are_per_app_and_jobs_can_be_limited(sane: Client) -> None:
+    project = sane.project
+    limited = project.add_user("limited", apps=["uppercase"], max_jobs_in_progress=2)
+    with Client(project, limited) as client:
+        assert error(client.rpc("create_batch", batch_name="m", app_name="multi")) == (
+            "no submit access"
+        )
+        (name,) = client.upload(b"x")
+        first, second = client.create_batch("one"), client.create_batch("two")
+        client.submit(first, [job("l1", name), job("l2", name)])
+        assert "max jobs in progress exceeded" in error(client.submit(second, [job("l3", name)]))
+    with pytest.raises(ValueError, match="there is a user 'limited' already"):
+        project.add_user("limited")
+    with pytest.raises(ValueError, match="app not found: nosuch"):
+        project.add_user("wrong", apps=["nosuch"])

@@ -1,0 +1,112 @@
+"""Input files by RPC: staged, raced, gone, inline, local, and the limits of PHP."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
+
+from .client import Client, error, job, value
+from .stage import Stage
+
+
+def test_a_file_is_staged_once_whoever_sends_it(client: Client) -> None:
+    (name,) = client.upload(b"one")
+    reply = client.post(
+        f"<upload_files><authenticator>{client.authenticator}</authenticator>"
+        f"<phys_name>{name}</phys_name></upload_files>",
+        "job_file.php",
+        {"file_0": (name, b"one")},
+    )
+    dies = client.project.core.quirks.fatal_rows
+    assert ("Duplicate entry" in reply.text) == dies
+    assert ("<success/>" in reply.text) != dies
+    assert client.project.staged_files() == [name]
+
+
+def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
+    data = b"raced" * 100_000
+    start = threading.Barrier(4)
+
+    def upload() -> None:
+        with Client(client.project) as one:
+            start.wait(20)
+            try:
+                one.upload(data)
+            except AssertionError:
+                assert client.project.core.quirks.fatal_rows
+
+    threads = [threading.Thread(target=upload) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    (name,) = client.project.staged_files()
+    assert client.project.core.download.path(name).read_bytes() == data
+    assert not list((client.project.directory / "spool").iterdir())
+
+
+def test_a_staged_file_that_is_gone_is_told_by_submit(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.project.remove_staged(name)
+    reply = client.submit(batch_id, [job("j", name)])
+    assert error(reply).startswith("create_work failed: md5_file: can't open ")
+    assert name in error(reply)
+    assert value(client.submit(batch_id, [job("j", *client.upload(b"y"))]), "batch_id")
+
+
+@pytest.mark.parametrize("source", ["/etc/passwd", "../project.sqlite", "link"])
+def test_the_mode_local_reads_one_directory_only(client: Client, source: str) -> None:
+    local = client.project.directory / "local"
+    (local / "link").unlink(missing_ok=True)
+    (local / "link").symlink_to("/etc/passwd")
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [_with_file("j", "local", source)])
+    assert error(reply) == f"Can't get MD5 of file {source}"
+
+
+def _with_file(name: str, mode: str, source: str) -> str:
+    file = f"<input_file><mode>{mode}</mode><source>{source}</source></input_file>"
+    return f"<job><name>{name}</name>{file}</job>"
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/x", "file:///etc/passwd", "ftp://127.0.0.1/x"])
+def test_the_mode_semilocal_fetches_from_this_machine_only(client: Client, url: str) -> None:
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [_with_file("j", "semilocal", url)])
+    assert error(reply) == f"couldn't get {url}: only http://127.0.0.1 is allowed here"
+
+
+def test_an_inline_file_without_contents(as_is: Client, sane: Client) -> None:
+    """The real server fails on it, but has made the file, so that the next one goes through."""
+    for client, answers in ((as_is, ["can't write to file", ""]), (sane, ["", ""])):
+        batch_id = client.create_batch("b")
+        for number, answer in enumerate(answers):
+            reply = client.submit(batch_id, [_with_file(f"j{number}", "inline", "")])
+            if answer:
+                assert error(reply).startswith(answer)
+            elif number == 0 or answers[0]:
+                assert value(reply, "batch_id") == str(batch_id)
+
+
+def test_files_of_the_wrong_size_or_number_are_refused_unless_limits_are_off(
+    projects: dict[str, LocalProject], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    files = [b"%d" % number for number in range(25)]
+    large = b"x" * ((2 << 20) + 1)
+    with Client(projects["sane"]) as client:
+        Stage(client.project).clear()
+        with pytest.raises(AssertionError, match=r"\(20\) doesn't agree with request \(25\)"):
+            client.upload(*files)
+        with pytest.raises(AssertionError, match="exceeds upload_max_filesize"):
+            client.upload(b"good", large)
+        with pytest.raises(AssertionError, match="can't parse request message: <"):
+            client.upload(*[b"%d" % n + b"y" * 2_000_000 for n in range(5)])
+        assert client.project.staged_files() == []
+    quirks = Quirks(limits=PhpLimits.none())
+    directory = tmp_path_factory.mktemp("unlimited")
+    with LocalProject(directory, hosts=0, quirks=quirks) as project, Client(project) as client:
+        assert len(client.upload(*files, large)) == 26

@@ -1,0 +1,118 @@
+"""Replies and requests on the wire: compression, connections, bad forms, escapes, numbers."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from boinc_gahp.localproject.replies import php_number
+
+from .client import Client, job
+
+
+def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job(f"j{n}", name) for n in range(100)])
+    request = (
+        f"<query_batch2><authenticator>{client.authenticator}</authenticator>"
+        "<batch_name>b</batch_name></query_batch2>"
+    )
+    url = client.project.url + "submit_rpc_handler.php"
+    plain = requests.post(
+        url, data={"request": request}, headers={"Accept-Encoding": "identity"}, timeout=20
+    )
+    with requests.post(url, data={"request": request}, stream=True, timeout=20) as packed:
+        raw = packed.raw.read()
+    assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert len(raw) < len(plain.content) / 5
+    assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
+
+
+def test_a_connection_serves_many_requests(client: Client) -> None:
+    parts = urlsplit(client.project.url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    try:
+        connection.connect()
+        socket = connection.sock
+        for _ in range(5):
+            connection.request(
+                "POST",
+                "/test/submit_rpc_handler.php",
+                "request=%3Cping%3E+%3C%2Fping%3E",
+                {"Content-Type": "application/x-www-form-urlencoded"},
+            )
+            assert b"<success>1</success>" in connection.getresponse().read()
+            assert connection.sock is socket
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        pytest.param('<!DOCTYPE p [<!ENTITY a "x">]><ping>&a;</ping>', id="document type"),
+        pytest.param("<ping>\x00</ping>", id="NUL"),
+        pytest.param('<?xml version="1.0" encoding="UTF-7"?><ping> </ping>', id="UTF-7"),
+        pytest.param("<ping>", id="cut off"),
+        pytest.param("ping", id="no XML"),
+        pytest.param("<a>" * 300 + "</a>" * 300, id="too deep"),
+    ],
+)
+def test_what_is_no_request_is_echoed(client: Client, request_text: str) -> None:
+    reply = client.post(request_text)
+    assert reply.status_code == 200
+    assert "can't parse request message: " in reply.text or "bad command" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("multipart/form-data; boundary=b", b"--b\r\nContent-Disposition: form-data; name=x"),
+        ("multipart/form-data; boundary=b", b"--b\r\n\r\nno header\r\n--b--\r\n"),
+        ("multipart/form-data", b"--b--"),
+        ("text/plain", b"request=x"),
+    ],
+    ids=["cut off", "no disposition", "no boundary", "no form"],
+)
+def test_a_body_that_is_no_form_is_no_request(
+    client: Client, content_type: str, body: bytes
+) -> None:
+    reply = client.session.post(
+        client.project.url + "job_file.php", data=body, headers={"Content-Type": content_type}
+    )
+    assert "can't parse request message: <" in reply.text
+    assert not list((client.project.directory / "spool").iterdir())
+
+
+def test_names_are_escaped_in_replies(as_is: Client, sane: Client) -> None:
+    for client, name in ((sane, "<name>a &amp; &lt;b</name>"), (as_is, "<name>a & <b</name>")):
+        batch_id = client.create_batch("a & <b")
+        assert name in client.rpc("query_batch", batch_id=batch_id)
+
+
+def test_the_front_page_says_what_this_is(client: Client) -> None:
+    page = client.session.get(client.project.url.removesuffix("test/"), timeout=20)
+    assert page.status_code == 200
+    assert "BOINC project in one process" in page.text
+    assert client.session.get(client.project.url + "nosuch", timeout=20).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, "0"),
+        (1795265351.096938, "1795265351.0969"),
+        (1.625, "1.625"),
+        (1e15, "1.0E+15"),
+        (9.2592592592593e-6, "9.2592592592593E-6"),
+        (1795261752.0, "1795261752"),
+    ],
+)
+def test_numbers_are_written_as_php_writes_them(number: float, text: str) -> None:
+    assert php_number(number) == text

@@ -1,0 +1,68 @@
+"""Large uploads go to disk on their way in, whatever their size."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import requests
+import tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MEGABYTES = 256
+_RUN = (
+    "import sys, pathlib; from boinc_gahp.localproject import run_project, Quirks, PhpLimits;"
+    "run_project(pathlib.Path(sys.argv[1]), 0, 0, quirks=Quirks(limits=PhpLimits.none()),"
+    " announce=lambda line: print(line, flush=True))"
+)
+_BLOCK = bytes(range(256)) * 4096
+
+
+def _body(boundary: str, request: str) -> Iterator[bytes]:
+    part = f'--{boundary}\r\nContent-Disposition: form-data; name="'
+    yield f'{part}request"\r\n\r\n{request}\r\n{part}file_0"; filename="big"\r\n\r\n'.encode()
+    for _ in range(_MEGABYTES):
+        yield _BLOCK
+    yield f"\r\n--{boundary}--\r\n".encode()
+
+
+def _peak_kilobytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+def test_a_large_upload_takes_no_memory(tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUN, str(project)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        settings = tomllib.loads((project / "boinc_gahp.toml").read_text())["project"]
+        before = _peak_kilobytes(process.pid)
+        request = (
+            f"<upload_files><authenticator>{settings['authenticator']}</authenticator>"
+            "<phys_name>big.dat</phys_name></upload_files>"
+        )
+        reply = requests.post(
+            f"{settings['url']}job_file.php",
+            data=_body("b", request),
+            headers={"Content-Type": "multipart/form-data; boundary=b"},
+            timeout=100,
+        )
+        assert "<success/>" in reply.text
+        assert _peak_kilobytes(process.pid) - before < 40_000
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+    digest = hashlib.md5()
+    for _ in range(_MEGABYTES):
+        digest.update(_BLOCK)
+    (note,) = (project / "download" / ".md5").glob("*/big.dat")
+    assert note.read_text() == f"{digest.hexdigest()} {_MEGABYTES << 20}\n"
