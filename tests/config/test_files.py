@@ -1,0 +1,118 @@
+"""What settings files may say, and the ones that come with the program."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boinc_gahp import config
+from boinc_gahp.config import ProjectSettings, Settings, reading
+from tests.config.conftest import SECRET, Node, error_of, revealed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CONF = Path(__file__).parents[2] / "conf"
+
+WRONG = {
+    "unknown-key": ("[timeouts]\nconect = 3", ["[timeouts]", "did you mean connect?"]),
+    "unknown-section": ("[timeout]\nread = 3", ["[timeout]", "did you mean timeouts?"]),
+    "unknown-project-key": ("[projects.x]\nurI = 3", ["[projects.x]", "uri", "url"]),
+    "section-is-a-value": ("limits = 3", ["limits is 3", "[limits] is expected"]),
+    "projects-is-a-list": ("projects = []", ["projects is a list"]),
+    "number-is-text": ('[timeouts]\nread = "3"', ['read in [timeouts] is "3"', "a number"]),
+    "number-is-true": ("[limits]\nworkers = true", ["is true", "a whole number"]),
+    "fraction": ("[limits]\nworkers = 1.5", ["is 1.5", "a whole number"]),
+    "zero": ("[limits]\nworkers = 0", ["is 0", "1 or greater"]),
+    "negative": ("[timeouts]\nretry = -1", ["0 or greater"]),
+    "infinite": ("[timeouts]\nread = inf", ["is inf", "greater than 0"]),
+    "not-a-number": ("[timeouts]\nread = nan", ["is nan"]),
+    "truth-is-text": ('[staging]\nmd5_cache = "yes"', ['"yes"', "true or false"]),
+    "level": ('[logging]\nlevel = "loud"', ['"loud"', "debug, info, warning, error, off"]),
+    "text-is-number": ("[state]\ndir = 7", ["is 7", "a text in quotes"]),
+    "url-is-ftp": ('[project]\nurl = "ftp://x/"', ['"ftp://x/"', "https://boinc.example.edu"]),
+    "url-has-password": ('[project]\nurl = "https://u:p@x/"', ["the project's address"]),
+    "proxy": ('[project]\nproxy = "p:3128"', ["proxy in [project] is not right", "http://proxy"]),
+    "secret-is-number": ("[project]\nauthenticator = 3409", ["is not right", "quotes"]),
+    "secret-is-empty": ('[project]\nauthenticator = ""', ["is empty"]),
+    "secret-is-two-words": (f'[project]\nauthenticator = "{SECRET} x"', ["one word"]),
+    "secret-is-not-ascii": (f'[project]\nauthenticator = "{SECRET}é"', ["ASCII"]),
+    "both-secrets": (
+        f'[project]\nauthenticator = "{SECRET}"\nauthenticator_file = "x"',
+        ["both authenticator and authenticator_file"],
+    ),
+    "not-toml": (f'[project]\nauthenticator = {SECRET}"', ["is not TOML", "line 2"]),
+    "margin": ("[timeouts]\nsubmit = 50", ["submit_margin in [timeouts] is 60", "50"]),
+    "not-utf-8": ('x = "\udcff"', ["is not UTF-8 (at byte 5)"]),
+    "huge": ("#" * 1_000_001, ["larger than 1000000 bytes"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_with_file_place_and_what_is_expected(node: Node, name: str) -> None:
+    text, expected = WRONG[name]
+    path = node.write(node.user, "")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    message = error_of(lambda: config.load(None, {}))
+    for words in [str(path), *expected]:
+        assert words.lower() in message.lower()
+
+
+# The example.
+
+
+def example_values(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = tomllib.loads(text)
+    return values
+
+
+def test_the_example_holds_every_setting_with_its_default() -> None:
+    text = (CONF / "boinc_gahp.toml").read_text()
+    document = example_values(text)
+    # Settings without a default are there as comments.
+    commented = example_values(
+        re.sub(r"^# (?=(\w+ = |\[projects))", "", text, flags=re.MULTILINE).replace(
+            'authenticator = "..."', "", 1
+        )
+    )
+    for section, kind in reading.sections().items():
+        table = document.get(section, {})
+        for key in fields(kind):
+            if key.default is None:
+                assert key.name in commented[section]
+                assert key.name not in table
+            else:
+                assert table[key.name] == key.default
+        assert set(table) <= {key.name for key in fields(kind)}
+    for key in fields(ProjectSettings):
+        if key.name not in {"url", "authenticator"}:
+            assert commented["project"][key.name] == key.default or key.default is None
+    assert set(commented["projects"]["lhc"]) == {"url", "authenticator_file"}
+    assert '# authenticator = "..."' in text
+
+
+def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None:
+    node.write(node.home / ".config/boinc_gahp/authenticator", SECRET)
+    node.write(node.admin, (CONF / "boinc_gahp.toml").read_text(), 0o644)
+    settings = config.load(None, {})
+    assert settings.problems == ()
+    assert revealed(settings.project) == SECRET
+    defaults = Settings()
+    for section in ("timeouts", "staging", "jobs", "limits", "logging"):
+        assert getattr(settings, section) == getattr(defaults, section)
+
+
+def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_it() -> None:
+    condor = (CONF / "10-boinc_gahp.condor.conf").read_text()
+    given_up = int(re.findall(r"^GRIDMANAGER_GAHP_CALL_TIMEOUT = (\d+)$", condor, re.M)[0])
+    named = re.findall(r"submit = (\d+)", condor) + re.findall(
+        rf"{given_up} of\n.*submit = (\d+)", (CONF / "boinc_gahp.toml").read_text()
+    )
+    assert named == [str(given_up - 30)] * 2
