@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import re
+import select
 import socket
 import struct
 import threading
@@ -238,5 +239,22 @@ def drip(data: bytes, pause: float = 0.02) -> Play:
             if answer.stop.wait(pause):
                 return False
         return True
+
+    return play
+
+
+def tunnel(port: int) -> Play:
+    """Do as a proxy does that is asked to CONNECT, whatever the place asked for."""
+
+    def play(answer: Answer) -> bool:
+        with socket.create_connection(("127.0.0.1", port)) as there:
+            answer.connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            ends = {answer.connection: there, there: answer.connection}
+            while True:
+                for end in select.select(list(ends), [], [])[0]:
+                    data = end.recv(65536)
+                    if not data:
+                        return False
+                    ends[end].sendall(data)
 
     return play

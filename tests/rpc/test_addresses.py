@@ -11,7 +11,7 @@ import trustme
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.rpc.canned import inside
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status, tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -236,3 +236,30 @@ def test_bundle_without_certificates_is_told(authority: trustme.CA, tmp_path: Pa
         pytest.raises((TransportError, ProjectError)),
     ):
         project.ping()
+
+
+def test_https_goes_through_a_proxy_without_its_seeing_anything(
+    server: Scripted, authority: trustme.CA, bundle: str
+) -> None:
+    with secure(authority, "boinc.example.edu") as safe:
+        server.answers.append(tunnel(safe.port))
+        through = ClientOptions(
+            retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
+        )
+        with Project("https://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
+            project.ping()
+            project.ping()
+        assert [request.connection for request in safe.requests] == [0, 0]
+    (connect,) = server.requests
+    assert (connect.method, connect.path) == ("CONNECT", "boinc.example.edu:443")
+
+
+def test_proxy_that_refuses_is_told(server: Scripted) -> None:
+    server.answers.append(status(407))
+    through = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
+    with (
+        Project("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,
+        pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
+    ):
+        project.create_batch("b", "uppercase")
+    assert not caught.value.may_have_happened

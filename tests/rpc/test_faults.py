@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,8 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-QUICK = ClientOptions(connect_timeout=5, read_timeout=0.3, retry_total=0)
-PATIENT = ClientOptions(connect_timeout=5, read_timeout=0.3, retry_total=20)
+ONCE = ClientOptions(read_timeout=30, retry_total=0)
+AGAIN = ClientOptions(read_timeout=30, retry_total=60)
+
+
+def hasty(options: ClientOptions, play: str) -> ClientOptions:
+    """Return ``options`` with a short read time-out if ``play`` keeps silence."""
+    return replace(options, read_timeout=0.3) if "hang" in play else options
+
+
 HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
 CREATED = ok(inside("create_batch", "<batch_id>7</batch_id>"))
 QUIET_FATAL = scripted.status(500, b'<?xml version="1.0"?>\n<ping>\n')
@@ -42,58 +52,49 @@ def server() -> Iterator[Scripted]:
         yield found
 
 
-def ping(server: Scripted, options: ClientOptions = QUICK) -> None:
+def ping(server: Scripted, options: ClientOptions = ONCE) -> None:
     with Project(server.url, AUTHENTICATOR, options=options) as project:
         project.ping()
 
 
-FAULTS: list[tuple[str, Play, type[RpcError], str]] = [
-    ("reset", scripted.reset(), TransportError, "the connection failed"),
-    ("closed without answer", scripted.goodbye(), TransportError, "the connection failed"),
-    ("hang", scripted.hang(), TransportError, "no answer in time"),
-    ("hang in headers", scripted.hang(b"HTTP/1.1 200 OK\r\nA: b"), TransportError, "no answer in"),
-    ("hang in body", scripted.hang(http(200, PONG)[:-9]), TransportError, "no answer in time"),
-    ("no HTTP", raw(b"SSH-2.0-OpenSSH_9.2\r\n"), TransportError, "the connection failed"),
-    ("500", scripted.status(500, b"<html>oops</html>"), TransportError, "HTTP 500"),
-    ("500 of a PHP fatal error", QUIET_FATAL, ProtocolError, "PHP died"),
-    ("502", scripted.status(502), TransportError, "HTTP 502"),
-    ("HTML", HTML, ProtocolError, "a web page ('Router login')"),
-    ("empty", ok(b""), ProtocolError, "an empty answer"),
-    ("cut XML", ok(PONG[:-9]), ProtocolError, "an answer that is cut off"),
-    ("shorter than announced", scripted.short(), ProtocolError, "broke off"),
-    ("cut chunks", scripted.chunked(whole=False), ProtocolError, "broke off"),
-    ("cut gzip", scripted.compressed(cut=30), ProtocolError, "cut off"),
-    (
-        "no gzip",
-        raw(http(200, PONG, Content_Encoding="gzip")),
-        ProtocolError,
-        "broke off or is damaged",
+FAULTS: dict[str, tuple[Play, type[RpcError], str]] = {
+    "reset": (scripted.reset(), TransportError, "the connection failed"),
+    "closed without answer": (scripted.goodbye(), TransportError, "the connection failed"),
+    "hang": (scripted.hang(), TransportError, "no answer in time"),
+    "hang in headers": (
+        scripted.hang(b"HTTP/1.1 200 OK\r\nA: b"),
+        TransportError,
+        "no answer in time",
     ),
-]
+    "hang in body": (scripted.hang(http(200, PONG)[:-9]), TransportError, "no answer in time"),
+    "no HTTP": (raw(b"SSH-2.0-OpenSSH_9.2\r\n"), TransportError, "the connection failed"),
+    "500": (scripted.status(500, b"<html>oops</html>"), TransportError, "HTTP 500"),
+    "500 of a PHP fatal error": (QUIET_FATAL, ProtocolError, "PHP died"),
+    "502": (scripted.status(502), TransportError, "HTTP 502"),
+    "empty": (ok(b""), ProtocolError, "an empty answer"),
+    "cut XML": (ok(PONG[:-9]), ProtocolError, "an answer that is cut off"),
+    "shorter than announced": (scripted.short(), ProtocolError, "broke off"),
+    "cut chunks": (scripted.chunked(whole=False), ProtocolError, "broke off"),
+    "cut gzip": (scripted.compressed(cut=30), ProtocolError, "cut off"),
+    "no gzip": (raw(http(200, PONG, Content_Encoding="gzip")), ProtocolError, "is damaged"),
+}
 
 
-@pytest.mark.parametrize(
-    ("play", "kind", "says"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
-)
-def test_fault_is_an_error_that_names_rpc_host_and_trouble(
-    server: Scripted, play: Play, kind: type[RpcError], says: str
-) -> None:
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_is_an_error_that_names_rpc_host_and_trouble(server: Scripted, fault: str) -> None:
+    play, kind, says = FAULTS[fault]
     server.answers.append(play)
     with pytest.raises(kind) as caught:
-        ping(server)
+        ping(server, hasty(ONCE, fault))
     assert says in str(caught.value)
     assert f"ping of {server.host}: " in str(caught.value)
     assert caught.value.may_have_happened
 
 
-@pytest.mark.parametrize(
-    "play",
-    [fault[1] for fault in FAULTS if "HTML" not in fault[0]],
-    ids=[fault[0] for fault in FAULTS if "HTML" not in fault[0]],
-)
-def test_repeatable_rpc_overcomes_one_fault(server: Scripted, play: Play) -> None:
-    server.answers += [play, ok()]
-    ping(server, PATIENT)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_repeatable_rpc_overcomes_one_fault(server: Scripted, fault: str) -> None:
+    server.answers += [FAULTS[fault][0], ok()]
+    ping(server, hasty(AGAIN, fault))
     assert len(server.requests) == 2
 
 
@@ -107,18 +108,22 @@ def test_whole_answer_is_taken_however_it_travels(server: Scripted, play: Play) 
     ping(server)
 
 
-@pytest.mark.parametrize("play", [HTML, LOUD_FATAL], ids=["HTML", "PHP fatal error"])
-def test_lasting_trouble_is_told_at_once(server: Scripted, play: Play) -> None:
+@pytest.mark.parametrize(
+    ("play", "says"),
+    [(HTML, "a web page ('Router login')"), (LOUD_FATAL, "PHP died")],
+    ids=["HTML", "PHP fatal error"],
+)
+def test_lasting_trouble_is_told_at_once(server: Scripted, play: Play, says: str) -> None:
     server.answers.append(play)
-    with pytest.raises(ProtocolError):
-        ping(server, PATIENT)
+    with pytest.raises(ProtocolError, match=re.escape(says)):
+        ping(server, AGAIN)
     assert len(server.requests) == 1
 
 
 def test_quiet_php_fatal_error_is_tried_three_times(server: Scripted) -> None:
     server.answers.append(QUIET_FATAL)
     with pytest.raises(ProtocolError, match="PHP died"):
-        ping(server, PATIENT)
+        ping(server, AGAIN)
     assert len(server.requests) == 3
 
 
@@ -126,13 +131,13 @@ def test_no_is_told_at_once(server: Scripted) -> None:
     words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
     server.answers.append(ok(inside("ping", words)))
     with pytest.raises(PermissionDenied):
-        ping(server, PATIENT)
+        ping(server, AGAIN)
     assert len(server.requests) == 1
 
 
 def test_stopped_project_is_asked_again_until_it_is_back(server: Scripted) -> None:
     server.answers += [DOWN, DOWN, ok()]
-    ping(server, PATIENT)
+    ping(server, AGAIN)
     assert len(server.requests) == 3
 
 
@@ -155,15 +160,20 @@ ONCE_ONLY: dict[str, Callable[[Project], object]] = {
 }
 
 
+UNCLEAR = {
+    "reset": scripted.reset(),
+    "hang": scripted.hang(),
+    "503": scripted.status(503),
+    "empty": ok(b""),
+    "project down": DOWN,
+}
+
+
 @pytest.mark.parametrize("rpc", ONCE_ONLY)
-@pytest.mark.parametrize(
-    "play",
-    [scripted.reset(), scripted.hang(), scripted.status(503), ok(b""), DOWN],
-    ids=["reset", "hang", "503", "empty", "project down"],
-)
-def test_unrepeatable_rpc_is_sent_once(server: Scripted, rpc: str, play: Play) -> None:
-    server.answers.append(play)
-    project = Project(server.url, AUTHENTICATOR, options=PATIENT)
+@pytest.mark.parametrize("fault", UNCLEAR)
+def test_unrepeatable_rpc_is_sent_once(server: Scripted, rpc: str, fault: str) -> None:
+    server.answers.append(UNCLEAR[fault])
+    project = Project(server.url, AUTHENTICATOR, options=hasty(AGAIN, fault))
     with project, pytest.raises(RpcError) as caught:
         ONCE_ONLY[rpc](project)
     assert len(server.requests) == 1
@@ -195,7 +205,7 @@ def test_unknown_host_is_told() -> None:
 
 def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
     server.answers.append(ok())
-    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
         for _ in range(3):
             project.ping()
     assert [request.connection for request in server.requests] == [0, 0, 0]
@@ -203,7 +213,7 @@ def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
 
 def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted) -> None:
     server.answers += [scripted.then_closed(ok()), ok()]
-    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 1]
@@ -211,7 +221,7 @@ def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted)
 
 def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server: Scripted) -> None:
     server.answers += [ok(), scripted.goodbye(), ok()]
-    with Project(server.url, AUTHENTICATOR, options=PATIENT) as project:
+    with Project(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 0, 1]
@@ -219,7 +229,7 @@ def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server:
 
 def test_unrepeatable_rpc_takes_no_used_connection(server: Scripted) -> None:
     server.answers += [ok(), CREATED, CREATED, ok()]
-    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
         assert project.create_batch("b", "uppercase") == 7
         assert project.create_batch("c", "uppercase") == 7
@@ -289,7 +299,7 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> N
     server.answers.append(ok(inside("submit_batch", "<batch_id>7</batch_id>")))
     jobs = [Job(f"job{index}", "x" * 500) for index in range(5000)]
     submission = BatchSubmission("uppercase", jobs, batch_id=7)
-    with Project(server.url, AUTHENTICATOR, options=QUICK) as project:
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
         assert project.submit_batch(submission) == 7
         assert len(server.requests[0].body) == project.request_size(submission)
     assert server.requests[0].xml.count(b"<job>") == 5000
@@ -312,6 +322,18 @@ def test_proxy_variables_are_used_and_netrc_is_not(
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.delenv("no_proxy", raising=False)
     server.answers.append(ok())
-    with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=QUICK) as project:
+    with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=ONCE) as project:
         project.ping()
     assert "authorization" not in server.requests[0].headers
+
+
+def test_one_project_serves_many_threads(server: Scripted) -> None:
+    server.answers.append(ok())
+    with (
+        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        for future in [pool.submit(project.ping) for _ in range(80)]:
+            future.result()
+    assert len(server.requests) == 80
+    assert len({request.connection for request in server.requests}) <= 8

@@ -23,7 +23,7 @@ from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, raw
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ONCE = ClientOptions(connect_timeout=5, read_timeout=0.4, retry_total=0)
+ONCE = ClientOptions(read_timeout=1, retry_total=0)
 DISPOSITION = "attachment; filename=job_0_r123_2"
 CONTENTS = bytes(range(256)) * 1000
 
@@ -117,15 +117,17 @@ def test_page_is_an_error_before_a_byte_is_yielded(
 
 
 @pytest.mark.parametrize("body", [b"", b"<br />\n<b>Warning</b>:  Undefined array key 2"])
-def test_directory_instead_of_a_file_is_told_at_once(
-    server: Scripted, project: Project, body: bytes
-) -> None:
+def test_directory_instead_of_a_file_is_told_at_once(server: Scripted, body: bytes) -> None:
     data = file(body, "attachment; filename=d9", Content_Length="4096")
     server.answers.append(scripted.hang(data))
+    patient = ClientOptions(read_timeout=60, retry_total=0)
     began = time.monotonic()
-    with pytest.raises(NotFound, match="its directory d9"):
+    with (
+        Project(server.url, AUTHENTICATOR, options=patient) as project,
+        pytest.raises(NotFound, match="its directory d9"),
+    ):
         project.workunit_file("job", 2)
-    assert time.monotonic() - began < 0.4
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(
@@ -186,5 +188,5 @@ def test_deadline_ends_an_output(server: Scripted, project: Project) -> None:
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
     began = time.monotonic()
     with pytest.raises(TransportError, match="no answer in time"):
-        fetched(project.until(began + 3))
+        fetched(project.until(began + 1))
     assert time.monotonic() - began < 10

@@ -21,7 +21,8 @@ from tests.rpc.scripted import AUTHENTICATOR, PONG, Play, Scripted, http, ok, ra
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-OPTIONS = ClientOptions(connect_timeout=5, read_timeout=0.3, retry_total=0)
+OPTIONS = ClientOptions(read_timeout=30, retry_total=0)
+HASTY = ClientOptions(read_timeout=0.15, retry_total=0)
 ODD = "se&cret <'\">/ é+%41"
 
 
@@ -109,7 +110,8 @@ def test_no_trouble_shows_the_authenticator(
 ) -> None:
     server.answers.append(PLAYS[play](secret))
     shown = ""
-    with caplog.at_level(logging.DEBUG), Project(server.url, secret, options=OPTIONS) as project:
+    options = HASTY if "hang" in play else OPTIONS
+    with caplog.at_level(logging.DEBUG), Project(server.url, secret, options=options) as project:
         try:
             CALLS[call](project)
         except GahpError as error:
