@@ -30,7 +30,8 @@ KEPT = 200_000
 #: Longer lines are pasted, not typed.
 TYPED = 20_000
 
-_LAST_WORD = re.compile(r"(?:[^ \\]|\\.)*\\?\Z", re.DOTALL)
+#: From the line's beginning on: only so can it be told which backslashes escape.
+_LAST_WORD = re.compile(r"(?:(?:[^ \\]|\\.)* )*((?:[^ \\]|\\.)*\\?)", re.DOTALL)
 _PATHS = frozenset({"src_path", "dir", "stderr_filename", "dst"})
 
 
@@ -149,8 +150,8 @@ class Names:
 
 def last_word(text: str) -> str:
     """Return the argument that ``text`` ends in, still escaped."""
-    found = _LAST_WORD.search(text)
-    return found[0] if found else ""
+    found = _LAST_WORD.fullmatch(text)
+    return found[1] if found else ""
 
 
 def typed_words(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -156,7 +156,8 @@ def test_the_toolbar_tells_what_is_being_typed(text: str, told: str) -> None:
     assert hint(text) == told
 
 
-@given(st.lists(st.text(min_size=1), min_size=1))
+@given(st.lists(st.text() | st.text("\\ ab"), min_size=1))
+@example(["\\", "0"])
 def test_a_line_being_typed_is_split_as_a_whole_line_is(arguments: list[str]) -> None:
     try:
         line = " ".join(map(words.escape, arguments))
