@@ -23,6 +23,8 @@ SUBMITTER = "submitter"
 #: The user whom the volunteers' credit goes to.
 VOLUNTEERS = "volunteers"
 
+_LOCK_TIMEOUT = 1.0
+_LOCK_PAUSE = 0.05
 _SETTINGS = "boinc_gahp.toml"
 _DIRECTORIES = ("templates", "download", "upload", "spool", "slots", "local")
 _MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
@@ -41,14 +43,23 @@ class DirectoryLock:
 
     def __init__(self, directory: Path) -> None:
         self._file = (directory / "lock").open("a")
+        # A job that was being started when a process was killed may hold its lock a moment longer.
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while not self._acquired():
+            if time.monotonic() > deadline:
+                self._file.close()
+                raise ProjectDirectoryError(
+                    f"the project in {directory} is in use by another process: stop that one, or "
+                    "use another directory"
+                )
+            time.sleep(_LOCK_PAUSE)
+
+    def _acquired(self) -> bool:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
-            raise ProjectDirectoryError(
-                f"the project in {directory} is in use by another process: stop that one, or use "
-                "another directory"
-            ) from error
+        except BlockingIOError:
+            return False
+        return True
 
     def release(self) -> None:
         """Let others use the directory."""

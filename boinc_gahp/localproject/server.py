@@ -35,12 +35,13 @@ class WebServer:
     """
 
     def __init__(self, app: WSGIApplication, port: int) -> None:
+        # waitress would leave threads and sockets behind if it could not bind.
+        listener = _bound(port)
         self._map: dict[int, object] = {}
         self._server = waitress.server.create_server(
             app,
             map=self._map,
-            host=HOST,
-            port=port,
+            sockets=[listener],
             threads=_THREADS,
             recv_bytes=_RECV,
             max_request_body_size=_MAX_BODY,
@@ -48,7 +49,7 @@ class WebServer:
             ident="boinc_gahp local project",
             clear_untrusted_proxy_headers=True,
         )
-        self.port: int = self._server.socket.getsockname()[1]
+        self.port: int = listener.getsockname()[1]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
 
@@ -79,22 +80,30 @@ class WebServer:
             wasyncore.loop(timeout=_POLL, use_poll=True, map=self._map, count=1)
 
 
+def _bound(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"{error.strerror}: {HOST}:{port}") from error
+    return listener
+
+
 def port_is_free(port: int) -> bool:
     """Whether a server could listen on a port of 127.0.0.1 now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                return False
-            raise
+    try:
+        _bound(port).close()
+    except OSError as error:
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            return False
+        raise
     return True
 
 
 def free_port() -> int:
     """Return a port that is free now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((HOST, 0))
+    with _bound(0) as probe:
         port: int = probe.getsockname()[1]
         return port
