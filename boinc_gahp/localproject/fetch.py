@@ -48,6 +48,8 @@ def fetch(url: str, write: Callable[[bytes], object]) -> None:
                 if received > _MAX_BYTES:
                     raise FetchError(f"more than {_MAX_BYTES:,} bytes")
                 write(chunk)
+            if response.length:
+                raise FetchError(f"cut off after {received:,} bytes")
         finally:
             connection.close()
     except (OSError, ValueError, http.client.HTTPException) as error:

@@ -8,6 +8,7 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from boinc_gahp.localproject import LocalProject
@@ -19,8 +20,9 @@ from boinc_gahp.templates import (
     write_input_template,
     write_output_template,
 )
+from tests.helpers import wait_for
 
-from .client import Client, job, value
+from .client import Client, error, job, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -303,3 +305,71 @@ def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
     )
     assert row["result_template_file"].startswith("templates/tmp/")
     assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
+
+
+def test_a_job_over_its_time_limit_is_ended(client: Client) -> None:
+    client.project.add_app(
+        "endless",
+        command=["{python}", "-c", "import time; time.sleep(60)"],
+        input_template=InputTemplate(rsc_fpops_bound=2e8, max_error_results=0),
+        output_template=_outputs(),
+    )
+    client.run("endless", {"endless_1": ("", [])}, "endless")
+    reply = client.rpc("query_completed_job", job_name="endless_1")
+    assert value(reply, "exit_status") == "197"
+    assert "exceeded elapsed time limit" in reply
+
+
+def test_what_an_app_leaves_running_is_ended(client: Client) -> None:
+    program = (
+        "import subprocess; child = subprocess.Popen(['sleep', '60']);"
+        "open('out', 'w').write(str(child.pid))"
+    )
+    client.project.add_app(
+        "forks",
+        command=["{python}", "-c", program],
+        input_template=InputTemplate(),
+        output_template=_outputs(no_delete=True),
+    )
+    client.run("forks", {"forks_1": ("", [])}, "forks")
+    pid = int(client.output("forks_1").text)
+    wait_for(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), "the child is gone")
+
+
+def _is_zombie(pid: int) -> bool:
+    return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_constant_and_linked_files_are_brought(client: Client) -> None:
+    (name,) = client.upload(b"constant")
+    program = (
+        "import os; open('out', 'wb').write(open('data/c', 'rb').read()"
+        " + (b' link' if os.path.islink('data/c') else b' copy'))"
+    )
+    client.project.add_app(
+        "constant",
+        command=["{python}", "-c", program],
+        input_template=InputTemplate(
+            (
+                InputFileInfo("data/c", physical_name=name, no_delete=True),
+                InputFileInfo("made", generate_locally=True),
+            )
+        ),
+        output_template=_outputs(no_delete=True),
+    )
+    batch_id = client.create_batch("constant", "constant")
+    assert value(client.submit(batch_id, [job("constant_1")], "constant"), "batch_id")
+    client.wait()
+    assert client.output("constant_1").content == b"constant link"
+
+
+def test_a_missing_template_file_is_told(client: Client) -> None:
+    client.project.add_app(
+        "gone", command=["x"], input_template=InputTemplate(), output_template=OutputTemplate()
+    )
+    (client.project.directory / "templates" / "gone_out").unlink()
+    assert error(client.rpc("get_templates", app_name="gone")) == "template file missing"
+    with pytest.raises(ValueError, match="there is an app 'gone' already"):
+        client.project.add_app(
+            "gone", command=["x"], input_template=InputTemplate(), output_template=OutputTemplate()
+        )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import requests
-import tomllib
+
+from boinc_gahp import config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +45,16 @@ def test_a_large_upload_takes_no_memory(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        settings = tomllib.loads((project / "boinc_gahp.toml").read_text())["project"]
+        settings = config.load(str(project / "boinc_gahp.toml"), {}).project
+        assert settings is not None
+        assert settings.authenticator is not None
         before = _peak_kilobytes(process.pid)
         request = (
-            f"<upload_files><authenticator>{settings['authenticator']}</authenticator>"
+            f"<upload_files><authenticator>{settings.authenticator.reveal()}</authenticator>"
             "<phys_name>big.dat</phys_name></upload_files>"
         )
         reply = requests.post(
-            f"{settings['url']}job_file.php",
+            f"{settings.url}job_file.php",
             data=_body("b", request),
             headers={"Content-Type": "multipart/form-data; boundary=b"},
             timeout=100,

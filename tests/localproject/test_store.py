@@ -1,0 +1,160 @@
+"""The files of a project, where they lie and what may be put there."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.localproject.fetch import FetchError, fetch
+from boinc_gahp.localproject.names import name_key, safe_open_name, valid_physical_name
+from boinc_gahp.localproject.server import free_port
+from boinc_gahp.localproject.store import FileStore, ImmutabilityViolation, directory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    (tmp_path / "spool").mkdir()
+    return FileStore(tmp_path / "download", tmp_path / "spool")
+
+
+@pytest.mark.parametrize(
+    ("name", "directory"),
+    [
+        ("ea6a7ee24a8c5dc3acab7d581de843ff.txt", "323"),
+        ("hello", "2a"),
+        ("nosuchfile.txt", "1b5"),
+        ("b", "3fe"),
+        ("p0_261751_tpl_0_r760495882_0", "324"),
+        ("", "d9"),
+    ],
+)
+def test_files_lie_where_the_recorded_server_has_them(name: str, directory: str) -> None:
+    assert directory_of(name) == directory
+
+
+def test_a_file_is_found_with_its_md5_and_size(store: FileStore) -> None:
+    assert store.add_bytes("f.txt", b"abc")
+    found = store.find("f.txt")
+    assert found is not None
+    assert (found.nbytes, found.md5) == (3, hashlib.md5(b"abc").hexdigest())
+    assert found.path.read_bytes() == b"abc"
+    assert found.path.stat().st_mode & 0o222 == 0
+
+
+def test_a_name_keeps_its_contents(store: FileStore) -> None:
+    store.add_bytes("f.txt", b"abc")
+    assert not store.add_bytes("f.txt", b"abc")
+    with pytest.raises(ImmutabilityViolation):
+        store.add_bytes("f.txt", b"xyz")
+    found = store.find("f.txt")
+    assert found is not None
+    assert found.path.read_bytes() == b"abc"
+
+
+def test_a_file_without_a_note_of_its_md5_is_read_again(store: FileStore, tmp_path: Path) -> None:
+    store.add_bytes("f.txt", b"abc")
+    (note,) = (tmp_path / "download" / ".md5").glob("*/f.txt")
+    for damage in ("", "no note", "0" * 32 + " 99"):
+        note.write_text(damage)
+        found = store.find("f.txt")
+        assert found is not None
+        assert found.md5 == hashlib.md5(b"abc").hexdigest()
+    store.remove("f.txt")
+    store.remove("f.txt")
+    assert store.find("f.txt") is None
+    assert not note.exists()
+
+
+def test_a_file_may_be_called_like_another_ones_note(store: FileStore) -> None:
+    store.add_bytes("f", b"one")
+    store.add_bytes("f.md5", b"two")
+    for name, contents in (("f", b"one"), ("f.md5", b"two")):
+        found = store.find(name)
+        assert found is not None
+        assert found.path.read_bytes() == contents
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "a\0b"])
+def test_a_name_that_leads_elsewhere_is_never_a_path(store: FileStore, name: str) -> None:
+    with pytest.raises(ValueError, match="bad file name"):
+        store.path(name)
+    assert not store.exists(name)
+    assert store.find(name) is None
+    assert not valid_physical_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("in", True),
+        ("sub/dir/in.txt", True),
+        ("..in", True),
+        ("", False),
+        (".", False),
+        ("../in", False),
+        ("a/../../in", False),
+        ("/in", False),
+        ("a\0", False),
+    ],
+)
+def test_open_names_stay_in_the_slot(name: str, safe: bool) -> None:
+    assert safe_open_name(name) is safe
+
+
+@given(st.text(max_size=20))
+def test_equal_names_have_equal_keys(name: str) -> None:
+    assert name_key(f"{name}  ") == name_key(name)
+    assert name_key(name_key(name)) == name_key(name)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(302 if self.path == "/moved" else 200)
+        self.send_header("Location", "http://192.0.2.1/")
+        self.send_header("Content-Length", "3")
+        self.end_headers()
+        self.wfile.write(b"a" if self.path == "/short" else b"abc")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with http.server.HTTPServer(("127.0.0.1", 0), _Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_fetching_gives_the_bytes(address: str) -> None:
+    received = bytearray()
+    fetch(f"{address}/x?query=1", received.extend)
+    assert received == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"), [("/moved", "HTTP 302"), ("/short", "cut off after 1 bytes")]
+)
+def test_a_file_that_is_not_all_there_is_an_error(address: str, path: str, words: str) -> None:
+    with pytest.raises(FetchError, match=words):
+        fetch(address + path, bytearray().extend)
+
+
+def test_an_address_where_nobody_answers_is_an_error() -> None:
+    with pytest.raises(FetchError, match="Connection refused"):
+        fetch(f"http://127.0.0.1:{free_port()}/", bytearray().extend)
+    with pytest.raises(FetchError):
+        fetch("http://127.0.0.1:99999/", bytearray().extend)
