@@ -307,8 +307,11 @@ class Project:
         *,
         batch_id: int | None = None,
         delete_time: float | None = None,
+        keep_going: Callable[[], None] = lambda: None,
     ) -> None:
         """Send files, streamed from disk.
+
+        ``keep_going`` is called now and then while they are sent; raises to break the request off.
 
         Raises:
             StagingError: a file cannot be read, or has another size or MD5 than it should; the
@@ -318,7 +321,9 @@ class Project:
         xml = build.document(
             "upload_files", self._authenticator, _file_fields(names, batch_id, delete_time)
         )
-        self._ask(table.UPLOAD_FILES, xml, _success, files=files)
+        form = partial(Form, xml, files, self._until, keep_going)
+        question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
+        self._caller.ask(question, _success, self._until)
 
     # -- outputs
 
@@ -389,12 +394,11 @@ class Project:
         xml: bytes,
         answer: Callable[[etree._Element], T],
         *,
-        files: Sequence[UploadFile] = (),
         records: Records[Any] | None = None,
         subject: str = "",
     ) -> T:
         url = self.url + rpc.handler
-        form = partial(Form, xml, files, self._until)
+        form = partial(Form, xml, (), self._until)
         return self._caller.ask(Question(rpc, url, form, records, subject), answer, self._until)
 
     def _output(

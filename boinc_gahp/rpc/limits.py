@@ -55,8 +55,9 @@ def limited(limits: Limits) -> Iterator[None]:
 def timed_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
     """Return pools whose connections keep to :class:`Limits`.
 
-    While a request is sent they wait ``patience`` seconds for each block and not only the short
-    time for connecting: a server that takes a breath during an upload is there all the same.
+    While a request is sent they wait ``patience`` seconds for each block, if so much is left for
+    the whole, and not only the short time for connecting: a server that takes a breath during an
+    upload is there all the same.
     """
 
     class Plain(HTTPConnection):
@@ -66,9 +67,9 @@ def timed_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
             super().connect()
             _be_patient(self, patience)
 
-        def putrequest(self, *args: Any, **kwargs: Any) -> None:
+        def send(self, data: Any) -> None:
             _be_patient(self, patience)
-            super().putrequest(*args, **kwargs)
+            super().send(data)
 
     class Secure(HTTPSConnection):
         response_class = _TimedResponse
@@ -77,9 +78,9 @@ def timed_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
             super().connect()
             _be_patient(self, patience)
 
-        def putrequest(self, *args: Any, **kwargs: Any) -> None:
+        def send(self, data: Any) -> None:
             _be_patient(self, patience)
-            super().putrequest(*args, **kwargs)
+            super().send(data)
 
     class PlainPool(HTTPConnectionPool):
         ConnectionCls = Plain
@@ -92,6 +93,10 @@ def timed_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
 
 def _be_patient(connection: HTTPConnection, patience: float) -> None:
     """Forget the time-out of the reply before, or of the connecting."""
+    limits: Limits | None = getattr(_current, "limits", None)
+    if limits is not None and limits.until is not None:
+        # 0 would mean not to wait at all: an error of its own.
+        patience = max(0.001, min(patience, limits.until - time.monotonic()))
     if connection.sock is not None:
         connection.sock.settimeout(patience)
 

@@ -33,7 +33,8 @@ def patience(error: RpcError, rpc: Rpc) -> int:
     if isinstance(error, TransportError):
         passing, mostly_not = not error.permanent, error.status == 500
     elif isinstance(error, ProtocolError):
-        passing, mostly_not = error.cut, error.php_fatal
+        passing = error.cut and not (error.php_fatal and rpc.dies)
+        mostly_not = error.php_fatal
     else:
         passing, mostly_not = isinstance(error, ProjectDown), False
     if not passing:

@@ -20,6 +20,8 @@ class Rpc:
         fresh: sent on a connection of its own: the server closes an idle one after 5 s, and then
             nobody knows whether the request arrived.
         partial: how error messages begin that may come after a part of it was done.
+        dies: PHP dies of requests that are quite in order, and will again (``web-rpcs.md``, "Files"
+            and "query_completed_job is broken ...").
     """
 
     name: str
@@ -27,6 +29,7 @@ class Rpc:
     repeatable: bool = True
     fresh: bool = False
     partial: tuple[str, ...] = ()
+    dies: bool = False
 
 
 PING = Rpc("ping")
@@ -37,13 +40,13 @@ QUERY_BATCHES = Rpc("query_batches")
 QUERY_BATCH = Rpc("query_batch")
 QUERY_BATCH2 = Rpc("query_batch2")
 QUERY_JOB = Rpc("query_job")
-QUERY_COMPLETED_JOB = Rpc("query_completed_job")
+QUERY_COMPLETED_JOB = Rpc("query_completed_job", dies=True)
 ABORT_JOBS = Rpc("abort_jobs", partial=("no job ", "not owner"))
 ABORT_BATCH = Rpc("abort_batch")
 RETIRE_BATCH = Rpc("retire_batch")
 SET_EXPIRE_TIME = Rpc("set_expire_time")
 GET_TEMPLATES = Rpc("get_templates")
-QUERY_FILES = Rpc("query_files", FILE_HANDLER)
+QUERY_FILES = Rpc("query_files", FILE_HANDLER, dies=True)
 UPLOAD_FILES = Rpc("upload_files", FILE_HANDLER, repeatable=False, partial=("",))
 RESULT_FILE = Rpc("result_file", OUTPUT_HANDLER)
 WORKUNIT_FILE = Rpc("workunit_file", OUTPUT_HANDLER)

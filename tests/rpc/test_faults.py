@@ -127,6 +127,16 @@ def test_quiet_php_fatal_error_is_tried_three_times(server: Scripted) -> None:
     assert len(server.requests) == 3
 
 
+def test_php_fatal_error_that_is_a_matter_of_course_is_told_at_once(server: Scripted) -> None:
+    server.answers.append(scripted.status(500, b'<?xml version="1.0"?>\n<query_files>\n'))
+    with Project(server.url, AUTHENTICATOR, options=AGAIN) as project:
+        with pytest.raises(ProtocolError, match="PHP died"):
+            project.query_files(["a.dat"], batch_id=7)
+        with pytest.raises(ProtocolError, match="PHP died"):
+            project.query_completed_job("j")
+    assert len(server.requests) == 2
+
+
 def test_no_is_told_at_once(server: Scripted) -> None:
     words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
     server.answers.append(ok(inside("ping", words)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
+import time
 import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.errors import StagingError
+from boinc_gahp.errors import StagingError, TransportError
 from boinc_gahp.rpc import ClientOptions, Project, UploadFile
 from boinc_gahp.rpc.bodies import Form
 from tests.rpc.canned import inside
@@ -102,6 +104,36 @@ def test_empty_file_is_checked_too(project: Project, tmp_path: Path, now: bytes 
 def test_a_directory_cannot_be_sent(project: Project, tmp_path: Path) -> None:
     with pytest.raises(StagingError, match="Is a directory"):
         project.upload_files([UploadFile("x.dat", str(tmp_path), 5, "0" * 32)])
+
+
+def test_an_upload_is_broken_off_when_told_to(
+    server: Scripted, project: Project, tmp_path: Path
+) -> None:
+    file = described(tmp_path / "in.dat", b"x" * 1_000_000)
+    blocks = iter(range(5))
+
+    def keep_going() -> None:
+        if next(blocks, None) is None:
+            raise StagingError("enough")
+
+    with pytest.raises(StagingError, match="enough"):
+        project.upload_files([file], keep_going=keep_going)
+    assert all(len(request.body) < 1_000_000 for request in server.requests)
+
+
+def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    with file.open("wb") as large:
+        large.truncate(50_000_000)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        with Project(url, AUTHENTICATOR) as project:
+            began = time.monotonic()
+            with pytest.raises(TransportError, match="no answer in time"):
+                project.until(began + 0.7).upload_files(
+                    [UploadFile("x.dat", str(file), 50_000_000, "0" * 32)]
+                )
+            assert time.monotonic() - began < 10
 
 
 def test_nothing_to_send_is_no_error(server: Scripted, project: Project) -> None:
