@@ -93,10 +93,13 @@ def farm(
         FaultProxy(local.url) as proxy,
     ):
         farm = Farm(local, proxy)
+        # A volunteer that had begun the job that is aborted would work on it to its end.
+        local.pause_volunteers()
         with farm.bridge() as bridge:
             for name in BATCHES:
                 make_batch(bridge, room, name, prefix="foreign" if name == "gzip" else "")
             bridge.abort_jobs(["gone#1.0"])
+            local.resume_volunteers()
             wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=60)
         yield farm
 
