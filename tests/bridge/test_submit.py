@@ -28,31 +28,6 @@ if TYPE_CHECKING:
     from tests.bridge.conftest import Site
     from tests.faultproxy import Fault
 
-STEPS = [
-    "get_templates",
-    "query_batch",
-    "create_batch",
-    "query_files",
-    "upload_files",
-    "submit_batch",
-]
-FAULTS: dict[str, Fault] = {
-    "lost reply": faultproxy.lose_reply(),
-    "lost request": faultproxy.lose_request(),
-    "500, not done": faultproxy.status(500),
-    "500, done": faultproxy.status(500, carried_out=True),
-    "503": faultproxy.status(503),
-    "HTML page, done": faultproxy.html(carried_out=True),
-    "HTML page, not done": faultproxy.html(),
-    "empty body, done": faultproxy.body(b"", carried_out=True),
-    "PHP warnings": faultproxy.php_warnings(),
-    "cut reply": faultproxy.cut(),
-    "cut reply with a true length": faultproxy.cut(honest=True),
-    "drip": faultproxy.drip(),
-    "reset at once": faultproxy.reset(),
-    "reset after half of the request": faultproxy.reset(0.5),
-}
-
 
 def gridmanager(seconds: float = 270.0) -> Client:
     return Client(gridmanager=True, answer_by=time.monotonic() + seconds)
@@ -121,56 +96,21 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     assert site.workunits(request) == ["equal#0", "equal#1", "equal#2", "equal#3"]
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(
-    site: Site, step: str, fault: Fault
-) -> None:
-    request = site.batch()
-    site.proxy.fail(step, fault)
-    with site.bridge() as bridge:
-        try:
-            bridge.submit(request)
-        except GahpError as error:
-            assert str(error)  # noqa: PT017
-        else:
-            assert site.workunits(request) == site.names(request)
-    site.proxy.heal()
-    with site.bridge() as bridge:
-        bridge.submit(request)
-    assert site.workunits(request) == site.names(request)
-    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_completes(
-    site: Site, step: str
-) -> None:
-    request = site.batch()
-    site.options = dataclasses.replace(site.options, read_timeout=0.5, retry_total=1)
-    hang = faultproxy.hang(carried_out=True)
-    site.proxy.fail(step, hang)
-    with site.bridge() as bridge:
-        try:
-            bridge.submit(request)
-        except GahpError as error:
-            assert site.local.url.split("/")[2] or str(error)  # noqa: PT017
-    hang.release()
-    site.proxy.heal()
-    with site.bridge() as bridge:
-        bridge.submit(request)
-    assert site.workunits(request) == site.names(request)
-
-
 @pytest.mark.parametrize(
     "fault",
-    ["lost reply", "500, done", "HTML page, done", "cut reply", "empty body, done"],
+    [
+        pytest.param(faultproxy.lose_reply(), id="lost reply"),
+        pytest.param(faultproxy.status(500, carried_out=True), id="500, done"),
+        pytest.param(faultproxy.html(carried_out=True), id="HTML page, done"),
+        pytest.param(faultproxy.cut(), id="cut reply"),
+        pytest.param(faultproxy.body(b"", carried_out=True), id="empty body, done"),
+    ],
 )
 def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(
-    site: Site, fault: str
+    site: Site, fault: Fault
 ) -> None:
     request = site.batch()
-    site.proxy.fail("submit_batch", FAULTS[fault])
+    site.proxy.fail("submit_batch", fault)
     with site.bridge() as bridge:
         bridge.submit(request)
     assert site.proxy.count("submit_batch") == 1
