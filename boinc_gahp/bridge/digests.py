@@ -12,12 +12,13 @@ import logging
 import os
 import sqlite3
 import stat
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import StagingError
 from boinc_gahp.ledger import network_filesystem
 
@@ -138,17 +139,22 @@ class Digests:
     def _compute(
         self, paths: Sequence[str], keep_going: Callable[[], None]
     ) -> dict[str, tuple[str, _Seen]]:
-        if not paths:
-            return {}
-        workers = min(len(paths), os.cpu_count() or 1)
-        with ThreadPoolExecutor(workers, thread_name_prefix="md5") as pool:
-            try:
-                return dict(
-                    zip(paths, pool.map(lambda path: md5_of(path, keep_going), paths), strict=True)
-                )
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        stop = threading.Event()
+
+        def go_on() -> None:
+            keep_going()
+            if stop.is_set():
+                raise StagingError("broken off: another file cannot be read")
+
+        return dict(
+            in_parallel(
+                lambda path: md5_of(path, go_on),
+                paths,
+                threads=os.cpu_count() or 1,
+                name="md5",
+                stop=stop,
+            )
+        )
 
     def _use(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         """Return ``work(database)``, or ``otherwise`` where there is no cache to be had."""

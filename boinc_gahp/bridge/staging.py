@@ -13,14 +13,16 @@ import random
 import re
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import checks
+from boinc_gahp.bridge.association import Association
+from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     NotFound,
     PermissionDenied,
-    ProjectDown,
     ProjectError,
     RpcError,
     StagingError,
@@ -39,11 +41,37 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Rounds of uploads in a row that brought nothing, after which the last error is passed on.
 _FRUITLESS_ROUNDS = 5
-#: Calls of query_files that may go into finding out which associations are still to be made.
-_ASSOCIATION_CALLS = 64
 #: What a file adds to a POST besides its bytes: part headers, and its name in the request.
 _PART_OVERHEAD = 512
 _TOO_MANY = re.compile(r"# of uploaded files \((\d+)\) doesn't agree with request \((\d+)\)")
+
+
+def out_of_time(what: str) -> StagingError:
+    """Return the error for a submit that has to be answered before all is sent."""
+    return StagingError(
+        f"still staging, {what}; release the jobs to go on (or raise [timeouts] submit together "
+        "with HTCondor's GRIDMANAGER_GAHP_CALL_TIMEOUT)"
+    )
+
+
+class Physical:
+    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.md``, "The RPCs")."""
+
+    def __init__(self, files: Mapping[str, LocalFile]) -> None:
+        self._files = files
+
+    def name_of(self, path: str) -> str:
+        """Return the physical name of the file at ``path``."""
+        return self._files[path].md5 + checks.extension(path)
+
+    def by_name(self, paths: Iterable[str]) -> dict[str, LocalFile]:
+        """Return one file for each physical name: equal contents travel once."""
+        return {self.name_of(path): self._files[path] for path in paths}
+
+
+def placeholder(path: str) -> str:
+    """Return a name as long as the physical name that ``path`` will have."""
+    return "0" * 32 + checks.extension(path)
 
 
 class Uploads:
@@ -54,27 +82,42 @@ class Uploads:
         self._flying: dict[str, threading.Event] = {}
 
     @contextmanager
-    def claim(self, names: Iterable[str]) -> Iterator[list[str]]:
-        """Yield those of ``names`` that nobody is sending; they are the caller's until the end."""
-        done = threading.Event()
+    def claim(self, names: Iterable[str]) -> Iterator[dict[str, threading.Event]]:
+        """Yield those of ``names`` that nobody is sending: the caller's until released, or the end.
+
+        The values are set when their name is released.
+        """
         with self._lock:
-            mine = [name for name in names if name not in self._flying]
-            self._flying.update(dict.fromkeys(mine, done))
+            mine = {name: threading.Event() for name in names if name not in self._flying}
+            self._flying.update(mine)
         try:
             yield mine
         finally:
-            with self._lock:
-                for name in mine:
-                    del self._flying[name]
-            done.set()
+            self.release(mine, list(mine))
+
+    def release(self, mine: dict[str, threading.Event], names: Iterable[str]) -> None:
+        """Take ``names`` out of a claim: others can go on with them."""
+        with self._lock:
+            for name in names:
+                del self._flying[name]
+                mine.pop(name).set()
 
     def wait(self, names: Iterable[str], timeout: float) -> None:
         """Wait until those of ``names`` that another thread is sending are through."""
         deadline = time.monotonic() + timeout
         with self._lock:
-            events = {self._flying[name] for name in names if name in self._flying}
+            events = [self._flying[name] for name in names if name in self._flying]
         for event in events:
             event.wait(max(0.0, deadline - time.monotonic()))
+
+
+@dataclass(slots=True)
+class _Round:
+    """One round of uploads: what is claimed for it, and what came of it."""
+
+    mine: dict[str, threading.Event] = field(default_factory=dict)
+    trouble: RpcError | None = None
+    limit_learned: bool = False
 
 
 class Staging:
@@ -105,10 +148,14 @@ class Staging:
         self._batch_id = batch_id
         self._uploads = uploads
         self._deadline = deadline
+        self._association = Association(project, batch_id, settings.concurrent_posts)
+        self._limits = threading.Lock()
         self._files_per_post = settings.files_per_post
         self._bytes_per_post = settings.bytes_per_post
-        self._absent: list[str] = []
+        # Nothing is known to be there before the project was asked.
+        self._absent = list(files)
         self._arrived: set[str] = set()
+        self._broken_off = threading.Event()
 
     def run(self) -> None:
         """Return when every file is on the project.
@@ -127,132 +174,80 @@ class Staging:
     def _run(self) -> None:
         if not self._files:
             return
-        self._absent = self._associate(list(self._files))
+        self._absent = self._association.associate(self._absent)
         fruitless = 0
         while self._absent:
             if self._time_is_up():
                 raise self._out_of_time()
             before = len(self._absent)
-            error = self._round()
-            if not self._absent:
-                return
-            fruitless = fruitless + 1 if len(self._absent) >= before else 0
+            sending = _Round()
+            self._round(sending)
+            # A limit that was learned is worth a round: the next one is another.
+            in_vain = len(self._absent) >= before and not sending.limit_learned
+            fruitless = fruitless + 1 if in_vain else 0
             if fruitless >= _FRUITLESS_ROUNDS:
-                raise error or self._vanishing()
+                raise sending.trouble or self._vanishing()
             if fruitless:
                 self._pause(fruitless)
 
-    def _round(self) -> RpcError | None:
-        """Send what is absent and not being sent, then ask again; return the last trouble."""
+    def _round(self, sending: _Round) -> None:
+        """Send what is absent and not being sent, then ask again."""
         absent = self._absent
-        with self._uploads.claim(absent) as mine:
-            sent, error = self._send(mine)
+        with self._uploads.claim(absent) as sending.mine:
+            mine = set(sending.mine)
+            self._send(list(sending.mine), sending)
         if len(mine) < len(absent):
             self._uploads.wait(absent, self._time_left())
-        if error is None and len(sent) == len(absent):
+        elif sending.trouble is None:
             self._absent = []
-            return None
-        self._absent = self._still_absent(absent)
+            return
+        self._absent = self._association.absent(absent)
         missing = set(self._absent)
-        others = [name for name in absent if name not in missing and name not in sent]
-        if others:
-            self._associate(others)
-        return error
-
-    # -- what is there
-
-    def _still_absent(self, names: Sequence[str]) -> list[str]:
-        return [names[index] for index in self._project.query_files(names)]
-
-    def _associate(self, names: Sequence[str]) -> list[str]:
-        """Associate what is there of ``names`` with the batch; return what is absent."""
-        try:
-            absent = self._project.query_files(names, batch_id=self._batch_id)
-        except (PermissionDenied, ProjectDown):
-            raise
-        except RpcError as error:
-            log.info("query_files with batch %d failed (%s): asking without", self._batch_id, error)
-            missing = self._still_absent(names)
-            gone = set(missing)
-            self._associate_the_rest([name for name in names if name not in gone])
-            return missing
-        return [names[index] for index in absent]
-
-    def _associate_the_rest(self, names: list[str]) -> None:
-        """Make the associations that a failed query_files did not get to.
-
-        It goes through its list in order and dies at the first association that is there already:
-        so the front of the list is done, and where that front ends is found by halving.
-        """
-        calls = _ASSOCIATION_CALLS
-        while names and calls > 0:
-            low, high = 0, len(names)
-            while low < high and calls > 0:
-                middle = (low + high) // 2
-                calls -= 1
-                if self._associates(names[middle : middle + 1]):
-                    high = middle
-                else:
-                    low = middle + 1
-            names = names[high + 1 :]
-            calls -= 1
-            if not names or self._associates(names):
-                return
-        if names:
-            log.warning(
-                "Batch %d: up to %d files may not be associated with it; the project keeps them "
-                "until their own delete time",
-                self._batch_id,
-                len(names),
-            )
-
-    def _associates(self, names: Sequence[str]) -> bool:
-        try:
-            self._project.query_files(names, batch_id=self._batch_id)
-        except (PermissionDenied, ProjectDown):
-            raise
-        except RpcError:
-            return False
-        return True
+        turned_up = [name for name in absent if name not in missing and name not in self._arrived]
+        # Other threads have sent theirs for their own batches. Of a POST of ours that failed, the
+        # files before the one that a rival had sent are associated.
+        self._association.associate([name for name in turned_up if name not in mine])
+        self._association.associate([name for name in turned_up if name in mine], mixed=True)
 
     # -- sending
 
-    def _send(self, names: Sequence[str]) -> tuple[set[str], RpcError | None]:
-        """Upload ``names``; return those that surely arrived, and the last passing trouble."""
-        groups = self._groups(names)
-        sent: set[str] = set()
-        trouble: RpcError | None = None
-        if not groups:
-            return sent, None
-        workers = max(1, min(self._settings.concurrent_posts, len(groups)))
-        with ThreadPoolExecutor(workers, thread_name_prefix="upload") as pool:
-            futures = [pool.submit(self._post, group) for group in groups]
-            try:
-                for group, future in zip(groups, futures, strict=True):
-                    try:
-                        future.result()
-                    except RpcError as error:
-                        self._learn(error, group)
-                        trouble = error
-                    else:
-                        sent.update(group)
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-        return sent, trouble
+    def _send(self, names: Sequence[str], sending: _Round) -> None:
+        """Upload ``names``, several POSTs at a time."""
+        in_parallel(
+            lambda group: self._post(group, sending),
+            self._groups(names),
+            threads=self._settings.concurrent_posts,
+            name="upload",
+            stop=self._broken_off,
+        )
 
-    def _post(self, group: Sequence[str]) -> None:
+    def _post(self, group: Sequence[str], sending: _Round) -> None:
+        if sending.limit_learned:
+            return  # the others wait for the next round, and go in smaller POSTs
         if self._time_is_up():
             raise self._out_of_time()
-        self._project.upload_files(
-            [
-                UploadFile(name, file.path, file.nbytes, file.md5)
-                for name, file in ((name, self._files[name]) for name in group)
-            ],
-            batch_id=self._batch_id,
-            delete_time=time.time() + self._settings.keep,
-        )
-        self._arrived.update(group)
+        try:
+            self._project.upload_files(
+                [
+                    UploadFile(name, file.path, file.nbytes, file.md5)
+                    for name, file in ((name, self._files[name]) for name in group)
+                ],
+                batch_id=self._batch_id,
+                delete_time=time.time() + self._settings.keep,
+                keep_going=self._keep_going,
+            )
+        except RpcError as error:
+            with self._limits:
+                sending.limit_learned |= self._learn(error, group)
+            sending.trouble = error
+        else:
+            self._arrived.update(group)
+            self._uploads.release(sending.mine, group)
+
+    def _keep_going(self) -> None:
+        """Break an upload off when another one has shown that the batch cannot be staged."""
+        if self._broken_off.is_set():
+            raise StagingError("broken off: another file of the batch cannot be sent")
 
     def _groups(self, names: Sequence[str]) -> list[list[str]]:
         """Split ``names`` so that no POST has more files or bytes than the project takes."""
@@ -268,37 +263,37 @@ class Staging:
             files -= 1
         return groups
 
-    def _learn(self, error: RpcError, group: Sequence[str]) -> None:
-        """Take a limit out of a refusal; raise if sending again cannot help.
+    def _learn(self, error: RpcError, group: Sequence[str]) -> bool:
+        """Take a limit out of a refusal, if it tells one; raise if sending again cannot help.
 
         The texts are PHP's and the server's own (``web-rpcs.md``, "Files").
         """
         if isinstance(error, (PermissionDenied, NotFound)):
             raise error
-        too_large = isinstance(error, TransportError) and " 413 " in f" {error} "
-        if not too_large and not isinstance(error, ProjectError):
-            return
+        too_large = isinstance(error, TransportError) and error.status == 413
         words = error.words if isinstance(error, ProjectError) else ""
-        if isinstance(error, ProjectDown):
-            return
         many = _TOO_MANY.search(words)
-        if many and int(many[1]) < int(many[2]):
+        if many and int(many[1]) < min(int(many[2]), self._files_per_post):
             self._files_per_post = max(1, int(many[1]))
-        elif "exceeds upload_max_filesize" in words or "exceeds MAX_FILE_SIZE" in words:
+            return len(group) > 1
+        if "exceeds upload_max_filesize" in words or "exceeds MAX_FILE_SIZE" in words:
             name = next((name for name in group if name in words), group[0])
             raise self._too_large(name, "upload_max_filesize") from error
-        elif too_large or words.startswith("can't parse request message:"):
+        if too_large or words.startswith("can't parse request message:"):
             if len(group) == 1:
                 raise self._too_large(group[0], "post_max_size") from error
+            # Several POSTs of one size may be refused at the same time: each halves its own.
             size = sum(self._files[name].nbytes + _PART_OVERHEAD for name in group)
-            self._bytes_per_post = max(1, min(self._bytes_per_post, size) // 2)
-        elif "file immutability violation" in words:
+            self._bytes_per_post = min(self._bytes_per_post, size // 2)
+            return True
+        if "file immutability violation" in words:
             name = next((name for name in group if name in words), group[0])
             raise StagingError(
                 f"{error.host} holds a file {name} with other contents than "
                 f"{self._files[name].path!r}, although that name is the MD5 of the contents: the "
                 "project's admin has to remove the damaged file from its download directory"
             ) from error
+        return False
 
     def _too_large(self, name: str, limit: str) -> StagingError:
         file = self._files[name]
@@ -331,8 +326,4 @@ class Staging:
     def _out_of_time(self) -> StagingError:
         total = len(self._files)
         missing = len(set(self._absent) - self._arrived)
-        return StagingError(
-            f"still staging, {total - missing} of {total} files sent to "
-            f"{self._project.host}; release the jobs to go on (or raise [timeouts] submit together "
-            "with HTCondor's GRIDMANAGER_GAHP_CALL_TIMEOUT)"
-        )
+        return out_of_time(f"{total - missing} of {total} files sent to {self._project.host}")

@@ -1,0 +1,48 @@
+"""Work by a few threads: all of it, or a prompt end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from boinc_gahp.bridge.parallel import in_parallel
+
+
+def test_each_item_is_worked_on_once() -> None:
+    done = in_parallel(lambda item: item * item, range(100), threads=4, name="t")
+    assert sorted(done) == [(item, item * item) for item in range(100)]
+
+
+def test_no_more_threads_than_allowed_or_needed_are_started() -> None:
+    names: set[str] = set()
+    barrier = threading.Barrier(3, timeout=10)
+
+    def work(_: int) -> None:
+        names.add(threading.current_thread().name)
+        barrier.wait()
+
+    in_parallel(work, range(3), threads=8, name="few")
+    assert len(names) == 3
+    assert all(name.startswith("few") for name in names)
+
+
+def test_nothing_is_nothing() -> None:
+    assert in_parallel(str, [], threads=4, name="t") == []
+
+
+def test_the_first_error_stops_what_runs_and_what_has_not_begun() -> None:
+    stop = threading.Event()
+    begun: list[int] = []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            # Others are in the midst of their work: they have to be told.
+            assert stop.wait(10)
+            raise ValueError("broken off")
+        raise KeyError(item)
+
+    with pytest.raises(KeyError):
+        in_parallel(work, range(100), threads=2, name="t", stop=stop)
+    assert set(begun) <= {0, 1}
