@@ -24,7 +24,7 @@ from .types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lxml import etree
 
@@ -134,6 +134,16 @@ def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suf
     return _limited("result.xml_doc_in", "".join(infos) + body, parts)
 
 
+def _joined(
+    infos: Mapping[str, etree._Element], body: etree._Element, problems: list[Problem]
+) -> Iterator[tuple[str, Fields]]:
+    """Yield each file's name, and the fields of its file_info and file_ref taken together."""
+    for ref in _file_refs(body):
+        name = Fields(problems, ref).text("file_name") or ""
+        info = infos.get(name)
+        yield name, Fields(problems, ref) if info is None else Fields(problems, info, ref)
+
+
 def read_workunit(document: str) -> WorkunitDocument:
     """Read what :func:`fill_input` wrote.
 
@@ -143,10 +153,7 @@ def read_workunit(document: str) -> WorkunitDocument:
     infos, body = _document(document, "workunit.xml_doc", "workunit")
     problems: list[Problem] = []
     files = []
-    for ref in _file_refs(body):
-        name = Fields(problems, ref).text("file_name") or ""
-        info = infos.get(name)
-        fields = Fields(problems, ref) if info is None else Fields(problems, info, ref)
+    for name, fields in _joined(infos, body, problems):
         files.append(
             WorkunitFile(
                 name=name,
@@ -177,10 +184,7 @@ def read_result(document: str) -> tuple[ResultFile, ...]:
     infos, body = _document(document, "result.xml_doc_in", "result")
     problems: list[Problem] = []
     files = []
-    for ref in _file_refs(body):
-        name = Fields(problems, ref).text("file_name") or ""
-        info = infos.get(name)
-        fields = Fields(problems, ref) if info is None else Fields(problems, info, ref)
+    for name, fields in _joined(infos, body, problems):
         files.append(
             ResultFile(
                 name=name,
