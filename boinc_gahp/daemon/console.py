@@ -286,6 +286,9 @@ class Console:
         self._print(says.style, head.rstrip(), head[len(head.rstrip()) :] + "\n".join(says.lines))
 
     def _print(self, style: str, head: str, rest: str = "") -> None:
+        if style == "bad":
+            rest = console_text.folded(head + rest, shutil.get_terminal_size().columns)
+            rest = rest.removeprefix(head)
         text = FormattedText([(f"class:{style}", head), ("", rest)])
         print_formatted_text(text, style=_STYLE)
 

@@ -47,6 +47,13 @@ def printable(text: str) -> str:
     )
 
 
+def folded(text: str, width: int) -> str:
+    """Return ``text`` in lines of at most ``width`` columns, with no word torn."""
+    return "\n".join(
+        textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
+    )
+
+
 def result(request: requests.AsyncRequest, line: bytes) -> Says:
     """Return what a Result Line means.
 

@@ -129,3 +129,11 @@ def test_help_on_what_is_no_command_says_so() -> None:
     told = console_text.help_on("sumbit", 80)
     assert told.style == "bad"
     assert told.lines == ['there is no command "sumbit"']
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_an_error_is_folded_between_words(width: int) -> None:
+    text = "error: BOINC_SUBMIT: app is missing; its form is: " + " ".join(["rsc_fpops_est"] * 30)
+    lines = console_text.folded(text, width).splitlines()
+    assert " ".join(lines) == text
+    assert max(map(len, lines)) <= width
