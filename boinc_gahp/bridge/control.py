@@ -175,14 +175,17 @@ def settle(context: Context) -> None:
         for debt in context.ledger.debts(*context.owner, now):
             if debt.kind == "abort" and debt.due <= now:
                 _pay(context, context.ledger, debt)
-            elif debt.kind == "submitting" and _is_given_up(context, debt, now):
+            elif (
+                debt.kind == "submitting"
+                and _is_given_up(context, debt, now)
+                and context.ledger.give_up(*context.owner, debt, now)
+            ):
                 log.warning(
                     "Batch %s (id %d) was being submitted when a daemon died, and nobody has "
                     "asked about it since: it is aborted",
                     debt.batch_name,
                     debt.batch_id,
                 )
-                context.ledger.owe_abort(*context.owner, debt.batch_name, debt.batch_id, now)
                 _pay(context, context.ledger, debt)
     except LedgerError as error:
         log.warning("What is owed to %s is not paid now: %s", context.project.host, error)

@@ -140,12 +140,16 @@ class Ledger:
 
     def begin_submit(
         self, project_url: str, account: str, batch_name: str, batch_id: int, give_up_at: float
-    ) -> None:
+    ) -> bool:
         """Note that submit_batch is about to be sent; ``give_up_at`` in seconds since the epoch.
 
         A daemon that dies before :meth:`end_submit` leaves the note to the next one.
+
+        Returns:
+            Whether it may be sent: not if by now an abort of the batch is owed. That stays owed.
         """
-        self._owe(project_url, account, Debt(batch_name, batch_id, "submitting", give_up_at))
+        debt = Debt(batch_name, batch_id, "submitting", give_up_at)
+        return self._owe(project_url, account, debt, instead_of="submitting")
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the note of a submission: it went well, or the batch was asked about again."""
@@ -161,6 +165,20 @@ class Ledger:
     ) -> None:
         """Note that the batch has to be aborted, not before then; replaces begin_submit's note."""
         self._owe(project_url, account, Debt(batch_name, batch_id, "abort", not_before))
+
+    def give_up(self, project_url: str, account: str, debt: Debt, not_before: float) -> bool:
+        """Turn a submission's note, as :meth:`debts` gave it, into an abort that is owed.
+
+        Returns:
+            Whether it was still as it was: else somebody is at it.
+        """
+        with self._write() as connection:
+            changed = connection.execute(
+                "UPDATE debt SET kind = 'abort', due = ? WHERE project_url = ? AND account = ? "
+                "AND batch_id = ? AND kind = 'submitting' AND due = ?",
+                (not_before, project_url, account, debt.batch_id, debt.due),
+            )
+            return changed.rowcount == 1
 
     def debts(self, project_url: str, account: str, now: float) -> tuple[Debt, ...]:
         """Return all that is owed, soonest first; what is due before ``now`` comes first of all."""
@@ -180,16 +198,25 @@ class Ledger:
                 (project_url, account, batch_id),
             )
 
-    def _owe(self, project_url: str, account: str, debt: Debt) -> None:
+    def _owe(
+        self, project_url: str, account: str, debt: Debt, *, instead_of: str | None = None
+    ) -> bool:
+        """Write a debt down, in the place of any other of the batch (or only of that kind).
+
+        Returns:
+            Whether it was written.
+        """
         row = (debt.batch_id, _text(debt.batch_name), debt.kind, debt.due, time.time())
         with self._write() as connection:
-            connection.execute(
+            changed = connection.execute(
                 "INSERT INTO debt "
                 "(project_url, account, batch_id, batch_name, kind, due, recorded) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due",
-                (project_url, account, *row),
+                "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due "
+                "WHERE kind = coalesce(?, kind)",
+                (project_url, account, *row, instead_of),
             )
+            return changed.rowcount == 1
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:

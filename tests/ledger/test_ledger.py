@@ -124,6 +124,27 @@ def test_the_end_of_a_submission_leaves_an_abort_owed(ledger: Ledger) -> None:
     assert [debt.kind for debt in ledger.debts(*MINE, 0.0)] == ["abort"]
 
 
+def test_a_submission_may_not_begin_where_an_abort_is_owed(ledger: Ledger) -> None:
+    assert ledger.begin_submit(*MINE, "b", 7, 1000.0)
+    assert ledger.begin_submit(*MINE, "b", 7, 1500.0)
+    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    assert not ledger.begin_submit(*MINE, "b", 7, 3000.0)
+    assert ledger.debts(*MINE, 0.0) == (Debt("b", 7, "abort", 2000.0),)
+
+
+def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
+    ledger: Ledger, other: Ledger
+) -> None:
+    ledger.begin_submit(*MINE, "b", 7, 1000.0)
+    (seen,) = other.debts(*MINE, 0.0)
+    ledger.begin_submit(*MINE, "b", 7, 1500.0)
+    assert not other.give_up(*MINE, seen, 2000.0)
+    (seen,) = other.debts(*MINE, 0.0)
+    assert other.give_up(*MINE, seen, 2000.0)
+    assert not other.give_up(*MINE, seen, 2000.0)
+    assert ledger.debts(*MINE, 0.0) == (Debt("b", 7, "abort", 2000.0),)
+
+
 def test_an_abort_can_be_owed_without_a_submission(ledger: Ledger) -> None:
     ledger.owe_abort(*MINE, "b", 7, 2000.0)
     ledger.paid(*MINE, 7)
