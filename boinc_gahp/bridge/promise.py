@@ -11,13 +11,14 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
+from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import Client, SubmitRequest
-    from boinc_gahp.rpc import BatchDetails
+    from boinc_gahp.rpc import BatchDetails, Project
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -42,6 +43,7 @@ class Promise:
     def __init__(self, context: Context, request: SubmitRequest, client: Client) -> None:
         self._context = context
         self._name = request.batch_name
+        self._wanted = {job.name for job in request.jobs}
         self._client = client
         self._ledger = context.ledger
         self._batch_id: int | None = None
@@ -63,6 +65,8 @@ class Promise:
         try:
             debts = self._ledger.debts(*self._key[:2], time.time())
         except LedgerError:
+            # What an earlier process has left is unknown.
+            self._unclear = True
             if self._client.gridmanager:
                 raise
             return
@@ -71,30 +75,33 @@ class Promise:
                 self._batch_id = debt.batch_id
                 self._jobs_exist = self._unclear = True
                 if debt.kind == "abort":
-                    raise BatchConflict(
-                        f"batch {self._name!r} was given up before, and is being aborted on "
-                        f"{self._context.project.host}: choose another batch name"
-                    )
+                    raise self._given_up()
 
     def found(self, details: BatchDetails) -> None:
-        """Take note of the batch that has the name."""
+        """Take note of the batch that has the name; one that is not ours is not to be touched."""
+        if details.batch.name != self._name:
+            return  # the project ignores case, accents and trailing spaces
         self._batch_id = details.batch.id
-        self._jobs_exist = self._jobs_exist or bool(details.jobs)
-
-    def not_mine(self) -> None:
-        """Take note that the batch holds other jobs: it is not to be touched."""
-        self._mine = False
+        names = {job.name for job in details.jobs}
+        self._mine = names <= self._wanted
+        # A retired batch has no job that runs; to abort it would take it back to the living ones.
+        if names and details.batch.state is not BatchState.RETIRED:
+            self._jobs_exist = True
 
     def about_to_send(self, batch_id: int) -> None:
         """Write down that submit_batch may have been sent from now on.
 
         Raises:
             LedgerError: it could not be written, so it must not be sent.
+            BatchConflict: another process has given the batch up.
         """
-        self._batch_id = batch_id
+        if (
+            self._client.gridmanager
+            and self._ledger is not None
+            and not self._ledger.begin_submit(*self._key, batch_id, self._give_up_at())
+        ):
+            raise self._given_up()
         self._jobs_exist = True
-        if self._client.gridmanager and self._ledger is not None:
-            self._ledger.begin_submit(*self._key, batch_id, self._give_up_at())
 
     def unclear(self) -> None:
         """Take note that a submit_batch may still be running on the project."""
@@ -104,6 +111,12 @@ class Promise:
         answer_by = self._client.answer_by
         left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
         return time.time() + left + _PATIENCE_MARGIN
+
+    def _given_up(self) -> BatchConflict:
+        return BatchConflict(
+            f"batch {self._name!r} was given up before, and is being aborted on "
+            f"{self._context.project.host}: choose another batch name"
+        )
 
     # -- how it ended
 
@@ -116,28 +129,40 @@ class Promise:
         except LedgerError as error:
             log.error("Batch %s is submitted, but the ledger cannot say so: %s", self._name, error)
 
-    def keep(self, error: GahpError) -> None:
+    def keep(self, error: BaseException) -> None:
         """See to it that none of the batch's jobs exists or appears."""
-        if not self._client.gridmanager or not self._mine or self._batch_id is None:
+        if not self._client.gridmanager:
+            return
+        project = self._context.project.until(time.monotonic() + UNDO_TIME)
+        if self._batch_id is None:
+            self._look_for_jobs(project)
+        if self._batch_id is None or not self._mine:
             return
         log.info("Batch %s is given up: %s", self._name, error)
-        project = self._context.project.until(time.monotonic() + UNDO_TIME)
-        if not self._jobs_exist:
+        if self._jobs_exist:
+            self._abort(project, self._batch_id)
+        else:
             self._try("retired", lambda: project.retire_batch(batch_id=self._batch_id))
-            return
+
+    def _look_for_jobs(self, project: Project) -> None:
+        """Look for what an earlier process made: this one ended before it knew the batch."""
+        try:
+            self.found(project.query_batch(batch_name=self._name))
+        except GahpError as error:  # not only of the project: the name may be what was refused
+            log.info("Batch %s is not known to exist: %s", self._name, error)
+
+    def _abort(self, project: Project, batch_id: int) -> None:
+        """Abort the batch, now and once more if a submit_batch may still be running."""
         again = time.time() + (_ABORT_AGAIN if self._unclear else 0.0)
         try:
             if self._ledger is not None:
-                self._ledger.owe_abort(*self._key, self._batch_id, again)
+                self._ledger.owe_abort(*self._key, batch_id, again)
         except LedgerError as trouble:
             log.error("The abort of batch %s is not in the ledger: %s", self._name, trouble)
-        done = self._try("aborted", lambda: project.abort_batch(batch_id=self._batch_id))
+        done = self._try("aborted", lambda: project.abort_batch(batch_id=batch_id))
         if done and not self._unclear and self._ledger is not None:
-            self._try("paid", lambda: self._pay(self._batch_id or 0))
-
-    def _pay(self, batch_id: int) -> None:
-        if self._ledger is not None:
-            self._ledger.paid(*self._key[:2], batch_id)
+            ledger = self._ledger
+            self._try("paid", lambda: ledger.paid(*self._key[:2], batch_id))
 
     def _try(self, what: str, step: Callable[[], None]) -> bool:
         try:

@@ -26,25 +26,22 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.promise import UNDO_TIME, Promise
-from boinc_gahp.bridge.staging import Staging
+from boinc_gahp.bridge.staging import Physical, Staging, out_of_time, placeholder
 from boinc_gahp.errors import (
     BatchConflict,
-    GahpError,
     JobRefused,
     NotFound,
     PermissionDenied,
     ProjectDown,
     ProjectError,
     RpcError,
-    StagingError,
 )
 from boinc_gahp.rpc import BatchState, BatchSubmission, InputFile, Job, JobParams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.digests import LocalFile
     from boinc_gahp.bridge.types import Client, LocalInput, SubmitRequest
     from boinc_gahp.rpc import BatchDetails
 
@@ -77,30 +74,21 @@ def submit(context: Context, request: SubmitRequest, client: Client) -> None:
     promise = Promise(context, request, client)
     try:
         _Submission(context, request, client, promise).run()
-    except GahpError as error:
+    except BaseException as error:  # whatever it is, the client is told that it failed
         promise.keep(error)
         raise
     context.known.remember_submitted(request.batch_name)
     promise.fulfilled()
 
 
-class _Physical:
-    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.md``, "The RPCs")."""
-
-    def __init__(self, files: Mapping[str, LocalFile]) -> None:
-        self._files = files
-
-    def name_of(self, path: str) -> str:
-        return self._files[path].md5 + checks.extension(path)
-
-    def by_name(self, paths: Iterable[str]) -> dict[str, LocalFile]:
-        """Return one file for each physical name: equal contents travel once."""
-        return {self.name_of(path): self._files[path] for path in paths}
+def _is_over(end: float | None) -> bool:
+    return end is not None and time.monotonic() > end
 
 
-def _placeholder(path: str) -> str:
-    """Return a name as long as the physical name that ``path`` will have."""
-    return "0" * 32 + checks.extension(path)
+def _check_time(end: float | None, what: str) -> None:
+    """Raise StagingError if the time for a step is over; ``what`` says how far the submit is."""
+    if _is_over(end):
+        raise out_of_time(what)
 
 
 class _Submission:
@@ -113,9 +101,11 @@ class _Submission:
         self._request = request
         self._promise = promise
         self._project = context.project
+        self._begin_by: float | None = None
         self._stop_staging: float | None = None
         if client.gridmanager and client.answer_by is not None:
-            self._project = context.project.until(client.answer_by - UNDO_TIME)
+            self._begin_by = client.answer_by - UNDO_TIME
+            self._project = context.project.until(self._begin_by)
             self._stop_staging = client.answer_by - context.settings.timeouts.submit_margin
         self._wanted = {job.name for job in request.jobs}
         self._stagings = 0
@@ -123,16 +113,22 @@ class _Submission:
 
     def run(self) -> None:
         self._promise.check_nothing_is_owed()
+        _check_time(self._begin_by, "nothing is sent: other requests came first")
         inputs = self._judge()
         details = self._look_up()
-        if details is not None and not self._missing(details):
+        missing = self._wanted if details is None else self._missing(details)
+        if not missing:
             return
+        # The files of jobs that are there have done their duty; they may be gone by now.
+        inputs = {name: items for name, items in inputs.items() if name in missing}
         files = self._context.digests.of(
-            (item.path for items in inputs.values() for item in items), self._keep_going
+            (item.path for items in inputs.values() for item in items),
+            lambda: _check_time(self._stop_staging, "input files are being read, none is sent"),
         )
-        physical = _Physical(files)
+        physical = Physical(files)
         if details is None:
             details = self._create()
+            self._missing(details)
         batch_id = details.batch.id
         self._context.known.remember_batch(self._request.batch_name, batch_id)
         self._stage(physical, inputs, batch_id)
@@ -150,7 +146,7 @@ class _Submission:
             )
         checks.check_batch_name(request.batch_name)
         checks.check_job_names(request.jobs)
-        template, _ = context.known.templates(request.app_name)
+        template, _ = context.known.templates(request.app_name, self._project)
         if not all(info.no_delete for info in template.per_job_files):
             log.warning(
                 "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
@@ -161,7 +157,7 @@ class _Submission:
         inputs = {
             job.name: checks.ordered_inputs(job, template, request.app_name) for job in request.jobs
         }
-        submission = self._submission(0, self._wanted, inputs, _placeholder)
+        submission = self._submission(0, self._wanted, inputs, placeholder)
         for job in submission.jobs:
             checks.check_job_line(
                 job.name, job.command_line, [file.source for file in job.input_files]
@@ -251,7 +247,6 @@ class _Submission:
         missing = self._wanted - there
         what = f"batch {batch.name!r} (id {batch.id}) of {self._project.host}"
         if strangers:
-            self._promise.not_mine()
             raise BatchConflict(
                 f"{what} holds {len(strangers)} jobs that are not in this request, for example "
                 f"{min(strangers)!r}: choose another batch name"
@@ -322,7 +317,7 @@ class _Submission:
 
     def _stage(
         self,
-        physical: _Physical,
+        physical: Physical,
         inputs: Mapping[str, tuple[LocalInput, ...]],
         batch_id: int,
     ) -> None:
@@ -338,46 +333,49 @@ class _Submission:
             deadline=self._stop_staging,
         ).run()
 
-    def _keep_going(self) -> None:
-        """Stop reading files when there is no time left to send them."""
-        if self._stop_staging is not None and time.monotonic() > self._stop_staging:
-            raise StagingError(
-                "still staging, the input files are being read; release the jobs to go on"
-            )
-
     # -- step 4
 
     def _send_until_all_are_there(
         self,
         details: BatchDetails,
         inputs: Mapping[str, tuple[LocalInput, ...]],
-        physical: _Physical,
+        physical: Physical,
     ) -> None:
         fruitless = 0
         while missing := self._missing(details):
-            self._keep_going()
             trouble = self._send(details.batch.id, missing, inputs, physical)
-            before = len(missing)
-            details = self._project.query_batch(batch_id=details.batch.id)
+            details = self._look_again(details.batch.id, trouble)
+            if trouble is None and not details.jobs and details.batch.state is not BatchState.INIT:
+                raise self._never_appear(details, len(missing))
             left = self._missing(details)
             if not left:
                 break
             self._give_up_on_names_in_use(trouble, left)
-            fruitless = fruitless + 1 if len(left) >= before else 0
-            if fruitless >= _ROUNDS:
+            fruitless = fruitless + 1 if len(left) >= len(missing) else 0
+            if fruitless >= _ROUNDS or _is_over(self._stop_staging):
                 raise trouble or self._never_appear(details, len(left))
             self._pause(fruitless)
+
+    def _look_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
+        try:
+            details = self._project.query_batch(batch_id=batch_id)
+        except RpcError as error:
+            # What went wrong first tells more than that the project cannot be asked about it.
+            raise trouble or error from None
+        self._promise.found(details)
+        return details
 
     def _send(
         self,
         batch_id: int,
         missing: set[str],
         inputs: Mapping[str, tuple[LocalInput, ...]],
-        physical: _Physical,
+        physical: Physical,
     ) -> RpcError | None:
         """Send the missing jobs; return the trouble there was, if the batch has to tell."""
         submission = self._submission(batch_id, missing, inputs, physical.name_of)
         self._promise.about_to_send(batch_id)
+        _check_time(self._stop_staging, "all input files are there, but there is no time left")
         try:
             self._project.submit_batch(submission)
         except ProjectDown as error:
@@ -422,9 +420,9 @@ class _Submission:
 
     def _never_appear(self, details: BatchDetails, missing: int) -> BatchConflict:
         return BatchConflict(
-            f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} "
-            f"{_ROUNDS} times without an error, and does not list them: the project's admin should "
-            "look at the templates of the app"
+            f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "
+            "error, and does not list them: the project's admin should look at the templates of "
+            f"app {self._request.app_name}"
         )
 
     def _pause(self, round_: int) -> None:
