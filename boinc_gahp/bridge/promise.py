@@ -73,7 +73,7 @@ class Promise:
         for debt in debts:
             if debt.batch_name == self._name:
                 self._batch_id = debt.batch_id
-                self._jobs_exist = self._unclear = True
+                self._unclear = True
                 if debt.kind == "abort":
                     raise self._given_up()
 
@@ -139,7 +139,7 @@ class Promise:
         if self._batch_id is None or not self._mine:
             return
         log.info("Batch %s is given up: %s", self._name, error)
-        if self._jobs_exist:
+        if self._jobs_exist or self._unclear:
             self._abort(project, self._batch_id)
         else:
             self._try("retired", lambda: project.retire_batch(batch_id=self._batch_id))

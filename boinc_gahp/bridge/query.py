@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import Client
+    from boinc_gahp.ledger import Debt
     from boinc_gahp.rpc import Batch
 
 log = logging.getLogger("boinc_gahp.bridge")
@@ -49,7 +50,9 @@ def query_batches(
         RpcError: see :meth:`Project.query_batch2`.
     """
     since = _mod_time(min_mod_time)
-    submitting = _submitting(context)
+    debts = _debts(context)
+    submitting = frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
+    given_up = {debt.batch_name for debt in debts if debt.kind == "abort" and client.gridmanager}
     states = _states(context, names, submitting, everything=since == 0)
     try:
         answer = context.project.query_batch2(names, min_mod_time=since)
@@ -57,10 +60,10 @@ def query_batches(
         raise _no_batch(error, names) from error
     batches: list[tuple[tuple[str, str], ...]] = []
     for name, jobs in zip(names, answer.batches, strict=True):
-        state = states.get(name)
-        if state is BatchState.INIT and since == 0:
+        if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be
-            # submitted, and any job that it was (gahp.md, "BOINC_* commands").
+            # submitted, and any job that it was (gahp.md, "BOINC_* commands"). One that asks for a
+            # batch that was given up has not had the error: the submit gives it.
             batches.append(())
         else:
             batches.append(tuple((job.name, job.status) for job in jobs))
@@ -173,16 +176,15 @@ def _unslash(text: str) -> str:
     return text.replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _submitting(context: Context) -> frozenset[str]:
-    """Return the batches that the ledger has as being submitted, by whichever process."""
+def _debts(context: Context) -> tuple[Debt, ...]:
+    """Return what the ledger says of submissions that are under way or given up, by any process."""
     if context.ledger is None:
-        return frozenset()
+        return ()
     try:
-        debts = context.ledger.debts(*context.owner, time.time())
+        return context.ledger.debts(*context.owner, time.time())
     except LedgerError as error:
         log.warning("Not looked up, which submissions are under way: %s", error)
-        return frozenset()
-    return frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
+        return ()
 
 
 def _end_submit(context: Context, name: str) -> None:

@@ -271,6 +271,22 @@ def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
     assert [debt.batch_name for debt in debts].count("other") == 1
 
 
+@pytest.mark.parametrize(
+    ("client", "since", "shown"),
+    [
+        pytest.param(GRIDMANAGER, "0", [], id="recovery: it is to submit, and to get the error"),
+        pytest.param(GRIDMANAGER, TIME, JOBS, id="poll"),
+        pytest.param(PERSON, "0", JOBS, id="person"),
+    ],
+)
+def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recovers(
+    client: Client, since: str, shown: list[tuple[str, str]], ledger: Ledger
+) -> None:
+    context = of_state(3, *JOBS).context(ledger)
+    ledger.owe_abort(*context.owner, "b", 7, time.time() + 60)
+    assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
+
+
 def test_names_arrive_as_they_are() -> None:
     script = of_state(1)
     seen: list[Arguments] = []
