@@ -1,0 +1,111 @@
+"""A submitting process is killed; the next one does what a gridmanager then asks for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Bridge, Client, SubmitRequest
+from boinc_gahp.errors import NotFound
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from tests.bridge.conftest import Site
+
+SUBMITTER = """
+import json, sys, time
+from pathlib import Path
+from boinc_gahp.bridge import Bridge, Client, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.config import Settings
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.rpc import Project
+url, authenticator, ledger, cache, request = sys.argv[1:]
+name, jobs = json.loads(request)
+bridge = Bridge(Project(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
+bridge.submit(
+    SubmitRequest(name, "uppercase", [JobRequest(j, (), (LocalInput(f, "in"),)) for j, f in jobs]),
+    Client(gridmanager=True, answer_by=time.monotonic() + 270),
+)
+"""
+
+
+def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
+    jobs = [(job.name, job.inputs[0].path) for job in request.jobs]
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            SUBMITTER,
+            site.proxy.url,
+            site.authenticator,
+            str(site.ledger.path),
+            str(site.directory / "cache"),
+            json.dumps([request.batch_name, jobs]),
+        ]
+    )
+
+
+def recover(bridge: Bridge, request: SubmitRequest) -> bool:
+    """Do what a gridmanager does for a batch of unknown state; return whether it submitted."""
+    client = Client(gridmanager=True, answer_by=time.monotonic() + 270)
+    try:
+        (jobs,) = bridge.query_batches([request.batch_name], "0", client).batches
+    except NotFound as error:
+        assert str(error).endswith(f"no batch named {request.batch_name}")  # noqa: PT017
+        jobs = ()
+    if not jobs:
+        bridge.submit(request, client)
+    return not jobs
+
+
+@pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
+@pytest.mark.parametrize("step", ["create_batch", "query_files", "upload_files", "submit_batch"])
+def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_owed(
+    site: Site, step: str, carried_out: bool
+) -> None:
+    request = site.batch(jobs=6, files=6)
+    hang = faultproxy.hang(carried_out=carried_out)
+    site.proxy.fail(step, hang)
+    with submitter(site, request) as process:
+        wait_for(hang.reached.is_set, f"{step} under way", timeout=30)
+        process.kill()
+    with site.bridge() as bridge:
+        submitted = recover(bridge, request)
+        # What was under way reaches the project only now.
+        hang.release()
+        recover(bridge, request)
+    assert submitted == (step != "submit_batch" or not carried_out)
+    assert site.workunits(request) == site.names(request)
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+    with site.project() as project:
+        assert site.ledger.debts(project.url, project.account, time.time()) == ()
+
+
+def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(site: Site) -> None:
+    request = site.batch()
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail("submit_batch", hang)
+    with submitter(site, request) as process:
+        wait_for(hang.reached.is_set, "submit_batch under way", timeout=30)
+        process.kill()
+    hang.release()
+    with site.project() as project:
+        (debt,) = site.ledger.debts(project.url, project.account, time.time())
+        assert debt.kind == "submitting"
+        assert 240 < debt.due - time.time() < 310
+        # The time until nobody waits for it any more has passed.
+        site.ledger.begin_submit(
+            project.url, project.account, debt.batch_name, debt.batch_id, time.time() - 1000
+        )
+    with site.bridge() as bridge:
+        bridge._context.known._born -= 1000
+        bridge.settle()
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
