@@ -44,12 +44,14 @@ class FileServer(Server):
         hook: is given the names of an upload that is under way, and the rest of its body; what it
             returns is the answer, None for the usual one.
         asked: is given each query_files.
+        form: is given the beginning of each upload_files.
     """
 
     limit: int = 8 << 20
     hook: Callable[[list[str], Body], str | None] = lambda _names, _rest: None
     posts: list[Post] = field(default_factory=list)
     asked: Callable[[Arguments], None] = lambda _: None
+    form: Callable[[bytes], None] = lambda _: None
 
     def query_files(self, arguments: Arguments) -> str:
         reply = super().query_files(arguments)
@@ -64,6 +66,7 @@ class FileServer(Server):
             if b"<upload_files>" not in first:
                 return self.script.send(request)
             names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
+            self.form(first)
             post = Post(names, request.body().len)
             self.posts.append(post)
             text = self.hook(names, body) or self.upload(post, body)
@@ -122,6 +125,22 @@ def make(directory: Path, *sizes: int) -> dict[str, LocalFile]:
         md5 = hashlib.md5(data).hexdigest()
         files[md5 + ".dat"] = LocalFile(str(path), size, md5)
     return files
+
+
+def test_uploads_are_kept_for_a_week_and_questions_change_no_delete_time(
+    server: FileServer, tmp_path: Path
+) -> None:
+    questions: list[Arguments] = []
+    files = make(tmp_path, 1, 2)
+    forms: list[bytes] = []
+    server.asked = questions.append
+    server.form = forms.append
+    server.staging(files).run()
+    (form,) = forms
+    found = re.search(rb"<batch_id>7</batch_id><delete_time>(\d+)</delete_time>", form)
+    assert found is not None
+    assert 0 <= time.time() + 7 * 86400 - int(found[1]) < 60
+    assert not any(question["delete_time"] for question in questions)
 
 
 def test_a_limit_that_is_far_below_the_setting_is_found(server: FileServer, tmp_path: Path) -> None:
