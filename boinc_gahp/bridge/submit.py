@@ -101,11 +101,11 @@ class _Submission:
         self._request = request
         self._promise = promise
         self._project = context.project
-        self._begin_by: float | None = None
+        self._until: float | None = None
         self._stop_staging: float | None = None
         if client.gridmanager and client.answer_by is not None:
-            self._begin_by = client.answer_by - UNDO_TIME
-            self._project = context.project.until(self._begin_by)
+            self._until = client.answer_by - UNDO_TIME
+            self._project = context.project.until(self._until)
             self._stop_staging = client.answer_by - context.settings.timeouts.submit_margin
         self._wanted = {job.name for job in request.jobs}
         self._stagings = 0
@@ -113,7 +113,7 @@ class _Submission:
 
     def run(self) -> None:
         self._promise.check_nothing_is_owed()
-        _check_time(self._begin_by, "nothing is sent: other requests came first")
+        _check_time(self._until, "nothing is sent: other requests came first")
         inputs = self._judge()
         details = self._look_up()
         missing = self._wanted if details is None else self._missing(details)
@@ -128,7 +128,7 @@ class _Submission:
         physical = Physical(files)
         if details is None:
             details = self._create()
-            self._missing(details)
+            self._missing(details)  # raises if somebody else has filled it meanwhile
         batch_id = details.batch.id
         self._context.known.remember_batch(self._request.batch_name, batch_id)
         self._stage(physical, inputs, batch_id)
