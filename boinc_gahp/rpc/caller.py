@@ -273,6 +273,8 @@ class Caller:
 
     def _tell(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
         for message in messages:
+            if rpc.dies and message.fatal:
+                continue  # a matter of course, perhaps a thousand times; the error tells it
             said = shorten(self.redact(message.text), 300)
             self._warn_once(f"PHP of {self.host} says in {rpc.name}: {message.kind}: {said}")
 

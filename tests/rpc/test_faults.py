@@ -137,6 +137,17 @@ def test_php_fatal_error_that_is_a_matter_of_course_is_told_at_once(server: Scri
     assert len(server.requests) == 2
 
 
+def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    words = "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
+    server.answers.append(ok(inside("query_files", words)))
+    project = Project(server.url, AUTHENTICATOR, options=ONCE)
+    with project, pytest.raises(ProtocolError, match="Uncaught x"):
+        project.query_files(["a.dat"], batch_id=7)
+    assert "Uncaught x" not in caplog.text
+
+
 def test_no_is_told_at_once(server: Scripted) -> None:
     words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
     server.answers.append(ok(inside("ping", words)))
