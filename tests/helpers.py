@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pexpect
 
 T = TypeVar("T")
 
@@ -23,3 +26,19 @@ def wait_for(condition: Callable[[], T], what: str, timeout: float = 20.0) -> T:
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout:g} s: {what}")
         pause.wait(0.02)
+
+
+def hang_up(child: pexpect.spawn[str]) -> None:
+    """End what runs in a terminal as closing the terminal's window does, and wait until it has.
+
+    pexpect's own close gives it tenths of a second, which a busy machine may not have.
+    """
+    if child.isalive():
+        child.kill(signal.SIGHUP)
+        try:
+            wait_for(lambda: not child.isalive(), "the end of what ran in the terminal")
+        except AssertionError:
+            child.kill(signal.SIGKILL)
+            wait_for(lambda: not child.isalive(), "the end of what was killed in the terminal")
+            raise
+    child.close()

@@ -17,7 +17,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.supplied import SUPPLIED
 from tests.cli.conftest import COMMAND
-from tests.helpers import wait_for
+from tests.helpers import hang_up, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,7 +185,7 @@ class TestOnATerminal:
             child.close()
             assert child.exitstatus == 0
         finally:
-            child.close(force=True)
+            hang_up(child)
         assert outputs(directory) == EXPECTED
 
     def test_ctrl_c_leaves_a_clean_terminal(self, temporary: Path) -> None:
@@ -200,5 +200,5 @@ class TestOnATerminal:
             # The cursor is visible again.
             assert "\x1b[?25h" in (child.before or "")
         finally:
-            child.close(force=True)
+            hang_up(child)
         assert list(temporary.iterdir()) == []

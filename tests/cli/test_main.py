@@ -11,7 +11,7 @@ import pytest
 
 from boinc_gahp.cli.main import COMMANDS, main
 from tests.cli.conftest import COMMAND
-from tests.helpers import wait_for
+from tests.helpers import hang_up, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,7 +177,7 @@ def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
         child.close()
         assert (child.exitstatus, child.signalstatus) == (0, None)
     finally:
-        child.close(force=True)
+        hang_up(child)
 
 
 def test_ctrl_c_during_a_command_leaves_without_a_traceback(home: Path) -> None:
@@ -190,4 +190,4 @@ def test_ctrl_c_during_a_command_leaves_without_a_traceback(home: Path) -> None:
         child.expect(pexpect.EOF)
         assert "Traceback" not in (child.before or "")
     finally:
-        child.close(force=True)
+        hang_up(child)

@@ -12,6 +12,7 @@ import pexpect
 
 from boinc_gahp.daemon.console import PROMPT
 from tests.daemon.screen import WIDTH, Screen
+from tests.helpers import hang_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +53,7 @@ class Terminal:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self._child.close(force=True)
+        hang_up(self._child)
 
     @property
     def text(self) -> str:
