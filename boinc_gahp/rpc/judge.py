@@ -28,11 +28,16 @@ if TYPE_CHECKING:
 WEB_STOPPED = -183
 DATABASE_DOWN = -138
 
+#: It came from BOINC_SELECT_PROJECT, and so from the file in a job's grid_resource, or from a file
+#: of settings.
+_CHECK_AUTHENTICATOR = (
+    "check the authenticator: in the file that grid_resource or the settings name"
+)
 #: The server's words, lower case, by their beginning; error_num is -1 for nearly all.
 _PERMISSION = {
-    "bad authenticator": "check the authenticator in the settings",
-    "bad auth str": "check the authenticator in the settings",
-    "no authenticator": "put the account's authenticator into the settings",
+    "bad authenticator": _CHECK_AUTHENTICATOR,
+    "bad auth str": _CHECK_AUTHENTICATOR,
+    "no authenticator": _CHECK_AUTHENTICATOR,
     "no submit access": "ask the project's admin for the right to submit to this app",
     "no file access": "ask the project's admin for the right to submit (user_submit)",
     "not owner": "it belongs to another account of the project",
@@ -57,6 +62,9 @@ _NOT_FOUND = (
 )
 _DOWN = re.compile(
     r"project down for maintenance|temporarily shut down|can.t connect to database", re.I
+)
+_CHECK_URL = (
+    "check the project's URL, and whether it can be reached without a login page in between"
 )
 _XML_PREFIX = re.compile(r"\s*<\?xml")
 
@@ -160,6 +168,9 @@ class Judge:
 
     def _shape(self, reply: Reply) -> ProtocolError | None:
         if reply.root is None:
+            if reply.other:
+                said = shorten(self.redact(reply.other), 120)
+                return self._protocol(f"no BOINC project's answer but {said!r}: {_CHECK_URL}")
             what = "an empty answer" if reply.empty else "an answer that is cut off"
             return self._protocol(f"{what}; try again", cut=True)
         if reply.mismatch:
@@ -174,10 +185,7 @@ class Judge:
             number = DATABASE_DOWN if "database" in down[0].lower() else WEB_STOPPED
             return self.refusal(number, down[0])
         title = shorten(self.redact(page_title(page)), 120)
-        return self._protocol(
-            f"a web page ({title!r}) instead of an answer: check the project's URL, and whether it "
-            "can be reached without a login page in between"
-        )
+        return self._protocol(f"a web page ({title!r}) instead of an answer: {_CHECK_URL}")
 
     def no_file(self, page: str) -> ProtocolError:
         """Return the error for a page without a known form in the place of an output."""

@@ -49,7 +49,7 @@ _HTML_MESSAGE = re.compile(rb"<br ?/?>\s*<b>(" + _KINDS + rb")</b>:\s*")
 _HTML_MESSAGE_END = re.compile(rb" on line <b>\d+</b>(?:<br />)?")
 _PLAIN_MESSAGE = re.compile(rb"\n(?:PHP )?(" + _KINDS + rb"): +")
 _PLAIN_MESSAGE_END = re.compile(rb" on line \d+(?=\s)")
-_DECLARATION = re.compile(rb"<\?.*?\?>", re.DOTALL)
+_DECLARATION = re.compile(rb"<\?.{0,%d}?\?>" % (_LONGEST_TAG - 4), re.DOTALL)
 _NOT_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _REPLACEMENT = "\ufffd".encode()
@@ -150,11 +150,13 @@ class Repair:
         if match["html"] or match["plain"]:
             return self._message(data, match, final=final)
         unfinished = not final and len(data) - start < _LONGEST_TAG
+        closing = b">"
         if data.startswith(b"<?", start):
             declaration = _DECLARATION.match(data, start)
             if declaration:
                 return declaration.end()
-        if unfinished and data.find(b">", start) < 0:
+            closing = b"?>"  # a ">" alone does not end a declaration
+        if unfinished and data.find(closing, start + len(closing)) < 0:
             return None
         out.append(b"&lt;")
         return match.end()

@@ -70,6 +70,7 @@ class Reply:
             closed.
         error: ``<error>`` with a number, at the root or just below.
         page: the beginning of the body where it was a web page.
+        other: the beginning of the body where it was neither markup nor had it a root.
         empty: whether nothing but white space came.
         mismatch: where opening and closing tags do not fit; empty if they do.
         incomplete: what a record lacks; empty if nothing.
@@ -79,6 +80,7 @@ class Reply:
     root: etree._Element | None = None
     error: etree._Element | None = None
     page: str | None = None
+    other: str = ""
     empty: bool = True
     mismatch: str = ""
     incomplete: str = ""
@@ -160,6 +162,8 @@ class _Reading:
             self._parse(self._repair.close() + b" ")
             reply.messages = self._repair.messages
             reply.mismatch = _mismatch(self._parser)
+            if reply.root is None and b"<" not in self._begun:
+                reply.other = self._begun.decode("utf-8", "replace").strip()
         else:
             reply.page = self._begun.decode("utf-8", "replace")
             reply.empty = False

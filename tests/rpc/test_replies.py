@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import (
@@ -105,7 +105,8 @@ def test_php_fatal_error_is_told_and_not_asked_for_again(body: bytes, chunk: int
         (b"<?xml version='1.0'?>\n", True, "an answer that is cut off"),
         (b"<ping>\n<success>1</success>\n", True, "an answer that is cut off"),
         (b"<ping>\n<success>1</success>\n</pin", True, "an answer that is cut off"),
-        (b"OK", True, "an answer that is cut off"),
+        (b"OK", False, "no BOINC project's answer but 'OK'"),
+        (b'{"status": "not found"}', False, "check the project's URL"),
         (b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>", False, "'Log in'"),
         (b" <!-- x -->\n<HTML><body>Welcome  there</body>", False, "'Welcome there'"),
         (b"<pong><success>1</success></pong>", True, "an answer that is cut off"),
@@ -281,6 +282,8 @@ def test_no_reply_raises_anything_but_our_own_errors(body: bytes, chunk: int) ->
 
 @settings(deadline=None)
 @given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 20))
+@example(b"<?>?>", 1)
+@example(b"<?" + b"x" * 4096 + b"?>", 7)
 def test_repair_does_not_depend_on_where_the_bytes_are_cut(body: bytes, chunk: int) -> None:
     whole, parts = Repair(), Repair()
     expected = whole.feed(body) + whole.close()
