@@ -1,8 +1,9 @@
-"""The authenticator: a value that cannot be printed by accident."""
+"""The authenticator: a value that cannot be printed by accident; and logins in URLs."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -15,8 +16,18 @@ _SHORTEST = 6
 _known: dict[str, Callable[[], str]] = {}
 
 
+#: A user's name and password in a URL: of a proxy, or in a project's address, where none belongs.
+_LOGIN = re.compile(r"(?<=://)[^/\s\"'<>]*@")
+
+
+def hide_logins(text: str) -> str:
+    """Return ``text`` without the names and passwords in the URLs that it quotes."""
+    return _LOGIN.sub("<login>@", text)
+
+
 def mask(text: str, instead: str = "<authenticator>") -> str:
-    """Return ``text`` with every authenticator that this process knows replaced."""
+    """Return ``text`` without any authenticator that this process knows, and without logins."""
+    text = hide_logins(text)
     for reveal in list(_known.values()):
         authenticator = reveal()
         if len(authenticator) >= _SHORTEST:

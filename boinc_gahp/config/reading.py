@@ -11,7 +11,7 @@ from boinc_gahp.config.places import expand
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import project_url
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.secret import Authenticator
+from boinc_gahp.secret import Authenticator, hide_logins
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -101,9 +101,10 @@ def _read_two_lines(file: FileText) -> Layer:
     lines = [line.strip() for line in file.text.splitlines()]
     lines = [line for line in lines if line]
     if len(lines) != 2:
+        number = "only that line" if len(lines) == 1 else f"{len(lines)} lines"
         raise ConfigError(
             f"{file.path} begins with an address; in a file of that kind a second line with the "
-            f"authenticator is expected and nothing else, but it has {len(lines)} lines"
+            f"authenticator is expected and nothing else, but it has {number}"
         )
     try:
         url = project_url(lines[0])
@@ -183,7 +184,7 @@ def _show(value: object) -> str:
         return "a section"
     if isinstance(value, list):
         return "a list"
-    return f'"{value[:100]}"' if isinstance(value, str) else str(value)
+    return f'"{hide_logins(value)[:100]}"' if isinstance(value, str) else str(value)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

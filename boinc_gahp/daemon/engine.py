@@ -16,7 +16,7 @@ from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.conversation import BUSY, Conversation
 from boinc_gahp.gahp.parse import parse_request
-from boinc_gahp.gahp.results import error_line, success_line
+from boinc_gahp.gahp.results import error_line, fitting, success_line
 from boinc_gahp.secret import mask
 
 if TYPE_CHECKING:
@@ -205,8 +205,9 @@ class Engine:
         try:
             line = success_line(request.request_id, self._carry_out(ticket))
         except GahpError as error:
-            log.warning("%s %s: %s", request.command, request.request_id, error)
-            self._finish(request, str(error))
+            message = fitting(mask(str(error)))
+            log.warning("%s %s: %s", request.command, request.request_id, message)
+            self._finish(request, message)
         except BaseException as error:  # without a result, the job would hang
             log.exception("%s %s: internal error", request.command, request.request_id)
             self._finish(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import Limits, ProjectSettings, urls
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError
 from boinc_gahp.gahp.words import quote
-from boinc_gahp.secret import Authenticator
+from boinc_gahp.secret import Authenticator, hide_logins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def project_url(text: str) -> str:
         return urls.project_url(text)
     except ValueError:
         raise BadRequest(
-            f"the project's address is {quote(text)}; it must be like "
+            f"the project's address is {quote(hide_logins(text))}; it must be like "
             "https://boinc.example.edu/test/"
         ) from None
 

@@ -10,6 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+#: The longest error, in characters; the names that a user chose can make it longer.
+LONGEST = 4000
+#: So much of a longer one's end stays; the name in ``no batch named NAME`` has at most 255.
+_END_KEPT = 1000
+
+
+def fitting(message: str) -> str:
+    """Return an error's text, cut in the middle where it is too long for anybody to read."""
+    if len(message) <= LONGEST:
+        return message
+    return f"{message[: LONGEST - _END_KEPT - 5]} ... {message[-_END_KEPT:]}"
+
+
 def success_line(request_id: str, values: Iterable[str] = ()) -> bytes:
     """Return ``id NULL value...``."""
     return join([request_id, NULL, *values])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.secret import hide_logins
 
 
 def address(url: str) -> tuple[str, str]:
@@ -25,7 +26,8 @@ def address(url: str) -> tuple[str, str]:
     plain = not (parts.query or parts.fragment or parts.username or parts.password)
     if parts.scheme not in {"http", "https"} or not host or not plain:
         raise BadRequest(
-            f"{url!r} is no project's URL: expected http(s)://HOST/PROJECT/, as volunteers use it"
+            f"{hide_logins(url)!r} is no project's URL: expected http(s)://HOST/PROJECT/, as "
+            "volunteers use it"
         )
     path = parts.path if parts.path.endswith("/") else parts.path + "/"
     if ":" in host:

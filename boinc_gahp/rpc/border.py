@@ -72,6 +72,13 @@ _RULES = (
         permanent=True,
     ),
     _Rule(
+        (requests.exceptions.InvalidURL, urllib3.exceptions.LocationParseError),
+        "an address cannot be read ({why}): check the project's URL, and the setting or the "
+        "variables for proxies",
+        sent=False,
+        permanent=True,
+    ),
+    _Rule(
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
         "the proxy cannot be reached or refuses ({why}): check the setting or the variables for "
         "proxies",

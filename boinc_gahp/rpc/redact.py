@@ -1,4 +1,4 @@
-"""What must not be read anywhere: authenticators, and what ``auth_str`` in a URL holds."""
+"""What must not be read anywhere: authenticators, what ``auth_str`` in a URL holds, and logins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 from xml.sax.saxutils import escape
+
+from boinc_gahp.secret import hide_logins
 
 if TYPE_CHECKING:
     from boinc_gahp.secret import Authenticator
@@ -34,7 +36,8 @@ class Redactor:
         self._hide = pattern.sub if len(secret) >= _SHORTEST else lambda _, text: text
 
     def __call__(self, text: str) -> str:
-        """Return ``text`` without the authenticator."""
+        """Return ``text`` without the authenticator, and without logins in URLs."""
+        text = hide_logins(text)
         text = _ELEMENT.sub(rf"\1{_HIDDEN}", self._hide(_HIDDEN, text))
         return _AUTH_STR.sub(rf"\1{_HIDDEN}", text)
 

@@ -12,6 +12,7 @@ from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import TooLong
+from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
 from tests.daemon.stand_in import SETTINGS, StandIn, limited
 from tests.helpers import wait_for
@@ -95,10 +96,25 @@ def conversation() -> Iterator[Conversation]:
         ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 an\\ error\\ without\\ words\\ (NULL)"),
         ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\\nlines"),
         ("BOINC_RETIRE_BATCH 2 fail\\ 5ecre7-key", "2 <authenticator>"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ http://u:p@proxy:1/", "2 http://<login>@proxy:1/"),
     ],
 )
 def test_a_request_has_its_result(conversation: Conversation, line: str, result: str) -> None:
     assert conversation.result(line) == result
+
+
+def test_a_long_error_is_cut_after_its_secrets_were_hidden(
+    conversation: Conversation, caplog: pytest.LogCaptureFixture
+) -> None:
+    # So that the cut goes through the authenticator.
+    name = "a" * (LONGEST - 1000 - 10) + "5ecre7-key" + "b" * 500_000
+    result = conversation.result(f"BOINC_RETIRE_BATCH 2 fail\\ {name}\\ no\\ batch\\ named\\ x")
+    assert len(result) < LONGEST + 100
+    assert result.startswith("2 aaaa")
+    assert result.endswith("bbbb\\ no\\ batch\\ named\\ x")
+    assert "5ecr" not in result
+    assert "5ecr" not in caplog.text
+    assert len(caplog.text) < LONGEST + 1000
 
 
 @pytest.mark.parametrize("name", ["bug", "exit"])
@@ -202,6 +218,12 @@ def test_a_selection_that_is_no_address_is_told_by_the_results(
     assert reply.output == b"S\n"
     assert "it must be like https://" in reply.reason
     assert "it\\ must\\ be\\ like\\ https://" in conversation.result("BOINC_PING 2")
+
+
+def test_a_login_in_an_address_is_not_repeated(conversation: Conversation) -> None:
+    reply = conversation.reply("BOINC_SELECT_PROJECT http://user:s3same@x/ key")
+    assert "s3same" not in reply.reason
+    assert "s3same" not in conversation.result("BOINC_PING 2")
 
 
 def test_an_empty_authenticator_is_told_by_the_results(conversation: Conversation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import traceback
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,6 +61,12 @@ def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(BadRequest, match="is no project's URL"):
         Project(url, AUTHENTICATOR)
+
+
+def test_a_login_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(BadRequest) as caught:
+        Project("http://user:s3same@h/", AUTHENTICATOR)
+    assert "s3same" not in str(caught.value)
 
 
 @pytest.mark.parametrize("code", [301, 302, 307, 308])
@@ -263,3 +270,14 @@ def test_proxy_that_refuses_is_told(server: Scripted) -> None:
     ):
         project.create_batch("b", "uppercase")
     assert not caught.value.may_have_happened
+
+
+def test_proxy_whose_url_cannot_be_read_is_told_without_its_login() -> None:
+    through = ClientOptions(retry_total=60, proxy="http://user:s3same@127.0.0.1:99999")
+    with (
+        Project("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,
+        pytest.raises(TransportError, match="an address cannot be read") as caught,
+    ):
+        project.ping()
+    assert caught.value.permanent
+    assert "s3same" not in "".join(traceback.format_exception(caught.value))
