@@ -46,13 +46,10 @@ def secret_begins(line: str) -> int | None:
 
     A misspelt BOINC_SELECT_PROJECT counts as one.
     """
-    first = _first_word(line)
-    if "SELECT" in first or "PROJ" in first:
-        first = _SELECT_PROJECT
-    place = _SECRET_AT.get(first)
+    place = _SECRET_AT.get(_meant(line))
     if place is None:
         return None
-    at = 0
+    at = len(line) - len(line.lstrip())
     for _ in range(place):
         at += len(_WORD.match(line, at)[0]) + 1  # type: ignore[index]  # it matches nothing, too
         if at > len(line):
@@ -60,8 +57,23 @@ def secret_begins(line: str) -> int | None:
     return at
 
 
+def _meant(line: str) -> str:
+    """Return the command that a line was meant to begin with."""
+    first = _first_word(line)
+    return _SELECT_PROJECT if "SELECT" in first or "PROJ" in first else first
+
+
 def _first_word(line: str) -> str:
-    return line.partition(" ")[0].upper()
+    return line.lstrip().partition(" ")[0].upper()
+
+
+def _without_secret(line: str) -> str:
+    """Return what may be kept of a line; without an address, any word may be the authenticator."""
+    begins = secret_begins(line)
+    kept = (line if begins is None else line[:begins]).strip()
+    if _meant(line) == _SELECT_PROJECT and "://" not in kept:
+        return kept.partition(" ")[0]
+    return kept
 
 
 class PrivateHistory(History):
@@ -97,8 +109,7 @@ class PrivateHistory(History):
     def append_string(self, string: str) -> None:
         """Keep what was typed or pasted, line by line."""
         for line in string.splitlines():
-            begins = secret_begins(line)
-            kept = (line if begins is None else line[:begins]).strip()
+            kept = _without_secret(line)
             if kept and self.get_strings()[-1:] != [kept]:
                 super().append_string(kept)
 
