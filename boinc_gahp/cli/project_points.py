@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.points import Point, failed, note, ok, warning
 from boinc_gahp.errors import (
+    ConfigError,
     GahpError,
     NotFound,
     PermissionDenied,
@@ -58,7 +59,13 @@ def project_points(
         ca_bundle=chosen.ca_bundle,
         proxy=chosen.proxy,
     )
-    with Project(chosen.url, chosen.authenticator or "", options=options) as project:
+    try:
+        client = Project(chosen.url, chosen.authenticator or "", options=options)
+    except ConfigError as error:
+        yield failed(f"address: {error}")
+        yield note("account, files and apps: not looked at, since the project cannot be asked")
+        return
+    with client as project:
         trouble = _trouble(project.ping)
         if trouble is not None:
             yield failed(f"address: {trouble}")

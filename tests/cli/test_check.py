@@ -15,6 +15,7 @@ from boinc_gahp.cli import project_points
 from boinc_gahp.cli.main import main
 from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from tests.cli.conftest import COMMAND
+from tests.helpers import hang_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -236,6 +237,19 @@ class TestAddress:
         assert level == "FAILED"
         assert "404" in text
 
+    def test_certificates_that_are_not_there(
+        self, check: Check, settings: Path, project: LocalProject
+    ) -> None:
+        settings.write_text(
+            f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\nca_bundle = 'no.pem'\n"
+        )
+        report = check("--app", "uppercase")
+        assert report.status == 1
+        [(level, text)] = report.of("address")
+        assert level == "FAILED"
+        assert "no.pem" in text
+        assert report.of("account, files and apps")[0][0] == "note"
+
     @pytest.mark.usefixtures("settings")
     def test_web_stopped(self, check: Check, project: LocalProject) -> None:
         project.stop_web()
@@ -434,7 +448,7 @@ class TestColours:
             assert "ok" in (child.before or "")
             return "\x1b[" in (child.before or "")
         finally:
-            child.close(force=True)
+            hang_up(child)
 
     def test_a_terminal_has_them(self) -> None:
         assert self.colours()
