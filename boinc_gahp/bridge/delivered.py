@@ -131,6 +131,7 @@ def _open(path: Path) -> sqlite3.Connection:
         raise OSError(f"on a network file system ({kind})")
     connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
     try:
+        path.chmod(0o600)  # before there are WAL files: they take after it
         connection.execute("pragma journal_mode = wal")
         # Lost in a power failure: fetched again.
         connection.execute("pragma synchronous = normal")

@@ -43,6 +43,13 @@ log = logging.getLogger("boinc_gahp.bridge")
 _FRUITLESS_ROUNDS = 5
 #: What a file adds to a POST besides its bytes: part headers, and its name in the request.
 _PART_OVERHEAD = 512
+#: What has to be raised for a file that is too large, by who refused it (``web-rpcs.md``, "Files").
+_UPLOAD_LIMIT = "upload_max_filesize, and post_max_size above it, in the web server's php.ini"
+_POST_LIMIT = "post_max_size, and upload_max_filesize with it, in the web server's php.ini"
+_WEB_SERVER_LIMIT = (
+    "the web server's limit on a request (LimitRequestBody, client_max_body_size), and "
+    "upload_max_filesize and post_max_size in its php.ini"
+)
 _TOO_MANY = re.compile(r"# of uploaded files \((\d+)\) doesn't agree with request \((\d+)\)")
 
 
@@ -278,10 +285,11 @@ class Staging:
             return len(group) > 1
         if "exceeds upload_max_filesize" in words or "exceeds MAX_FILE_SIZE" in words:
             name = next((name for name in group if name in words), group[0])
-            raise self._too_large(name, "upload_max_filesize") from error
+            raise self._too_large(name, _UPLOAD_LIMIT) from error
         if too_large or words.startswith("can't parse request message:"):
             if len(group) == 1:
-                raise self._too_large(group[0], "post_max_size") from error
+                limit = _WEB_SERVER_LIMIT if too_large else _POST_LIMIT
+                raise self._too_large(group[0], limit) from error
             # Several POSTs of one size may be refused at the same time: each halves its own.
             size = sum(self._files[name].nbytes + _PART_OVERHEAD for name in group)
             self._bytes_per_post = min(self._bytes_per_post, size // 2)
@@ -299,8 +307,7 @@ class Staging:
         file = self._files[name]
         return StagingError(
             f"input file {file.path!r} has {file.nbytes} bytes, more than {self._project.host} "
-            f"takes: the project's admin can raise {limit} (and post_max_size above it) in the web "
-            "server's php.ini"
+            f"takes: the project's admin can raise {limit}"
         )
 
     def _vanishing(self) -> StagingError:

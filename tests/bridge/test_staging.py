@@ -189,7 +189,7 @@ def test_a_server_that_takes_no_uploads_at_all_is_an_error(
 
 def test_a_file_that_is_too_large_alone_names_the_limit(server: FileServer, tmp_path: Path) -> None:
     server.limit = 5_000
-    with pytest.raises(StagingError, match=r"in1\.dat.*20000 bytes.*post_max_size"):
+    with pytest.raises(StagingError, match=r"in1\.dat.*20000 bytes.*raise post_max_size, and"):
         server.staging(make(tmp_path, 10, 20_000)).run()
 
 
@@ -212,7 +212,7 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
         return None
 
     server.hook = hook
-    with pytest.raises(StagingError, match=r"in1\.dat.*upload_max_filesize"):
+    with pytest.raises(StagingError, match=r"in1\.dat.*raise upload_max_filesize, and"):
         server.staging(files, Settings(files_per_post=1)).run()
     assert not ended
     assert large not in server.present
