@@ -234,7 +234,7 @@ def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
 
 def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted) -> None:
     server.answers += [scripted.then_closed(ok()), ok()]
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with Project(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 1]
