@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.association import Association
+from boinc_gahp.bridge.known import Recent
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     NotFound,
@@ -50,6 +51,8 @@ _WEB_SERVER_LIMIT = (
     "the web server's limit on a request (LimitRequestBody, client_max_body_size), and "
     "upload_max_filesize and post_max_size in its php.ini"
 )
+#: Names of which is remembered when they were last sent.
+_LANDED = 20_000
 _TOO_MANY = re.compile(r"# of uploaded files \((\d+)\) doesn't agree with request \((\d+)\)")
 
 
@@ -87,15 +90,22 @@ class Uploads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flying: dict[str, threading.Event] = {}
+        self._landed: Recent[str, float] = Recent(_LANDED)
 
     @contextmanager
-    def claim(self, names: Iterable[str]) -> Iterator[dict[str, threading.Event]]:
+    def claim(self, names: Iterable[str], asked: float) -> Iterator[dict[str, threading.Event]]:
         """Yield those of ``names`` that nobody is sending: the caller's until released, or the end.
 
-        The values are set when their name is released.
+        The values are set when their name is released. A name that was released after ``asked``,
+        when the project was asked for it (:func:`time.monotonic`), is not among them: it has to be
+        asked for again.
         """
         with self._lock:
-            mine = {name: threading.Event() for name in names if name not in self._flying}
+            mine = {
+                name: threading.Event()
+                for name in names
+                if name not in self._flying and (self._landed.get(name) or 0.0) < asked
+            }
             self._flying.update(mine)
         try:
             yield mine
@@ -105,8 +115,10 @@ class Uploads:
     def release(self, mine: dict[str, threading.Event], names: Iterable[str]) -> None:
         """Take ``names`` out of a claim: others can go on with them."""
         with self._lock:
+            now = time.monotonic()
             for name in names:
                 del self._flying[name]
+                self._landed.set(name, now)
                 mine.pop(name).set()
 
     def wait(self, names: Iterable[str], timeout: float) -> None:
@@ -161,6 +173,7 @@ class Staging:
         self._bytes_per_post = settings.bytes_per_post
         # Nothing is known to be there before the project was asked.
         self._absent = list(files)
+        self._asked = 0.0
         self._arrived: set[str] = set()
         self._broken_off = threading.Event()
 
@@ -181,6 +194,7 @@ class Staging:
     def _run(self) -> None:
         if not self._files:
             return
+        self._asked = time.monotonic()
         self._absent = self._association.associate(self._absent)
         fruitless = 0
         while self._absent:
@@ -200,7 +214,7 @@ class Staging:
     def _round(self, sending: _Round) -> None:
         """Send what is absent and not being sent, then ask again."""
         absent = self._absent
-        with self._uploads.claim(absent) as sending.mine:
+        with self._uploads.claim(absent, self._asked) as sending.mine:
             mine = set(sending.mine)
             self._send(list(sending.mine), sending)
         if len(mine) < len(absent):
@@ -208,6 +222,7 @@ class Staging:
         elif sending.trouble is None:
             self._absent = []
             return
+        self._asked = time.monotonic()
         self._absent = self._association.absent(absent)
         missing = set(self._absent)
         turned_up = [name for name in absent if name not in missing and name not in self._arrived]

@@ -275,6 +275,22 @@ def test_a_shared_file_is_sent_once_and_whoever_waits_for_it_goes_on_when_it_is_
     assert sum(shared in post.names for post in server.posts) == 1
 
 
+def test_a_file_that_arrived_since_it_was_asked_for_is_asked_for_again_and_not_sent(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, 100)
+    uploads = Uploads()
+
+    def meanwhile(_: Arguments) -> None:
+        server.asked = lambda _: None
+        server.staging(files, uploads=uploads).run()
+
+    # The other thread begins and ends between this one's question and its claim.
+    server.asked = meanwhile
+    server.staging(files, uploads=uploads).run()
+    assert len(server.posts) == 1
+
+
 def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
     server: FileServer, tmp_path: Path
 ) -> None:
