@@ -294,8 +294,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            # "database is locked", "locking protocol"; waiting makes no room on a full disk.
+            if "lock" not in str(error) or time.monotonic() > deadline:
                 raise
             pause.wait(0.02)
         else:

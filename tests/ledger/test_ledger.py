@@ -15,6 +15,7 @@ import pytest
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger import Debt, Ledger
+from boinc_gahp.ledger.ledger import BUSY_TIMEOUT
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.secret import Authenticator
 
@@ -265,6 +266,32 @@ def test_a_file_where_the_directory_should_be_names_the_setting(tmp_path: Path) 
     (tmp_path / "state").touch()
     with pytest.raises(LedgerError, match=r"\[state\]"):
         Ledger(tmp_path / "state" / "ledger.sqlite")
+
+
+NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger import Ledger
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no file may grow, as on a full disk
+try:
+    Ledger(Path(sys.argv[1]))
+except LedgerError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_told_at_once(path: Path) -> None:
+    # Within the time that it waits for another process's lock.
+    ended = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=BUSY_TIMEOUT * 0.8,
+        check=True,
+    )
+    assert "cannot be opened" in ended.stdout
+    assert "check the disk's free space" in ended.stdout
 
 
 def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path: Path) -> None:
