@@ -89,13 +89,16 @@ class SharedLogHandler(logging.Handler):
         max_bytes: a file that has reached this is rotated before the next line.
         keep: number of old files.
 
+    Attributes:
+        path: the log; the daemon looks for it to name it in an error.
+
     Raises:
         OSError: the file cannot be opened for writing.
     """
 
     def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
         super().__init__()
-        self._path = path
+        self.path = path
         self._max_bytes = max_bytes
         self._keep = keep
         self._failed = False
@@ -107,7 +110,7 @@ class SharedLogHandler(logging.Handler):
             self._rotate_if_due()
             if self._file.closed or not self._has_its_name():
                 self._file.close()
-                self._file = _open(self._path)
+                self._file = _open(self.path)
             self._file.write(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
         except Exception:  # noqa: BLE001  (a record that cannot be written is no reason to stop)
             self.handleError(record)
@@ -121,11 +124,11 @@ class SharedLogHandler(logging.Handler):
         """Tell once, on stderr: losing log lines is no reason to lose jobs."""
         if not self._failed:
             self._failed = True
-            _warn(f"the log {self._path} cannot be written: {sys.exc_info()[1]}")
+            _warn(f"the log {self.path} cannot be written: {sys.exc_info()[1]}")
 
     def _has_its_name(self) -> bool:
         try:
-            named = os.stat(self._path)  # noqa: PTH116  (before each line: the quick way)
+            named = os.stat(self.path)  # noqa: PTH116  (before each line: the quick way)
         except FileNotFoundError:
             return False
         return os.path.samestat(named, os.fstat(self._file.fileno()))
@@ -133,7 +136,7 @@ class SharedLogHandler(logging.Handler):
     def _rotate_if_due(self) -> None:
         if not self._is_due():
             return
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             # Whoever holds the lock is rotating; there is nothing to wait for.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -147,19 +150,19 @@ class SharedLogHandler(logging.Handler):
 
     def _is_due(self) -> bool:
         try:
-            status = os.stat(self._path)  # noqa: PTH116  (before each line: the quick way)
+            status = os.stat(self.path)  # noqa: PTH116  (before each line: the quick way)
         except FileNotFoundError:
             return False
         return stat.S_ISREG(status.st_mode) and status.st_size >= self._max_bytes
 
     def _rotate(self) -> None:
-        names = [f"{self._path}.{number}" for number in range(self._keep, 0, -1)]
-        names.append(str(self._path))
+        names = [f"{self.path}.{number}" for number in range(self._keep, 0, -1)]
+        names.append(str(self.path))
         for older, newer in pairwise(names):
             with suppress(FileNotFoundError):
                 os.replace(newer, older)  # noqa: PTH105
         if self._keep == 0:
-            os.unlink(self._path)  # noqa: PTH108
+            os.unlink(self.path)  # noqa: PTH108
 
 
 def start(settings: Settings) -> Path | None:

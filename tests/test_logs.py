@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp import logs
 from boinc_gahp.config import Logging, Settings, State
+from boinc_gahp.daemon.engine import log_file
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
@@ -74,6 +75,13 @@ def test_the_level_decides_what_is_written(
         write(name)
     lines = [line for line in path.read_text().splitlines() if "boinc_gahp.test" in line]
     assert [line[-1] for line in lines] == written
+
+
+def test_an_internal_error_can_say_where_it_is(settings: Settings) -> None:
+    path = begin(settings)
+    assert log_file() == str(path)
+    logs.stop()
+    assert "not written" in log_file()
 
 
 def test_off_writes_nothing_anywhere(

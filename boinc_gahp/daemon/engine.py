@@ -240,7 +240,7 @@ class Engine:
 def log_file() -> str:
     """Return the path of the log, or words for it."""
     for handler in logging.getLogger().handlers:
-        path = getattr(handler, "baseFilename", None)
+        path = getattr(handler, "path", None)  # of our handler, which this room may not import
         if path is not None:
             return str(path)
-    return "the log, which is off: set [logging] file to see it"
+    return "the log, which is not written: see boinc_gahp check"
