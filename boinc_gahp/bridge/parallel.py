@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -29,7 +28,8 @@ def in_parallel(
     kilobyte and a half for each item beforehand, and tells an error only in its turn.
 
     Args:
-        work: is called in threads of their own.
+        work: is called in threads of their own; where the system gives fewer, those do it all, and
+            the calling thread where it gives none.
         items: what there is to do.
         threads: how many at most.
         name: what the threads are called.
@@ -54,10 +54,24 @@ def in_parallel(
                 errors.append(error)
                 stop.set()
 
-    count = max(1, min(threads, len(todo)))
-    with ThreadPoolExecutor(count, thread_name_prefix=name) as pool:
-        for _ in range(count):
-            pool.submit(worker)
+    started = _started(worker, max(1, min(threads, len(todo))), name)
+    if not started:
+        worker()
+    for thread in started:
+        thread.join()
     if errors:
         raise errors[0]
     return done
+
+
+def _started(worker: Callable[[], None], count: int, name: str) -> list[threading.Thread]:
+    """Start threads, as many as there may be; not an executor's, which an exit would wait for."""
+    started: list[threading.Thread] = []
+    for number in range(1, count + 1):
+        thread = threading.Thread(target=worker, name=f"{name}-{number}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # a limit on threads
+            break
+        started.append(thread)
+    return started

@@ -46,3 +46,20 @@ def test_the_first_error_stops_what_runs_and_what_has_not_begun() -> None:
     with pytest.raises(KeyError):
         in_parallel(work, range(100), threads=2, name="t", stop=stop)
     assert set(begun) <= {0, 1}
+
+
+@pytest.mark.parametrize("given", [0, 2])
+def test_with_a_limit_on_threads_all_is_done_by_those_there_are(
+    given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+    left = iter(range(given))
+
+    def limited(thread: threading.Thread) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    done = in_parallel(lambda item: item + 1, range(20), threads=8, name="t")
+    assert sorted(done) == [(item, item + 1) for item in range(20)]
