@@ -1,8 +1,9 @@
 """MD5s of local files: computed in parallel, remembered between runs.
 
-A file is recognised by its absolute path, size, modification time and inode. The memory is a
-convenience: where it cannot be kept (no cache directory, a full disk, a damaged or busy file), MD5s
-are computed again, and nothing else changes.
+A file is recognised by its absolute path, size, inode, and times of modification and of change: the
+former can be set, and ``cp -p`` of another file out of the same archive sets it to the same time.
+The memory is a convenience: where it cannot be kept (no cache directory, a full disk, a damaged or
+busy file), MD5s are computed again, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import stat
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.bridge.parallel import in_parallel
@@ -38,10 +39,11 @@ _SETTLED = 2_000_000_000
 _MAX_ROWS = 500_000
 
 _SCHEMA = """
-create table if not exists digest (
+create table if not exists file (
     path blob primary key,
     size integer not null,
     mtime_ns integer not null,
+    ctime_ns integer not null,
     inode integer not null,
     md5 text not null,
     used integer not null
@@ -63,10 +65,12 @@ class _Seen:
     size: int
     mtime_ns: int
     inode: int
+    # It changes with a file's owner, mode and links, too: that is no other file.
+    ctime_ns: int = field(compare=False)
 
     @classmethod
     def of(cls, status: os.stat_result) -> _Seen:
-        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
 def look_at(path: str) -> os.stat_result:
@@ -184,15 +188,15 @@ class Digests:
             found: dict[str, str] = {}
             for path, file in seen.items():
                 row = database.execute(
-                    "select md5 from digest where path = ? and size = ? and mtime_ns = ? "
-                    "and inode = ?",
-                    (_key(path), file.size, file.mtime_ns, file.inode),
+                    "select md5 from file where path = ? and size = ? and mtime_ns = ? "
+                    "and ctime_ns = ? and inode = ?",
+                    (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode),
                 ).fetchone()
                 if row:
                     found[path] = row[0]
             now = int(time.time())
             database.executemany(
-                "update digest set used = ? where path = ? and used < ?",
+                "update file set used = ? where path = ? and used < ?",
                 [(now, _key(path), now - 86400) for path in found],
             )
             return found
@@ -202,17 +206,16 @@ class Digests:
     def _remember(self, computed: Mapping[str, tuple[str, _Seen]]) -> None:
         now = int(time.time())
         rows = [
-            (_key(path), file.size, file.mtime_ns, file.inode, md5, now)
+            (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode, md5, now)
             for path, (md5, file) in computed.items()
         ]
 
         def work(database: sqlite3.Connection) -> None:
-            database.executemany("replace into digest values (?, ?, ?, ?, ?, ?)", rows)
-            (count,) = database.execute("select count(*) from digest").fetchone()
+            database.executemany("replace into file values (?, ?, ?, ?, ?, ?, ?)", rows)
+            (count,) = database.execute("select count(*) from file").fetchone()
             if count > _MAX_ROWS:
                 database.execute(
-                    "delete from digest where path in "
-                    "(select path from digest order by used limit ?)",
+                    "delete from file where path in (select path from file order by used limit ?)",
                     (count - _MAX_ROWS * 9 // 10,),
                 )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.digests import Digests, md5_of
+from boinc_gahp.bridge.digests import Digests, LocalFile, md5_of
 from boinc_gahp.errors import StagingError
+from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +39,11 @@ def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path: Path) -> 
 
 def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: Path) -> None:
     path = write(tmp_path / "f", b"contents")
-    wanted = Digests(tmp_path / "cache").of([path])[path]
-    # Same size, time and inode, other bytes: only a program that reads it could tell.
-    write(tmp_path / "f", b"CONTENTS")
+    Digests(tmp_path / "cache").of([path])
+    # What only a program that does not read the file can believe.
+    wanted = LocalFile(path, 8, "0" * 32)
+    with closing(sqlite3.connect(tmp_path / "cache" / "digests.sqlite")) as cache, cache:
+        cache.execute("update file set md5 = ?", (wanted.md5,))
     assert Digests(tmp_path / "cache").of([path])[path] == wanted
     program = (
         "import sys; from pathlib import Path; from boinc_gahp.bridge.digests import Digests; "
@@ -53,7 +58,7 @@ def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: P
     assert other.stdout.strip() == wanted.md5
 
 
-@pytest.mark.parametrize("change", ["size", "mtime", "inode"])
+@pytest.mark.parametrize("change", ["size", "mtime", "inode", "ctime"])
 def test_a_file_that_looks_different_is_read_again(tmp_path: Path, change: str) -> None:
     path = tmp_path / "f"
     write(path, b"contents")
@@ -63,6 +68,13 @@ def test_a_file_that_looks_different_is_read_again(tmp_path: Path, change: str) 
         write(path, b"longer contents")
     elif change == "mtime":
         write(path, b"CONTENTS", LONG_AGO + 1)
+    elif change == "ctime":
+        # As with cp -p of another file out of the same archive.
+        before = path.stat().st_ctime_ns
+        wait_for(
+            lambda: write(path, b"CONTENTS") and path.stat().st_ctime_ns > before,
+            "the file system's clock has ticked",
+        )
     else:
         write(tmp_path / "g", b"CONTENTS")
         (tmp_path / "g").replace(path)
