@@ -69,10 +69,15 @@ class TestOnPipes:
         # Not even in the home of who runs it.
         assert list(home.iterdir()) == []
 
-    def test_the_conversation_is_shown_as_it_was_but_for_the_authenticator(
+    def test_the_conversation_is_shown_whatever_the_settings_of_who_runs_it(
         self, run: Run, home: Path
     ) -> None:
-        done = run("demo", "--show-conversation", "--directory", "here", "--keep")
+        """As it was, but for the authenticator."""
+        settings = home / ".config/boinc_gahp/boinc_gahp.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text("wrong")
+        demo = ("demo", "--show-conversation", "--directory", "here", "--keep")
+        done = run(*demo, XDG_STATE_HOME="/dev/null/x")
         assert done.returncode == 0, done.stdout + done.stderr
         here = home / "here"
         said = re.findall(r"^[<>] .*$", done.stdout, re.MULTILINE)
@@ -104,12 +109,6 @@ class TestOnPipes:
         assert done.stderr == (
             f"boinc_gahp: {home} is not empty; name a new or an empty directory\n"
         )
-
-    def test_the_settings_of_who_runs_it_do_not_matter(self, run: Run, home: Path) -> None:
-        settings = home / ".config/boinc_gahp/boinc_gahp.toml"
-        settings.parent.mkdir(parents=True)
-        settings.write_text("wrong")
-        assert run("demo", "--directory", "here", XDG_STATE_HOME="/dev/null/x").returncode == 0
 
     @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
     def test_it_can_be_interrupted_and_leaves_nothing(

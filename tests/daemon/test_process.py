@@ -174,8 +174,8 @@ def test_bytes_that_are_no_utf8_come_back_in_an_error(daemon: Daemon) -> None:
 
 def test_a_line_of_30_mb_is_answered(daemon: Daemon) -> None:
     job = b"condor#vm#uppercase#1795261016#%d.%d 2 -n two\\ words 2 /home/alice/a/%d/%s in /b/c t "
-    jobs = b"".join(job % (i // 100, i % 100, i, b"x" * 220) for i in range(100_000))
-    line = b"BOINC_SUBMIT 2 b app 100000 " + jobs + b"NULL NULL NULL NULL NULL NULL"
+    jobs = b"".join(job % (i // 100, i % 100, i, b"x" * 1500) for i in range(20_000))
+    line = b"BOINC_SUBMIT 2 b app 20000 " + jobs + b"NULL NULL NULL NULL NULL NULL"
     assert len(line) > 30_000_000
     assert daemon.ask(line) == b"S"
     assert daemon.await_results(1) == [b"2 NULL"]
