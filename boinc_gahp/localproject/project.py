@@ -150,7 +150,12 @@ class LocalProject:
         if port == 0:
             last = layout.remembered_port(self.directory)
             port = last if last and port_is_free(last) else 0
-        self._server = WebServer(make_app(self._core), port)
+        self._server = WebServer(
+            make_app(self._core),
+            port,
+            spool=self.directory / "spool",
+            post_max_size=self._core.quirks.limits.post_max_size,
+        )
         self._core.url = layout.project_url(self._server.port)
         layout.write_settings(self.directory, self._core.db, self._server.port)
         self._server.start()

@@ -1,4 +1,4 @@
-"""The HTTP server's thread: waitress on 127.0.0.1, startable and stoppable within one process."""
+"""The HTTP server's threads: waitress, startable and stoppable within one process."""
 
 from __future__ import annotations
 
@@ -12,15 +12,25 @@ import waitress.server
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 
+from .connections import channel_class
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from _typeshed.wsgi import WSGIApplication
 
 log = logging.getLogger("boinc_gahp.localproject")
 
 HOST = "127.0.0.1"
 _THREADS = 24
-#: Larger than any input: bodies go to a temporary file, not into memory.
+#: Larger than any input: bodies go to the spool, not into memory.
 _MAX_BODY = 1 << 40
+#: Replies wait in memory, where they are made; waitress's own limit for that is
+#: outbuf_high_watermark.
+_MAX_REPLY = 1 << 30
+#: A connection that has said nothing for so many seconds is closed, a half request with it.
+_IDLE = 120
+_CONNECTIONS = 1000
 #: Bytes read from a socket at a time.
 _RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
@@ -30,13 +40,31 @@ _POLL = 1.0
 class WebServer:
     """One listening socket, one thread that does the I/O, some that work.
 
+    A request is worked on when all of it has come, so that one that never comes to its end keeps
+    no other waiting.
+
+    Args:
+        app: what answers.
+        port: where it listens; 0 for any that is free.
+        host: the address on which it listens.
+        spool: the directory for bodies on their way in.
+        post_max_size: bodies with more bytes are not kept; None: all are.
+
     Raises:
-        OSError: the port is not free.
+        OSError: the port is not free, or the address is none of this machine.
     """
 
-    def __init__(self, app: WSGIApplication, port: int) -> None:
+    def __init__(
+        self,
+        app: WSGIApplication,
+        port: int,
+        host: str = HOST,
+        *,
+        spool: Path,
+        post_max_size: int | None = None,
+    ) -> None:
         # waitress would leave threads and sockets behind if it could not bind.
-        listener = _bound(port)
+        listener = _bound(port, host)
         self._map: dict[int, object] = {}
         self._server = waitress.server.create_server(
             app,
@@ -45,10 +73,13 @@ class WebServer:
             threads=_THREADS,
             recv_bytes=_RECV,
             max_request_body_size=_MAX_BODY,
-            connection_limit=1000,
+            outbuf_overflow=_MAX_REPLY,
+            connection_limit=_CONNECTIONS,
+            channel_timeout=_IDLE,
             ident="boinc_gahp local project",
             clear_untrusted_proxy_headers=True,
         )
+        self._server.channel_class = channel_class(spool, post_max_size)
         self.port: int = listener.getsockname()[1]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
@@ -80,21 +111,21 @@ class WebServer:
             wasyncore.loop(timeout=_POLL, use_poll=True, map=self._map, count=1)
 
 
-def _bound(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _bound(port: int, host: str) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
+        listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise OSError(error.errno, f"{error.strerror}: {HOST}:{port}") from error
+        raise OSError(error.errno, f"{error.strerror}: {host}:{port}") from error
     return listener
 
 
-def port_is_free(port: int) -> bool:
-    """Whether a server could listen on a port of 127.0.0.1 now."""
+def port_is_free(port: int, host: str = HOST) -> bool:
+    """Whether a server could listen on a port of an address of this machine now."""
     try:
-        _bound(port).close()
+        _bound(port, host).close()
     except OSError as error:
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             return False
@@ -103,7 +134,7 @@ def port_is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port that is free now."""
-    with _bound(0) as probe:
+    """Return a port of 127.0.0.1 that is free now."""
+    with _bound(0, HOST) as probe:
         port: int = probe.getsockname()[1]
         return port
