@@ -8,10 +8,14 @@ know, so this is not among the quirks that can be switched off.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from .new_job import NewJob, RemoteFile
 from .replies import RpcFailed
 from .request import php_float
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: fgets() reads 4,096 bytes with the final zero; a line that fills them is refused.
 _MAX_LINE = 4094
@@ -24,23 +28,23 @@ _BACKSLASHES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1
 _IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
 
 
-@dataclass(slots=True)
-class JobLine:
-    """What create_work has read for one job.
+#: Options with a number, and how create_work reads it.
+_NUMBERS: dict[str, Callable[[str], float]] = {
+    "priority": lambda text: int(php_float(text)),
+    "rsc_fpops_est": php_float,
+    "target_host": lambda text: int(php_float(text)),
+    "target_user": lambda text: int(php_float(text)),
+}
+#: Options with a text, and the field that it is for.
+_TEXTS = {
+    "wu_name": "name",
+    "command_line": "command_line",
+    "wu_template": "input_template",
+    "result_template": "output_template",
+}
 
-    ``files`` are physical names; an entry of ``remote`` is (url, nbytes, md5).
-    """
 
-    name: str = ""
-    command_line: str | None = None
-    priority: int | None = None
-    rsc_fpops_est: float = 0.0
-    input_template: str = ""
-    output_template: str = ""
-    files: list[str | tuple[str, float, str]] = field(default_factory=list)
-
-
-def read_job_line(text: str) -> list[JobLine]:
+def read_job_line(text: str) -> list[NewJob]:
     """Read a job's line as create_work does; with a newline in it, it is several.
 
     Raises:
@@ -54,29 +58,23 @@ def read_job_line(text: str) -> list[JobLine]:
     return [_read(f"{line}\n") for line in lines if line]
 
 
-def _read(line: str) -> JobLine:
+def _read(line: str) -> NewJob:
     words = iter([quoted or single or plain for quoted, single, plain in _TOKEN.findall(line)])
-    job = JobLine()
+    files: list[str | RemoteFile] = []
+    own: dict[str, Any] = {}
     for word in words:
+        option = word[2:]
         if not word.startswith("--"):
-            job.files.append(word)
-        elif word == "--wu_name":
-            job.name = next(words, "")
-        elif word == "--command_line":
-            job.command_line = next(words, "")
-        elif word == "--priority":
-            job.priority = int(php_float(next(words, "")))
-        elif word == "--rsc_fpops_est":
-            job.rsc_fpops_est = php_float(next(words, ""))
-        elif word == "--wu_template":
-            job.input_template = next(words, "")
-        elif word == "--result_template":
-            job.output_template = next(words, "")
-        elif word == "--remote_file":
-            job.files.append((next(words, ""), php_float(next(words, "")), next(words, "")))
+            files.append(word)
+        elif option in _TEXTS:
+            own[_TEXTS[option]] = next(words, "")
+        elif option in _NUMBERS:
+            own[option] = _NUMBERS[option](next(words, ""))
+        elif option == "remote_file":
+            files.append(RemoteFile(next(words, ""), php_float(next(words, "")), next(words, "")))
         else:
             raise RpcFailed(f"create_work failed: create_work: bad stdin argument '{word}'\n")
-    return job
+    return NewJob(files=tuple(files), **own)
 
 
 def through_sql(text: str) -> str:

@@ -117,7 +117,7 @@ def _chunks(rows: Iterable[work.Row]) -> Iterator[list[work.Row]]:
     size = 0
     for row in rows:
         chunk.append(row)
-        size += _SQL_AROUND_A_ROW + sum(len(str(value)) for value in islice(row, 2, 5))
+        size += _SQL_AROUND_A_ROW + sum(len(str(value)) for value in islice(row.values, 2, 5))
         if size > _CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0

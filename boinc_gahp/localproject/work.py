@@ -1,41 +1,55 @@
-"""Creating work: the rows of ``workunit`` that create_work makes for a batch's jobs."""
+"""Creating work: the rows of ``workunit`` that create_work makes for jobs."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sqlite3
 import time
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, TypeVar
 
-from ..templates import InputTemplate, JobFile, TemplateError, fill_input
+from ..templates import InputTemplate, JobFile, TemplateError, fill_input, fill_output
 from .job_line import through_sql
 from .names import name_key
-from .replies import RpcFailed
+from .new_job import WorkError
 from .store import directory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from ..templates import InputFileInfo
     from .core import Core
-    from .job_line import JobLine
+    from .new_job import NewJob, RemoteFile
+
+T = TypeVar("T")
 
 #: ``workunit.name`` is varchar(191).
 _MAX_NAME = 191
 
-#: create_work's defaults for what neither the template nor the request says.
+#: create_work's defaults for what neither the job, the request nor the template says.
 _DEFAULTS = {
     "rsc_fpops_est": 3600e9,
     "rsc_fpops_bound": 86400e9,
     "rsc_memory_bound": 5e8,
     "rsc_disk_bound": 1e9,
+    "rsc_bandwidth_bound": 0.0,
     "delay_bound": 7 * 86400.0,
 }
+#: Those that may be 0; the others must be more.
+_MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
 #: The defaults of back-end.md, "Transitioner".
 _COUNTS = {"max_error_results": 3, "max_total_results": 10, "max_success_results": 6}
+#: A result's name and its files' names are longer than the workunit's by this suffix at most.
+_RESULT_NUMBER = "_99"
+_SUFFIX = f"r{2**31}"
+
+#: ``assignment.target_type`` for the fields of a job.
+_TARGETS = {"target_host": (1, "host"), "target_user": (2, "user")}
 
 _COLUMNS = (
     "create_time",
@@ -67,7 +81,13 @@ _INSERT = (
     f"VALUES ({', '.join('?' * len(_COLUMNS))})"
 )
 
-Row = tuple[object, ...]
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A workunit to be inserted: its columns, and who alone may get it: (target_type, id)."""
+
+    values: tuple[object, ...]
+    targets: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -75,28 +95,29 @@ class WorkMaker:
     """Makes rows for jobs of one batch; what is the same for all jobs is worked out once.
 
     Attributes:
-        template: the input template of jobs that have none of their own.
-        output_template: the output template's path below the project's directory.
+        template: the input template of jobs that have none of their own; None: the app's.
+        output_template: likewise, the path below the project's directory; empty: the app's.
         params: ``job_params`` of the request; 0 leaves the template's value.
     """
 
     core: Core
     app_id: int
     app_name: str
-    template: InputTemplate
-    output_template: str
+    template: InputTemplate | None = None
+    output_template: str = ""
     params: dict[str, float] = field(default_factory=dict)
     priority: int = 0
     app_version_num: int = 0
     now: float = field(default_factory=time.time)
-    _files: dict[str, JobFile] = field(default_factory=dict)
+    _files: dict[tuple[str, bool], JobFile] = field(default_factory=dict)
+    _longest: dict[str, int] = field(default_factory=dict)
     _made: int = 0
 
-    def row(self, job: JobLine, batch_id: int) -> Row:
+    def row(self, job: NewJob, batch_id: int) -> Row:
         """Return the workunit's row.
 
         Raises:
-            RpcFailed: create_work would refuse the job.
+            WorkError: create_work would refuse the job.
         """
         template = self._template(job)
         name = job.name or f"{self.app_name}_{os.getpid()}_{self.now:.6f}_{self._made}"
@@ -105,123 +126,230 @@ class WorkMaker:
             name = through_sql(name)
             command_line = through_sql(command_line) if command_line else command_line
         if len(name) > _MAX_NAME:
-            raise RpcFailed(
+            raise WorkError(
+                f"the job's name has {len(name)} characters: expected at most {_MAX_NAME}",
                 "create_work failed: Database error: Data too long for column 'name' at row 1\n"
-                "wu.insert_batch() failed: 1\n"
+                "wu.insert_batch() failed: 1\n",
             )
         self._made += 1
-        document = self._document(template, job, command_line)
-        param = self._param
-        quorum = template.min_quorum or 1
-        counts = [
-            default if (value := getattr(template, column)) is None else value
-            for column, default in _COUNTS.items()
-        ]
-        return (
+        try:
+            document = self._document(template, job, command_line)
+            output_template = self._checked_output_template(job, name)
+        except TemplateError as error:
+            raise WorkError(f"job {name!r}: {error}", f"create_work failed: {error}\n") from error
+        values = (
             int(self.now),
             self.app_id,
             name,
             name_key(name),
             document,
             batch_id,
-            job.rsc_fpops_est or param(template, "rsc_fpops_est"),
-            param(template, "rsc_fpops_bound"),
-            param(template, "rsc_memory_bound"),
-            param(template, "rsc_disk_bound"),
-            template.rsc_bandwidth_bound or 0.0,
+            self._param(template, job, "rsc_fpops_est"),
+            self._param(template, job, "rsc_fpops_bound"),
+            self._param(template, job, "rsc_memory_bound"),
+            self._param(template, job, "rsc_disk_bound"),
+            self._param(template, job, "rsc_bandwidth_bound"),
             self.now,
-            param(template, "delay_bound"),
-            quorum,
-            max(template.target_nresults or quorum, quorum),
-            *counts,
-            job.output_template or self.output_template,
-            self.priority if job.priority is None else job.priority,
-            -1 if template.size_class is None else template.size_class,
-            self.app_version_num,
+            self._param(template, job, "delay_bound"),
+            *_counts(template, job),
+            output_template,
+            _first(job.priority, self.priority or template.priority, 0),
+            _first(job.size_class, template.size_class, -1),
+            _first(job.app_version_num, self.app_version_num, 0),
             self.now,
         )
+        targets = tuple(
+            (kind, target)
+            for field_name, (kind, _) in _TARGETS.items()
+            if (target := getattr(job, field_name)) is not None
+        )
+        return Row(values, targets)
 
-    def _template(self, job: JobLine) -> InputTemplate:
-        if not job.input_template:
+    def _template(self, job: NewJob) -> InputTemplate:
+        if not job.input_template and self.template is not None:
             return self.template
-        path = self.core.directory / job.input_template
-        try:
-            return self.core.input_template(path)
-        except (OSError, TemplateError) as error:
-            raise RpcFailed(f"create_work failed: {error}\n") from error
+        name = job.input_template or f"{self.core.templates.name}/{self.app_name}_in"
+        return self._read(name, self.core.input_template)
 
-    def _param(self, template: InputTemplate, name: str) -> float:
-        value: float = self.params.get(name) or getattr(template, name) or _DEFAULTS[name]
+    def _read(self, name: str, read: Callable[[Path], T]) -> T:
+        """Read a template; it must be one of the project's."""
+        path = self.core.directory / name
+        try:
+            if not path.resolve().is_relative_to(self.core.templates.resolve()):
+                raise WorkError(f"template {name!r} is not below {self.core.templates}")
+            return read(path)
+        except TemplateError as error:
+            raise WorkError(f"template {path}: {error}") from error
+        except OSError as error:
+            raise WorkError(f"template {path} cannot be read: {error.strerror}") from error
+
+    def _checked_output_template(self, job: NewJob, name: str) -> str:
+        """Return the output template's path, once results of such a name would fit the database."""
+        app_default = self.output_template or f"{self.core.templates.name}/{self.app_name}_out"
+        path = job.output_template or app_default
+        size = len(name.encode("utf-8", "surrogateescape"))
+        if size > self._longest.get(path, -1):
+            template = self._read(path, self.core.output_template)
+            fill_output(template, name + _RESULT_NUMBER, self.core.upload_url, _SUFFIX)
+            self._longest[path] = size
+        return path
+
+    def _param(self, template: InputTemplate, job: NewJob, name: str) -> float:
+        value: float | None = getattr(job, name)
+        if value is None:
+            value = self.params.get(name) or getattr(template, name) or _DEFAULTS[name]
+        if not (0 < value < math.inf or (value == 0 and name in _MAY_BE_ZERO)):
+            least = "0 or more" if name in _MAY_BE_ZERO else "more than 0"
+            raise WorkError(f"job {job.name!r}: {name} {value!r} was given: expected {least}")
         return value
 
-    def _document(self, template: InputTemplate, job: JobLine, command_line: str | None) -> str:
-        need = len(template.per_job_files)
-        if len(job.files) < need:
-            raise RpcFailed(
-                f"create_work failed: Too few var input files given; need at least {need}\n"
+    def _document(self, template: InputTemplate, job: NewJob, command_line: str | None) -> str:
+        infos = template.per_job_files
+        if len(job.files) < len(infos):
+            names = ", ".join(info.open_name for info in infos)
+            raise WorkError(
+                f"job {job.name!r} has {len(job.files)} input files: {len(infos)} are expected, "
+                f"for {names}",
+                f"create_work failed: Too few var input files given; need at least {len(infos)}\n"
                 "process_input_template(): unexpected XML tag or syntax\n"
-                "create_work() failed: -112\n"
+                "create_work() failed: -112\n",
             )
-        files = [self._file(file) for file in job.files]
-        try:
-            return fill_input(template, files, command_line=command_line or None)
-        except TemplateError as error:
-            raise RpcFailed(f"create_work failed: {error}\n") from error
+        if len(job.files) > len(infos):
+            infos = tuple(
+                f for f in template.files if f.physical_name is None and not f.generate_locally
+            )
+        files = [
+            self._file(file, info) for file, info in zip_longest(job.files, infos[: len(job.files)])
+        ]
+        return fill_input(template, files, command_line=command_line or None)
 
-    def _file(self, file: str | tuple[str, float, str]) -> JobFile:
+    def _file(self, file: str | RemoteFile, info: InputFileInfo | None) -> JobFile:
         if not isinstance(file, str):
-            url, nbytes, md5 = file
-            return JobFile(f"js_{md5}", int(nbytes), md5, (url,))
-        known = self._files.get(file)
+            return JobFile(f"js_{file.md5}", int(file.nbytes), file.md5, (file.url,))
+        if info is not None and info.remote:
+            return JobFile(file, info.nbytes or 0, info.md5_cksum or "", ())
+        key = (file, info is not None and info.gzip)
+        known = self._files.get(key)
         if known is None:
-            known = self._files[file] = self._staged(file)
+            known = self._files[key] = self._staged(*key)
         return known
 
-    def _staged(self, name: str) -> JobFile:
+    def _staged(self, name: str, gzip: bool) -> JobFile:
         stored = self.core.download.find(name)
         place = f"{directory_of(name)}/{name}"
+        download = self.core.download.root
         if stored is None:
-            download = self.core.download.root
-            raise RpcFailed(
+            raise WorkError(
+                f"the input file {name!r} is not staged: expected {download}/{place}; stage it "
+                "first (boinc_gahp local-project stage-file)",
                 f"create_work failed: md5_file: can't open {download}/{place}\n"
                 "md5_file: No such file or directory\n"
                 "process_input_template: md5_file fopen() failed\n"
                 "process_input_template(): fopen() failed\n"
                 "create_work() failed: -108\n"
-                f"copy {download}/{name} to {download}/{place}\n"
+                f"copy {download}/{name} to {download}/{place}\n",
             )
-        return JobFile(name, stored.nbytes, stored.md5, (f"{self.core.url}download/{place}",))
+        gzipped = self.core.download.find(f"{name}.gz") if gzip else None
+        if gzip and gzipped is None:
+            raise WorkError(
+                f"the template wants {name!r} with <gzip/>, and {name}.gz is not staged: stage "
+                "the file again with --gzip"
+            )
+        url = f"{self.core.url}download/{place}"
+        return JobFile(name, stored.nbytes, stored.md5, (url,), gzipped.nbytes if gzipped else None)
 
 
-def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Insert workunits.
+def _first(given: int | None, other: int | None, default: int) -> int:
+    return given if given is not None else other if other is not None else default
+
+
+def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
+    """Return the columns from min_quorum to max_success_results."""
+    quorum = _first(job.min_quorum, template.min_quorum, 1)
+    if quorum < 1:
+        raise WorkError(f"job {job.name!r}: min_quorum {quorum} was given: expected 1 or more")
+    target = job.target_nresults
+    if target is None:
+        target = max(template.target_nresults or quorum, quorum)
+    elif target < quorum:
+        raise WorkError(
+            f"job {job.name!r}: target_nresults {target} is less than min_quorum {quorum}: "
+            "expected at least as many"
+        )
+    limits = {}
+    for name, default in _COUNTS.items():
+        given = _first(getattr(job, name), getattr(template, name), -1)
+        least = 0 if name == "max_error_results" else target
+        if given == -1:
+            given = max(default, least)
+        elif given < least:
+            raise WorkError(
+                f"job {job.name!r}: {name} {given} is too few: expected {least} or more"
+                + (", as target_nresults is" if least else "")
+            )
+        limits[name] = given
+    return quorum, target, *limits.values()
+
+
+def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
+    """Insert workunits, and whom they are for; return their ids.
 
     Raises:
-        RpcFailed: a name exists already, anywhere in the project, or twice among the rows.
+        WorkError: a name exists already, anywhere in the project, or twice among the rows; or
+            there is no such host or user.
     """
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM workunit").fetchone()
     connection.execute("SAVEPOINT jobs")
     try:
-        connection.executemany(_INSERT, rows)
+        connection.executemany(_INSERT, [row.values for row in rows])
+        ids = [
+            int(row[0])
+            for row in connection.execute(
+                "SELECT id FROM workunit WHERE id > ? ORDER BY id", (last,)
+            )
+        ]
+        for workunit_id, row in zip(ids, rows, strict=True):
+            for target in row.targets:
+                _assign(connection, workunit_id, *target)
     except sqlite3.IntegrityError as error:
         connection.execute("ROLLBACK TO jobs")
-        raise RpcFailed(
-            f"create_work failed: Database error: Duplicate entry '{_duplicate(connection, rows)}' "
-            "for key 'name'\nwu.insert_batch() failed: 1\n"
+        name = _duplicate(connection, rows)
+        raise WorkError(
+            f"there is a job {name!r} already: names are unique in the whole project, and case, "
+            "accents and spaces at the end do not count",
+            f"create_work failed: Database error: Duplicate entry '{name}' for key 'name'\n"
+            "wu.insert_batch() failed: 1\n",
         ) from error
+    except WorkError:
+        connection.execute("ROLLBACK TO jobs")
+        raise
     finally:
         connection.execute("RELEASE jobs")
+    return ids
+
+
+def _assign(connection: sqlite3.Connection, workunit_id: int, kind: int, target: int) -> None:
+    table = next(table for number, table in _TARGETS.values() if number == kind)
+    found = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (target,))  # noqa: S608
+    if found.fetchone() is None:
+        raise WorkError(f"target_{table} {target} was given: there is no {table} of that id")
+    connection.execute(
+        "INSERT INTO assignment (create_time, target_type, target_id, workunitid) "
+        "VALUES (?, ?, ?, ?)",
+        (int(time.time()), kind, target, workunit_id),
+    )
 
 
 def _duplicate(connection: sqlite3.Connection, rows: Sequence[Row]) -> object:
     seen = set()
     name_at, key_at = _COLUMNS.index("name"), _COLUMNS.index("name_key")
     for row in rows:
-        key = row[key_at]
+        key = row.values[key_at]
         if (
             key in seen
             or connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (key,)).fetchone()
         ):
-            return row[name_at]
+            return row.values[name_at]
         seen.add(key)
     return "?"
 

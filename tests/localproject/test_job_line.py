@@ -31,7 +31,7 @@ def _stored(command_line: str) -> str | None:
         jobs = read_job_line(line)
     except RpcFailed:
         return None
-    if len(jobs) != 1 or jobs[0].files != ["file.txt"]:
+    if len(jobs) != 1 or jobs[0].files != ("file.txt",):
         return None
     try:
         return through_sql(jobs[0].command_line or "")
@@ -62,13 +62,13 @@ def test_doubling_quotes_and_backslashes_keeps_them(command_line: str) -> None:
 
 def test_a_space_in_a_name_makes_a_file_of_the_rest() -> None:
     (job,) = read_job_line(" --wu_name a b file.txt")
-    assert (job.name, job.files) == ("a", ["b", "file.txt"])
+    assert (job.name, job.files) == ("a", ("b", "file.txt"))
 
 
 def test_the_character_after_an_opening_quote_is_not_looked_at() -> None:
     (job,) = read_job_line(' --wu_name n --command_line """" file')
     assert job.command_line == '"'
-    assert job.files == [" file\n"]
+    assert job.files == (" file\n",)
 
 
 def test_all_of_a_lines_words_are_read() -> None:
@@ -76,7 +76,7 @@ def test_all_of_a_lines_words_are_read() -> None:
         ' --wu_name n --command_line "a b" --priority 7 --rsc_fpops_est 1e9 f1 '
         "--remote_file http://h/x 11.0 5eb6 --wu_template t/in --result_template t/out"
     )
-    assert job.files == ["f1", ("http://h/x", 11.0, "5eb6")]
+    assert job.files == ("f1", ("http://h/x", 11.0, "5eb6"))
     assert (job.priority, job.rsc_fpops_est) == (7, 1e9)
     assert (job.input_template, job.output_template) == ("t/in", "t/out")
 
