@@ -50,3 +50,8 @@ CREATE TABLE program (
     last_handled INTEGER NOT NULL DEFAULT 0,
     error TEXT NOT NULL DEFAULT ''
 );
+
+-- How often in a row an app's work generator has failed, with what, and when it is asked again.
+ALTER TABLE app ADD COLUMN work_failures INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE app ADD COLUMN work_error TEXT NOT NULL DEFAULT '';
+ALTER TABLE app ADD COLUMN work_retry_time REAL NOT NULL DEFAULT 0;
