@@ -55,3 +55,14 @@ CREATE TABLE program (
 ALTER TABLE app ADD COLUMN work_failures INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE app ADD COLUMN work_error TEXT NOT NULL DEFAULT '';
 ALTER TABLE app ADD COLUMN work_retry_time REAL NOT NULL DEFAULT 0;
+
+-- active: whether the host works in this run; its speed stays when it does not. files: the physical
+-- names of the sticky files it has, one a line, as it reported them last.
+ALTER TABLE host ADD COLUMN active INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE host ADD COLUMN files TEXT NOT NULL DEFAULT '';
+UPDATE host SET active = 0, p_fpops = 1e9 WHERE p_fpops = 0;
+
+-- behaviour: what the host was told to do wrong with this result. refusals: how many requests could
+-- not have it because of its bounds.
+ALTER TABLE result ADD COLUMN behaviour TEXT NOT NULL DEFAULT '';
+ALTER TABLE result ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
