@@ -1,0 +1,200 @@
+"""Hosts that misbehave on request, so that people can watch what a project does about it.
+
+A behaviour is set for a host, for a job, for a host and a job, or for all; of several of one kind
+the one for the job goes before the one for the host. It is written into the database, so another
+process can set it while the project runs, and noted with each result that is handed out under it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import hosts
+from .names import name_key
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from .database import Database
+
+#: What each kind does, and the name of its value in brackets: '' is none.
+KINDS = {
+    "fail": ("STATUS", "the app runs, then exits with STATUS"),
+    "crash": ("", "the app dies by a signal in the middle of an output"),
+    "vanish": ("", "the host takes a job and is never heard of again about it"),
+    "late": ("[SECONDS]", "reports SECONDS after the job's end, or just after its deadline"),
+    "differ": ("", "returns outputs with other bytes"),
+    "truncate": ("", "uploads half of an output, reports the size and MD5 of the whole"),
+    "slow": ("FACTOR", "takes FACTOR times as long"),
+}
+_WORDS = re.compile(r"(?P<kind>[a-z]+?)(?:=(?P<value>[0-9.]+))?(?:x(?P<times>[0-9]+))?")
+_MAX_NAMED = 10
+
+
+class UnknownJob(ValueError):
+    """No workunit of that name; the text names some that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """One thing that a host does wrong.
+
+    Attributes:
+        kind: one of :data:`KINDS`.
+        value: exit status, seconds or factor; 0 where the kind has none.
+        times: for how many results; None: for all.
+    """
+
+    kind: str
+    value: float = 0.0
+    times: int | None = None
+
+    def __str__(self) -> str:
+        value = f"={self.value:.10g}" if self.value else ""
+        return f"{self.kind}{value}{'' if self.times is None else f'x{self.times}'}"
+
+
+def expected() -> str:
+    """Return how behaviours are written."""
+    kinds = ", ".join(
+        f"{kind}={value}" if value and value[0] != "[" else kind + value.replace("[", "[=")
+        for kind, (value, _) in KINDS.items()
+    )
+    return f"{kinds}; with xN at the end for N results only"
+
+
+def parse_behaviour(text: str) -> Behaviour:
+    """Read a behaviour: ``fail=3``, ``crash``, ``slow=2.5x10`` (for ten results).
+
+    Raises:
+        ValueError: it is none; the text says what is expected.
+    """
+    match = _WORDS.fullmatch(text.strip())
+    if match is None or match["kind"] not in KINDS:
+        raise ValueError(f"{text!r} is no behaviour: expected {expected()}")
+    kind, times = match["kind"], match["times"]
+    try:
+        value = float(match["value"] or 0)
+    except ValueError:
+        value = math.nan
+    problem = _problem(kind, match["value"] is not None, value)
+    if times is not None and int(times) == 0:
+        problem = "xN: expected a whole number from 1"
+    if problem:
+        raise ValueError(f"{text!r}: {problem}")
+    return Behaviour(kind, value, None if times is None else int(times))
+
+
+def _problem(kind: str, given: bool, value: float) -> str:
+    if kind == "fail" and value not in range(1, 256):
+        return "expected fail=STATUS with a status from 1 to 255"
+    if kind == "slow" and not 1 <= value <= 1e6:
+        return "expected slow=FACTOR with a factor from 1 to 1000000"
+    if kind == "late" and given and not 0 < value <= 1e9:
+        return "expected late=SECONDS with a positive number"
+    if given and not KINDS[kind][0]:
+        return f"expected {kind} without a value"
+    return ""
+
+
+def set_behaviours(
+    database: Database, behaviours: Iterable[Behaviour], *, host: str = "", job: str = ""
+) -> None:
+    """Let a host, or all, behave so with a job, or all, in place of what was set for just these.
+
+    Raises:
+        UnknownHost, UnknownJob: there is none of that name.
+    """
+    with database.write() as connection:
+        place = _place(connection, host, job)
+        connection.execute("DELETE FROM behaviour WHERE hostid = ? AND name_key = ?", place)
+        connection.executemany(
+            "INSERT INTO behaviour (hostid, name_key, kind, value, times) VALUES (?, ?, ?, ?, ?)",
+            [(*place, each.kind, each.value, each.times) for each in behaviours],
+        )
+
+
+def clear(database: Database, *, host: str = "", job: str = "") -> None:
+    """Take back what was set for a host or a job; with neither, all that was set for anything.
+
+    Raises:
+        UnknownHost, UnknownJob: there is none of that name.
+    """
+    with database.write() as connection:
+        host_id, key = _place(connection, host, job)
+        connection.execute(
+            "DELETE FROM behaviour WHERE (? = 0 OR hostid = ?) AND (? = '' OR name_key = ?)",
+            (host_id, host_id, key, key),
+        )
+
+
+def of_host(connection: sqlite3.Connection, host_id: int) -> list[Behaviour]:
+    """Return how a host behaves with all jobs; what is set for every host is part of it."""
+    rows = connection.execute(
+        "SELECT * FROM behaviour WHERE hostid IN (0, ?) AND name_key = '' ORDER BY hostid, id",
+        (host_id,),
+    )
+    return [_behaviour(row) for row in {row["kind"]: row for row in rows}.values()]
+
+
+def of_job(connection: sqlite3.Connection, name: str) -> list[Behaviour]:
+    """Return how every host behaves with one job."""
+    rows = connection.execute(
+        "SELECT * FROM behaviour WHERE hostid = 0 AND name_key = ? ORDER BY id", (name_key(name),)
+    )
+    return [_behaviour(row) for row in rows]
+
+
+def take(connection: sqlite3.Connection, host_id: int, key: str) -> str:
+    """Return how a host behaves with a result it is given, and count it.
+
+    Must run in the transaction that hands the result out. ``key`` is the workunit's ``name_key``.
+    The text is for ``result.behaviour``; :func:`read` reads it.
+    """
+    rows = connection.execute(
+        "SELECT * FROM behaviour WHERE hostid IN (0, ?) AND name_key IN ('', ?) "
+        "ORDER BY name_key, hostid, id",
+        (host_id, key),
+    )
+    chosen = {row["kind"]: row for row in rows}
+    for row in chosen.values():
+        if row["times"] is not None:
+            connection.execute("UPDATE behaviour SET times = times - 1 WHERE id = ?", (row["id"],))
+    connection.execute("DELETE FROM behaviour WHERE times <= 0")
+    return " ".join(str(Behaviour(row["kind"], row["value"])) for row in chosen.values())
+
+
+def read(text: str) -> dict[str, float]:
+    """Return kinds and values of what ``result.behaviour`` says."""
+    return {each.kind: each.value for each in map(parse_behaviour, text.split())}
+
+
+def _behaviour(row: sqlite3.Row) -> Behaviour:
+    return Behaviour(row["kind"], row["value"], row["times"])
+
+
+def _place(connection: sqlite3.Connection, host: str, job: str) -> tuple[int, str]:
+    host_id = hosts.find(connection, host) if host else 0
+    if not job:
+        return host_id, ""
+    key = name_key(job)
+    if connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (key,)).fetchone() is None:
+        raise UnknownJob(f"there is no job {job!r}: {_some_jobs(connection)}")
+    return host_id, key
+
+
+def _some_jobs(connection: sqlite3.Connection) -> str:
+    names = [
+        row["name"]
+        for row in connection.execute(
+            "SELECT name FROM workunit ORDER BY id DESC LIMIT ?", (_MAX_NAMED,)
+        )
+    ]
+    if not names:
+        return "there is none yet"
+    words = "there are" if len(names) < _MAX_NAMED else "the newest are"
+    return f"{words} {', '.join(names)}"

@@ -1,0 +1,131 @@
+"""The volunteer hosts: what each pretends to be, and which of them work now.
+
+They are called ``volunteer-0``, ``volunteer-1``, … and differ in nothing until :func:`set_host`
+changes one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from .directory import VOLUNTEERS
+from .states import ServerState
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .database import Database
+
+_MAX_HOSTS = 1000
+
+
+class UnknownHost(ValueError):
+    """No host of that name; the text names those that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a host has: operations a second, bytes, bytes, bytes a second (BOINC's columns)."""
+
+    p_fpops: float = 1e9
+    m_nbytes: float = 16e9
+    d_free: float = 1e12
+    n_bwdown: float = 1e9
+
+
+def register(database: Database, count: int) -> list[int]:
+    """Let the first ``count`` hosts work, and no others; return their ids.
+
+    A host that there was already keeps its capacity. What others had goes to these: they are known
+    to be gone, so there is no deadline to wait for. A result with which a host has vanished waits
+    for its deadline all the same.
+    """
+    with database.write() as connection:
+        (owner,) = connection.execute(
+            "SELECT id FROM user WHERE name = ?", (VOLUNTEERS,)
+        ).fetchone()
+        connection.execute("UPDATE host SET active = 0")
+        for number in range(count):
+            connection.execute(
+                "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
+                "n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (domain_name) DO UPDATE SET active = 1",
+                (time.time(), owner, f"volunteer-{number}", *asdict(Capacity()).values()),
+            )
+        connection.execute(
+            "UPDATE result SET server_state = ?, hostid = 0, behaviour = '' "
+            "WHERE server_state = ? AND behaviour NOT LIKE '%vanish%' "
+            "AND hostid IN (SELECT id FROM host WHERE active = 0)",
+            (ServerState.UNSENT, ServerState.IN_PROGRESS),
+        )
+        return [
+            row["id"] for row in connection.execute("SELECT id FROM host WHERE active ORDER BY id")
+        ]
+
+
+def set_host(
+    database: Database,
+    name: str,
+    *,
+    speed: float | None = None,
+    memory: float | None = None,
+    disk: float | None = None,
+    bandwidth: float | None = None,
+) -> None:
+    """Change what a host pretends to be, for now and for later runs; None leaves a value.
+
+    Units as in :class:`Capacity`.
+
+    Raises:
+        UnknownHost: there is no such host.
+        ValueError: a value is not a positive number.
+    """
+    given = {"p_fpops": speed, "m_nbytes": memory, "d_free": disk, "n_bwdown": bandwidth}
+    new = {column: value for column, value in given.items() if value is not None}
+    for column, value in new.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{column} {value!r} of host {name!r}: expected a positive number")
+    with database.write() as connection:
+        host_id = find(connection, name)
+        for column, value in new.items():
+            connection.execute(
+                f"UPDATE host SET {column} = ? WHERE id = ?",  # noqa: S608
+                (value, host_id),
+            )
+
+
+def find(connection: sqlite3.Connection, name: str) -> int:
+    """Return a host's id.
+
+    Raises:
+        UnknownHost: there is no such host.
+    """
+    row = connection.execute("SELECT id FROM host WHERE domain_name = ?", (name,)).fetchone()
+    if row is not None:
+        return int(row["id"])
+    names = [
+        row["domain_name"]
+        for row in connection.execute(
+            "SELECT domain_name FROM host ORDER BY id LIMIT ?", (_MAX_HOSTS,)
+        )
+    ]
+    there = f"there are {', '.join(names)}" if names else "hosts are made when a project is run"
+    raise UnknownHost(f"there is no host {name!r}: {there}")
+
+
+def quantile(connection: sqlite3.Connection, host_id: int) -> float:
+    """Return which part of the hosts that work now is slower than this one: 0 to below 1.
+
+    Its class among an app's ``n_size_classes`` is this, times their number, rounded down. Hosts of
+    the same speed are taken in the order of their ids, so that every class has hosts; BOINC puts
+    them all into the highest.
+    """
+    row = connection.execute(
+        "SELECT total((other.p_fpops, other.id) < (host.p_fpops, host.id)) AS slower, "
+        "count(*) AS hosts FROM host JOIN host other ON other.active WHERE host.id = ?",
+        (host_id,),
+    ).fetchone()
+    return float(row["slower"] / row["hosts"]) if row["hosts"] else 0.0
