@@ -71,7 +71,11 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Run the body in one write transaction: all of it happens, or nothing."""
+        """Run the body in one write transaction: all of it happens, or nothing.
+
+        Raises:
+            sqlite3.OperationalError: it could not be written, as on a full disk.
+        """
         connection = self.connection()
         with self._write_lock:
             self._writing_since = time.time()
@@ -79,10 +83,12 @@ class Database:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection
+                    connection.execute("COMMIT")
                 except BaseException:
-                    connection.execute("ROLLBACK")
+                    # On a full disk SQLite may have rolled back by itself.
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
                     raise
-                connection.execute("COMMIT")
             finally:
                 self._writing_since = None
 

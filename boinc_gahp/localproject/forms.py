@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -11,11 +13,13 @@ from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import IO
 
     from .quirks import PhpLimits
     from .store import IncomingFile
+
+log = logging.getLogger("boinc_gahp.localproject")
 
 _CHUNK = 1 << 18
 #: Fields are kept in memory; 256 MB is more than a million jobs.
@@ -28,11 +32,18 @@ class BadForm(Exception):
 
 @dataclass(slots=True)
 class UploadedFile:
-    """A file part; ``incoming`` is None when PHP would refuse the file for its size."""
+    """A file part; ``incoming`` is None when PHP would refuse it, ``error`` says why."""
 
     field_name: str
     filename: str
     incoming: IncomingFile | None
+    error: str = ""
+
+    def refuse(self, error: str) -> None:
+        """Drop what has come."""
+        if self.incoming is not None:
+            self.incoming.discard()
+        self.incoming, self.error = None, error
 
 
 @dataclass(slots=True)
@@ -117,8 +128,10 @@ class _Multipart:
     def _begin_file(self, name: str, filename: str) -> None:
         most = self._limits.max_file_uploads
         if most is None or len(self._form.files) < most:
-            self._file = UploadedFile(name, filename, self._new_file())
+            self._file = UploadedFile(name, filename, None)
             self._form.files.append(self._file)
+            with _on_disk(self._file):
+                self._file.incoming = self._new_file()
 
     def _data(self, data: bytes) -> None:
         if self._field is not None:
@@ -126,16 +139,28 @@ class _Multipart:
             if len(self._field[1]) > _MAX_FIELD:
                 raise ValueError("a field is too large")
         elif self._file is not None and self._file.incoming is not None:
-            self._file.incoming.write(data)
             most = self._limits.upload_max_filesize
-            if most is not None and self._file.incoming.nbytes > most:
-                self._file.incoming.discard()
-                self._file.incoming = None
+            if most is not None and self._file.incoming.nbytes + len(data) > most:
+                self._file.refuse("The uploaded file exceeds upload_max_filesize of php.ini.")
+                return
+            with _on_disk(self._file):
+                self._file.incoming.write(data)
 
     def _end(self) -> None:
         if self._field is not None:
             name, value = self._field
             self._form.fields[name] = bytes(value)
         elif self._file is not None and self._file.incoming is not None:
-            self._file.incoming.finish()
+            with _on_disk(self._file):
+                self._file.incoming.finish()
         self._field = self._file = None
+
+
+@contextmanager
+def _on_disk(file: UploadedFile) -> Iterator[None]:
+    """Refuse a file, as PHP does, if the body cannot write it."""
+    try:
+        yield
+    except OSError as error:
+        log.error("an uploaded file cannot be kept: %s", error)
+        file.refuse("Failed to write file to disk.")

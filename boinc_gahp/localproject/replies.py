@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from .quirks import Quirks
 
 PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
@@ -75,6 +77,15 @@ def php_message(message: str, place: str, line: int, kind: str = "Warning") -> s
     return (
         f"<br />\n<b>{kind}</b>:  {message} in <b>{_INC}{place}</b> on line <b>{line}</b><br />\n"
     )
+
+
+def uncaught(error: sqlite3.Error | OSError) -> str:
+    """Return what PHP says when it dies of a failure of the database or the disk."""
+    if isinstance(error, OSError):
+        return f"Uncaught ErrorException: {error.strerror}"
+    missing = re.fullmatch(r"no such table: (?:main\.)?(\w+)", str(error))
+    message = f"Table 'test.{missing[1]}' doesn't exist" if missing else str(error)
+    return f"Uncaught mysqli_sql_exception: {message}"
 
 
 def error_element(message: str, number: int, more: str = "") -> str:

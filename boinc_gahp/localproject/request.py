@@ -14,6 +14,8 @@ _ENCODING = re.compile(
     rb"|windows-1252[\"'])",
     re.IGNORECASE,
 )
+#: What may stand before the root element, and a document type with it.
+_PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*(<!DOCTYPE)?", re.DOTALL)
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 
 
@@ -92,7 +94,8 @@ def parse_request(data: bytes) -> Request:
     Raises:
         MalformedRequest: it is no XML, has a document type, or its root element is empty.
     """
-    if b"<!DOCTYPE" in data or b"\0" in data or _ENCODING.match(data):
+    prolog = _PROLOG.match(data)
+    if b"\0" in data or _ENCODING.match(data) or (prolog is not None and prolog[1]):
         raise MalformedRequest("document types and rare encodings are not accepted")
     jobs: list[JobRequest] = []
     try:

@@ -115,10 +115,7 @@ def _checked(core: Core, file: UploadedFile | None, name: str, reply: Reply) -> 
         raise RpcFailed(f"{name} upload failed because: No file was uploaded.")
     if file.incoming is None:
         reply.warn("unlink(): No such file or directory", "user/job_file.php", 177)
-        raise RpcFailed(
-            f"{file.filename} upload failed because: "
-            "The uploaded file exceeds upload_max_filesize of php.ini."
-        )
+        raise RpcFailed(f"{file.filename} upload failed because: {file.error}")
     return file.incoming
 
 

@@ -57,7 +57,8 @@ class IncomingFile:
 
     def discard(self) -> None:
         """Close and remove it; it may have been moved into the store."""
-        self._file.close()
+        with suppress(OSError):  # what could not be written before cannot be written now either
+            self._file.close()
         self.path.unlink(missing_ok=True)
 
 
@@ -98,7 +99,8 @@ class FileStore:
             md5, nbytes = md5_file(path)
         except OSError:
             return None
-        self._write_note(name, md5, nbytes)
+        with suppress(OSError):
+            self._write_note(name, md5, nbytes)
         return StoredFile(name, path, md5, nbytes)
 
     def exists(self, name: str) -> bool:

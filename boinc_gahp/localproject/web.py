@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import sqlite3
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
@@ -25,6 +26,7 @@ from .replies import (
     error_element,
     htmlspecialchars,
     php_message,
+    uncaught,
 )
 from .request import MalformedRequest, Request, parse_request
 
@@ -81,6 +83,8 @@ def make_app(core: Core) -> Flask:
     for number, (rule, view) in enumerate(rules):
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
     app.register_error_handler(404, lambda _error: pages.not_found())
+    for failure in (sqlite3.Error, OSError):
+        app.register_error_handler(failure, _failed)
     app.after_request(_compress)
     return app
 
@@ -144,11 +148,19 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
         )
     except PhpFatal as fatal:
         log.info("%s: %s", root, fatal)
-        message = php_message(escape(str(fatal)), page, 67, "Fatal error")
-        if core.quirks.display_errors:
-            return _xml(begin + str(reply) + message)
-        return _xml(begin + str(reply), 500)
+        return _died(core, begin + str(reply), page, str(fatal))
+    except (sqlite3.Error, OSError) as error:
+        # A full disk, for example: PHP dies of it too.
+        log.error("%s: %s", root, error)
+        return _died(core, begin + str(reply), page, uncaught(error))
     return _xml(begin + str(reply) + end)
+
+
+def _died(core: Core, begun: str, page: str, message: str) -> Response:
+    """Answer as PHP does when it dies in the middle of a reply."""
+    if core.quirks.display_errors:
+        return _xml(begun + php_message(escape(message), page, 67, "Fatal error"))
+    return _xml(begun, 500)
 
 
 def _check_up(core: Core) -> None:
@@ -193,6 +205,11 @@ def _output_page(core: Core) -> AnyResponse | str:
     except MissingArgument as missing:
         return redirect(f"/test/missing_arg_{missing.name}.html")
     return _attachment(core, output)
+
+
+def _failed(error: Exception) -> tuple[Response, int]:
+    log.error("%s: %s", request.path, error)
+    return pages.error_page("Unable to handle request"), 500
 
 
 def _attachment(core: Core, output: Output) -> Response:
