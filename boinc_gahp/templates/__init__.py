@@ -1,15 +1,15 @@
 """Job templates: read tolerantly, check, fill in, write strictly (``job-templates.md``)."""
 
-from .filling import (
-    JobFile,
+from .documents import (
+    ResultDocument,
     ResultFile,
     WorkunitDocument,
     WorkunitFile,
-    fill_input,
-    fill_output,
     read_result,
+    read_result_document,
     read_workunit,
 )
+from .filling import JobFile, fill_input, fill_output
 from .reading import read_input_template, read_output_template, read_templates
 from .types import (
     DOCUMENT_LIMIT,
@@ -19,6 +19,7 @@ from .types import (
     OutputFileInfo,
     OutputTemplate,
     Problem,
+    Severity,
     TemplateError,
 )
 from .writing import write_input_template, write_output_template
@@ -32,7 +33,9 @@ __all__ = [
     "OutputFileInfo",
     "OutputTemplate",
     "Problem",
+    "ResultDocument",
     "ResultFile",
+    "Severity",
     "TemplateError",
     "WorkunitDocument",
     "WorkunitFile",
@@ -41,6 +44,7 @@ __all__ = [
     "read_input_template",
     "read_output_template",
     "read_result",
+    "read_result_document",
     "read_templates",
     "read_workunit",
     "write_input_template",

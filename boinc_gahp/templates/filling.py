@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from .markup import Fields, children, parse
 from .types import (
     DOCUMENT_LIMIT,
     UPLOAD_URL,
@@ -24,14 +23,16 @@ from .types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from lxml import etree
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A file given for one job; size in bytes, MD5 in hex. ``urls`` are whole file URLs."""
+    """A file that volunteers download; sizes in bytes, MD5 in hex. ``urls`` are whole file URLs.
+
+    ``gzipped_nbytes`` is the size of the compressed copy that lies beside a file that was staged
+    with ``--gzip``, under the file's name and ``.gz``; None: there is no such copy.
+    """
 
     physical_name: str
     nbytes: int
@@ -39,73 +40,108 @@ class JobFile:
     urls: tuple[str, ...]
     gzipped_nbytes: int | None = None
 
+    @classmethod
+    def remote(cls, url: str, nbytes: int, md5: str) -> JobFile:
+        """Return what ``--remote_file URL nbytes MD5`` says (``seeds/000``, "Input templates")."""
+        return cls(f"js_{md5}", nbytes, md5, (url,))
+
 
 @dataclass(frozen=True, slots=True)
-class WorkunitFile:
-    """An input file as a volunteer sees it."""
+class _Part:
+    """A file's lines in a document, and what in them can be long."""
 
+    info: str
+    ref: str
     name: str
-    open_name: str
-    copy_file: bool
-    urls: tuple[str, ...] = ()
-    md5_cksum: str | None = None
-    nbytes: int | None = None
-    generated_locally: bool = False
-    sticky: bool = False
-    no_delete: bool = False
+    urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class WorkunitDocument:
-    """What ``workunit.xml_doc`` says."""
+class Filled:
+    """A document before it is known whether the database has room for it."""
 
-    files: tuple[WorkunitFile, ...]
-    command_line: str
+    what: str
+    text: str
+    parts: tuple[_Part, ...]
+    command: str = ""
 
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return _bytes(self.text)
 
-@dataclass(frozen=True, slots=True)
-class ResultFile:
-    """An output file as a volunteer sees it, and, once it is uploaded, its size and MD5."""
+    def checked(self) -> str:
+        """Return the document.
 
-    name: str
-    open_name: str
-    max_nbytes: float | None = None
-    gzip_when_done: bool = False
-    copy_file: bool = False
-    optional: bool = False
-    no_validate: bool = False
-    no_delete: bool = False
+        Raises:
+            TemplateError: it is too large; the text says what makes it so.
+        """
+        size = self.nbytes
+        if size < DOCUMENT_LIMIT:
+            return self.text
+        shares = {
+            "their URLs": sum(_bytes(*part.urls) for part in self.parts),
+            "their names": sum(2 * _bytes(part.name) for part in self.parts),
+            "the command line": _bytes(self.command),
+        }
+        shares["the rest"] = size - sum(shares.values())
+        largest = sorted(shares.items(), key=lambda share: -share[1])
+        told = ", ".join(f"{name} {nbytes:,}" for name, nbytes in largest if nbytes)
+        text = (
+            f"it would have {size:,} bytes and must have fewer than {DOCUMENT_LIMIT:,} "
+            f"(files: {len(self.parts)}; bytes: {told}): "
+            "use fewer files (a zip can hold many), shorter names or a shorter command line"
+        )
+        raise TemplateError(self.what, [Problem(0, text, "document-size")])
 
 
 def fill_input(
-    template: InputTemplate, files: Sequence[JobFile] = (), *, command_line: str | None = None
+    template: InputTemplate,
+    files: Sequence[JobFile] = (),
+    *,
+    command_line: str | None = None,
+    staged: Callable[[str], JobFile] | None = None,
 ) -> str:
     """Return ``workunit.xml_doc`` for one job.
 
-    ``files`` are the job's own, in the template's order. A remote file for which the template gives
-    no physical name takes its name from there too, if there is one more for each of those.
-    ``command_line``, if not None, replaces the template's.
+    Args:
+        template: the input template.
+        files: the job's own, in the template's order. A remote file for which the template gives no
+            physical name takes its name from there too, if there is one more for each of those.
+        command_line: if not None, it replaces the template's.
+        staged: is asked for a constant file by its physical name. Without it nothing but the name
+            is known, and no volunteer could fetch the file. What it raises is passed on.
 
     Raises:
         TemplateError: the number of files does not fit, or the document would be too large.
     """
+    return build_input(template, files, command_line=command_line, staged=staged).checked()
+
+
+def build_input(
+    template: InputTemplate,
+    files: Sequence[JobFile],
+    *,
+    command_line: str | None = None,
+    staged: Callable[[str], JobFile] | None = None,
+) -> Filled:
+    """Fill an input template in, as :func:`fill_input`, but of any size."""
     given = iter(_expect(template, files))
-    infos, refs = [], []
+    parts = []
     for file in template.files:
-        named = file.physical_name is None and not file.generate_locally
-        job_file = next(given) if named else None
-        info, ref = _input_elements(file, job_file)
-        infos.append(info)
-        refs.append(ref)
+        job_file = None
+        if file.physical_name is None and not file.generate_locally:
+            job_file = next(given)
+        elif file.constant and staged is not None:
+            job_file = staged(file.physical_name or "")
+        parts.append(_input_part(file, job_file))
     line = template.command_line if command_line is None else command_line
     command = f"<command_line>\n{escape(line or '')}\n</command_line>\n"
-    body = f"<workunit>\n{command}{''.join(refs)}</workunit>"
-    parts = {
-        f"{len(infos)} <file_info>": "".join(infos),
-        f"{len(refs)} <file_ref>": "".join(refs),
-        "<command_line>": command,
-    }
-    return _limited("workunit.xml_doc", "".join(infos) + body, parts)
+    document = (
+        f"{''.join(part.info for part in parts)}<workunit>\n{command}"
+        f"{''.join(part.ref for part in parts)}</workunit>"
+    )
+    return Filled("workunit.xml_doc", document, tuple(parts), command)
 
 
 def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
@@ -116,125 +152,66 @@ def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suf
     Raises:
         TemplateError: the document would be too large.
     """
-    infos, refs = [], []
+    return build_output(template, result_name, upload_url, suffix).checked()
+
+
+def build_output(
+    template: OutputTemplate, result_name: str, upload_url: str, suffix: str
+) -> Filled:
+    """Fill an output template in, as :func:`fill_output`, but of any size."""
+    parts = []
     for file in template.files:
         name = file.file_name
         if file.number is not None:
             name = f"{result_name}_{suffix}_{file.number}"
-        urls = tuple(upload_url if url == UPLOAD_URL else url for url in file.urls)
-        info, ref = output_elements(file, escape(name), tuple(map(escape, urls)))
-        infos.append("".join(info))
-        refs.append("".join(ref))
+        urls = tuple(escape(upload_url if url == UPLOAD_URL else url) for url in file.urls)
+        name = escape(name)
+        info, ref = output_elements(file, name, urls)
+        parts.append(_Part("".join(info), "".join(ref), name, urls))
     immediately = "    <report_immediately/>\n" if template.report_immediately else ""
-    body = f"<result>\n{''.join(refs)}{immediately}</result>\n"
-    parts = {
-        f"{len(infos)} <file_info>": "".join(infos),
-        f"{len(refs)} <file_ref>": "".join(refs),
-    }
-    return _limited("result.xml_doc_in", "".join(infos) + body, parts)
-
-
-def _joined(
-    infos: Mapping[str, etree._Element], body: etree._Element, problems: list[Problem]
-) -> Iterator[tuple[str, Fields]]:
-    """Yield each file's name, and the fields of its file_info and file_ref taken together."""
-    for ref in _file_refs(body):
-        name = Fields(problems, ref).text("file_name") or ""
-        info = infos.get(name)
-        yield name, Fields(problems, ref) if info is None else Fields(problems, info, ref)
-
-
-def read_workunit(document: str) -> WorkunitDocument:
-    """Read what :func:`fill_input` wrote.
-
-    Raises:
-        TemplateError: it is no such document.
-    """
-    infos, body = _document(document, "workunit.xml_doc", "workunit")
-    problems: list[Problem] = []
-    files = []
-    for name, fields in _joined(infos, body, problems):
-        files.append(
-            WorkunitFile(
-                name=name,
-                open_name=fields.text("open_name") or "",
-                copy_file=fields.flag("copy_file"),
-                urls=fields.texts("url"),
-                md5_cksum=fields.text("md5_cksum"),
-                nbytes=fields.integer("nbytes"),
-                generated_locally=fields.flag("generated_locally"),
-                sticky=fields.flag("sticky"),
-                no_delete=fields.flag("no_delete"),
-            )
-        )
-    if problems:
-        raise TemplateError("workunit.xml_doc", problems)
-    # The command line stands between two newlines; white space of its own is part of it.
-    element = body.find("command_line")
-    line = (element.text or "") if element is not None else ""
-    return WorkunitDocument(tuple(files), line[1:-1] if len(line) >= 2 else "")
-
-
-def read_result(document: str) -> tuple[ResultFile, ...]:
-    """Read what :func:`fill_output` wrote; a file's place is its number.
-
-    Raises:
-        TemplateError: it is no such document.
-    """
-    infos, body = _document(document, "result.xml_doc_in", "result")
-    problems: list[Problem] = []
-    files = []
-    for name, fields in _joined(infos, body, problems):
-        files.append(
-            ResultFile(
-                name=name,
-                open_name=fields.text("open_name") or "",
-                max_nbytes=fields.real("max_nbytes"),
-                gzip_when_done=fields.flag("gzip_when_done"),
-                copy_file=fields.flag("copy_file"),
-                optional=fields.flag("optional"),
-                no_validate=fields.flag("no_validate"),
-                no_delete=fields.flag("no_delete"),
-            )
-        )
-    if problems:
-        raise TemplateError("result.xml_doc_in", problems)
-    return tuple(files)
+    document = (
+        f"{''.join(part.info for part in parts)}<result>\n"
+        f"{''.join(part.ref for part in parts)}{immediately}</result>\n"
+    )
+    return Filled("result.xml_doc_in", document, tuple(parts))
 
 
 def output_elements(
     file: OutputFileInfo, name: str, urls: tuple[str, ...]
 ) -> tuple[list[str], list[str]]:
-    """Return the lines of an output file's file_info and file_ref; texts are given as XML."""
+    """Return the lines of an output file's file_info and file_ref; texts are given as XML.
+
+    ``no_delete`` stands in both: ``seeds/000`` has it in the file_ref, and today's file deleter
+    looks for it in the file_info alone.
+    """
     info = ["<file_info>\n", f"    <name>{name}</name>\n"]
-    info += [
-        f"    <{flag}/>\n"
-        for flag in ("generated_locally", "upload_when_present")
-        if getattr(file, flag)
-    ]
+    info += _flags(file, ("generated_locally", "upload_when_present"), 4)
     if file.max_nbytes is not None:
         info.append(f"    <max_nbytes>{number(file.max_nbytes)}</max_nbytes>\n")
     info += [f"    <url>{url}</url>\n" for url in urls]
-    if file.gzip_when_done:
-        info.append("    <gzip_when_done/>\n")
+    info += _flags(file, ("gzip_when_done", "no_delete"), 4)
     info.append("</file_info>\n")
     ref = [
         "    <file_ref>\n",
         f"        <file_name>{name}</file_name>\n",
         f"        <open_name>{escape(file.open_name)}</open_name>\n",
+        *_flags(file, ("copy_file", "optional", "no_validate", "no_delete"), 8),
+        "    </file_ref>\n",
     ]
-    ref += [
-        f"        <{flag}/>\n"
-        for flag in ("copy_file", "optional", "no_validate", "no_delete")
-        if getattr(file, flag)
-    ]
-    ref.append("    </file_ref>\n")
     return info, ref
 
 
 def number(value: float) -> str:
     """Write a number so that reading it gives the same: whole ones without a point."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def _flags(file: object, names: tuple[str, ...], indent: int) -> list[str]:
+    return [f"{' ' * indent}<{name}/>\n" for name in names if getattr(file, name)]
+
+
+def _bytes(*texts: str) -> int:
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
 def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFile | None]:
@@ -248,67 +225,45 @@ def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFi
         text = f"remote file {missing} has no <physical_name>: expected one, or a name with the job"
     else:
         text = f"{len(files)} files are given for the job: expected {own}"
-    raise TemplateError("input template", [Problem(0, text)])
+    raise TemplateError("input template", [Problem(0, text, "file-count")])
 
 
-def _input_elements(file: InputFileInfo, given: JobFile | None) -> tuple[str, str]:
+def _input_part(file: InputFileInfo, given: JobFile | None) -> _Part:
     name = escape(given.physical_name if given else file.physical_name or file.open_name)
-    urls, md5, nbytes = file.urls, file.md5_cksum, file.nbytes
-    gzipped_nbytes = file.gzipped_nbytes
-    if file.remote:
-        urls = tuple(f"{url}{given.physical_name if given else file.physical_name}" for url in urls)
-    elif given is not None:
-        urls, md5, nbytes = given.urls, given.md5, given.nbytes
-        gzipped_nbytes = given.gzipped_nbytes or gzipped_nbytes
-    lines = [f"    <name>{name}</name>\n"]
-    if file.generate_locally:
-        lines.append("    <generated_locally/>\n")
-    for url in urls:
-        lines.append(f"    <url>{escape(url)}</url>\n")
-        if file.gzip:
-            lines.append(f"    <gzipped_url>{escape(url)}.gz</gzipped_url>\n")
+    plain, md5, nbytes, gzipped_nbytes = _content(file, given)
+    # A compressed copy whose size nobody has told is not there: create_work would refuse the job.
+    gzipped = file.gzip and gzipped_nbytes is not None
+    urls = [f"    <url>{escape(url)}</url>\n" for url in plain]
+    if gzipped:
+        urls += [f"    <gzipped_url>{escape(url)}.gz</gzipped_url>\n" for url in plain]
+        urls.append(f"    <gzipped_nbytes>{gzipped_nbytes}</gzipped_nbytes>\n")
+    lines = [
+        *_flags(file, ("sticky", "no_delete", "report_on_rpc"), 4),
+        f"    <name>{name}</name>\n",
+        *(["    <generated_locally/>\n"] if file.generate_locally else []),
+        *urls,
+    ]
     if md5 is not None:
         lines.append(f"    <md5_cksum>{escape(md5)}</md5_cksum>\n")
     if nbytes is not None:
         lines.append(f"    <nbytes>{nbytes}</nbytes>\n")
-    if file.gzip and gzipped_nbytes is not None:
-        lines.append(f"    <gzipped_nbytes>{gzipped_nbytes}</gzipped_nbytes>\n")
-    lines += [
-        f"    <{flag}/>\n"
-        for flag in ("sticky", "no_delete", "report_on_rpc")
-        if getattr(file, flag)
-    ]
-    copy = "    <copy_file/>\n" if file.copy_file else ""
     ref = (
         f"<file_ref>\n    <file_name>{name}</file_name>\n"
-        f"    <open_name>{escape(file.open_name)}</open_name>\n{copy}</file_ref>\n"
+        f"    <open_name>{escape(file.open_name)}</open_name>\n"
+        f"{''.join(_flags(file, ('copy_file',), 4))}</file_ref>\n"
     )
-    return f"<file_info>\n{''.join(lines)}</file_info>\n", ref
+    info = f"<file_info>\n{''.join(lines)}</file_info>\n"
+    return _Part(info, ref, name, tuple(urls))
 
 
-def _limited(what: str, document: str, parts: dict[str, str]) -> str:
-    size = len(document.encode())
-    if size < DOCUMENT_LIMIT:
-        return document
-    sizes = sorted(((len(part.encode()), name) for name, part in parts.items()), reverse=True)
-    largest = ", ".join(f"{name} {nbytes:,} bytes" for nbytes, name in sizes)
-    text = (
-        f"it would have {size:,} bytes and must have fewer than {DOCUMENT_LIMIT:,} ({largest}): "
-        "use fewer files (a zip can hold many), shorter names or a shorter command line"
-    )
-    raise TemplateError(what, [Problem(0, text)])
-
-
-def _document(
-    document: str, what: str, tag: str
-) -> tuple[dict[str, etree._Element], etree._Element]:
-    root = parse(document, what)
-    body = root.find(tag)
-    if body is None:
-        raise TemplateError(what, [Problem(0, f"expected a <{tag}>")])
-    infos = {Fields([], info).text("name") or "": info for info in root.findall("file_info")}
-    return infos, body
-
-
-def _file_refs(body: etree._Element) -> Iterator[etree._Element]:
-    return (child for child in children(body) if child.tag == "file_ref")
+def _content(
+    file: InputFileInfo, given: JobFile | None
+) -> tuple[tuple[str, ...], str | None, int | None, int | None]:
+    """Return a file's URLs, MD5, size, and the size of its compressed copy."""
+    if file.remote:
+        name = given.physical_name if given else file.physical_name
+        urls = tuple(f"{url}{name}" for url in file.urls)
+        return urls, file.md5_cksum, file.nbytes, file.gzipped_nbytes
+    if given is None:
+        return (), file.md5_cksum, file.nbytes, file.gzipped_nbytes
+    return given.urls, given.md5, given.nbytes, given.gzipped_nbytes or file.gzipped_nbytes

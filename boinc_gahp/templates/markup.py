@@ -34,7 +34,8 @@ def parse(text: str, what: str) -> etree._Element:
     """
     if len(text) > MAX_TEXT:
         raise TemplateError(
-            what, [Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most")]
+            what,
+            [Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most", "too-long")],
         )
     cleaned = _PROLOG.sub(lambda match: "\n" * match[0].count("\n"), text)
     cleaned = _NOT_XML.sub(" ", cleaned)
@@ -48,7 +49,7 @@ def parse(text: str, what: str) -> etree._Element:
     )
     root = etree.fromstring(f"<document>{cleaned}</document>".encode(), parser)
     if root is None or len(root) == 0:
-        raise TemplateError(what, [Problem(0, "expected XML elements, found none")])
+        raise TemplateError(what, [Problem(0, "expected XML elements, found none", "no-template")])
     return root
 
 
@@ -92,10 +93,10 @@ class Fields:
         """The line in which the first of the elements begins."""
         return line_of(self._elements[0])
 
-    def problem(self, text: str, element: etree._Element | None = None) -> None:
+    def problem(self, code: str, text: str, element: etree._Element | None = None) -> None:
         """Note what is wrong with ``element``, or with the whole."""
         line = self.line if element is None else line_of(element)
-        self._problems.append(Problem(line, text))
+        self._problems.append(Problem(line, text, code))
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the texts of all elements called ``name`` that have one."""
@@ -115,7 +116,9 @@ class Fields:
                 value = 1.0 if text == "" else _finite(text)
                 if value is None:
                     self.problem(
-                        f"<{name}> holds {text!r}: expected <{name}/>, or 1 or 0 in it", element
+                        "bad-flag",
+                        f"<{name}> holds {text!r}: expected <{name}/>, or 1 or 0 in it",
+                        element,
                     )
                 elif value:
                     return True
@@ -128,7 +131,9 @@ class Fields:
             value = _finite(text)
             if value is not None and value >= 0:
                 return value
-            self.problem(f"<{name}> holds {text!r}: expected a number, 0 or more", element)
+            self.problem(
+                "bad-number", f"<{name}> holds {text!r}: expected a number, 0 or more", element
+            )
         return None
 
     def integer(self, name: str, *, least: int | None = 0) -> int | None:
@@ -139,7 +144,9 @@ class Fields:
             if value is not None and value == int(value) and (least is None or value >= least):
                 return int(text) if _DIGITS.fullmatch(text) else int(value)
             bound = "" if least is None else f", {least} or more"
-            self.problem(f"<{name}> holds {text!r}: expected a whole number{bound}", element)
+            self.problem(
+                "bad-number", f"<{name}> holds {text!r}: expected a whole number{bound}", element
+            )
         return None
 
 

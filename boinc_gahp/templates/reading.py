@@ -72,10 +72,12 @@ def _only(parts: dict[str, list[_Parts]], kind: str) -> _Parts:
     root = "<input_template>" if kind == _INPUT else "<output_template>"
     body = "<workunit>" if kind == _INPUT else "<result>"
     if not found:
-        raise TemplateError(kind, [Problem(0, f"there is none: expected {root} with a {body}")])
+        text = f"there is none: expected {root} with a {body}"
+        raise TemplateError(kind, [Problem(0, text, "no-template")])
     if len(found) > 1:
         line = line_of(found[1].body) if found[1].body is not None else 0
-        raise TemplateError(kind, [Problem(line, f"a second one begins here: expected one {root}")])
+        text = f"a second one begins here: expected one {root}"
+        raise TemplateError(kind, [Problem(line, text, "second-template")])
     return found[0]
 
 
@@ -113,13 +115,15 @@ def _refs(parts: _Parts, kind: str, problems: list[Problem]) -> tuple[Fields, li
     """Return the body and its file_refs; there must be one for each file_info."""
     if parts.body is None:
         tag = "workunit" if kind == _INPUT else "result"
-        raise TemplateError(kind, [Problem(0, f"expected a <{tag}> after the <file_info>s")])
+        text = f"expected a <{tag}> after the <file_info>s"
+        raise TemplateError(kind, [Problem(0, text, "no-body")])
     body = Fields(problems, parts.body)
     refs = [child for child in children(parts.body) if child.tag == "file_ref"]
     if len(refs) != len(parts.file_infos):
         body.problem(
+            "file-count",
             f"{len(parts.file_infos)} <file_info> but {len(refs)} <file_ref>: "
-            "expected one <file_ref> for each <file_info>, in the same order"
+            "expected one <file_ref> for each <file_info>, in the same order",
         )
         raise TemplateError(kind, problems)
     return body, refs
@@ -128,10 +132,13 @@ def _refs(parts: _Parts, kind: str, problems: list[Problem]) -> tuple[Fields, li
 def _open_name(fields: Fields, ref: etree._Element, seen: dict[str, int]) -> str:
     name = fields.text("open_name")
     if name is None:
-        fields.problem("<file_ref> without <open_name>: expected the file's logical name", ref)
+        fields.problem(
+            "no-open-name", "<file_ref> without <open_name>: expected the file's logical name", ref
+        )
         return ""
     if name in seen:
         fields.problem(
+            "duplicate-open-name",
             f"open_name {name!r} is used before, in line {seen[name]}: "
             "expected another name for each file",
             ref,
@@ -178,6 +185,7 @@ def _check_numbers(fields: Fields, place: int, ref: etree._Element) -> None:
         number = fields.integer(name)
         if number is not None and number != place:
             fields.problem(
+                "file-order",
                 f"<{name}> {number} at place {place}: expected files and their file_refs in order, "
                 "numbered from 0 (or no numbers: they are no longer used)",
                 ref,
@@ -200,7 +208,10 @@ def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
         generate_locally=fields.flag("generate_locally", "generated_locally"),
     )
     if file.urls and (file.md5_cksum is None or file.nbytes is None):
-        fields.problem("<url> without <md5_cksum> and <nbytes>: a remote file needs all three")
+        fields.problem(
+            "remote-incomplete",
+            "<url> without <md5_cksum> and <nbytes>: a remote file needs all three",
+        )
     return file
 
 
@@ -212,9 +223,13 @@ def _output(parts: _Parts) -> OutputTemplate:
         fields = Fields(problems, info)
         name = fields.text("name")
         if name is None:
-            fields.problem("<file_info> without <name>: expected <OUTFILE_0/>, <OUTFILE_1/>, …")
+            fields.problem(
+                "no-name", "<file_info> without <name>: expected <OUTFILE_0/>, <OUTFILE_1/>, …"
+            )
         elif name in by_name:
-            fields.problem(f"a second <file_info> named {name}: expected different names")
+            fields.problem(
+                "duplicate-name", f"a second <file_info> named {name}: expected different names"
+            )
         else:
             by_name[name] = info
     seen: dict[str, int] = {}
@@ -228,6 +243,7 @@ def _output(parts: _Parts) -> OutputTemplate:
                     line_of(ref),
                     f"<file_name> {name or 'missing'}: expected the <name> of a <file_info> that "
                     "no other <file_ref> has",
+                    "unknown-file-name",
                 )
             )
             continue
@@ -265,7 +281,8 @@ def _numbered(files: list[OutputFileInfo], body: Fields) -> list[OutputFileInfo]
     if [file.number for file in ordered] != list(range(len(ordered))):
         names = " ".join(file.file_name for file in files)
         body.problem(
+            "file-order",
             f"output files are called {names}: expected <OUTFILE_0/> to "
-            f"<OUTFILE_{len(files) - 1}/>, each once"
+            f"<OUTFILE_{len(files) - 1}/>, each once",
         )
     return ordered

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..errors import GahpError
@@ -25,12 +26,29 @@ UPLOAD_URL = "<UPLOAD_URL/>"
 _OUTFILE = re.compile(r"<OUTFILE_([0-9]{1,4})/>")
 
 
+class Severity(Enum):
+    """How bad a problem is."""
+
+    ERROR = "error"
+    """No job can be made with the template, or none can ever be done."""
+    WARNING = "warning"
+    """It can be used, but something will not go as whoever wrote it would expect."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a template: in which line (0: unknown), and what."""
+    """One thing that is wrong with a template.
+
+    Attributes:
+        line: where, from 1; 0 if there is no such place.
+        text: what is wrong, what is expected and why.
+        code: a short name of this kind of problem, the same for ever.
+    """
 
     line: int
     text: str
+    code: str
+    severity: Severity = Severity.ERROR
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.text}" if self.line else self.text
@@ -72,6 +90,11 @@ class InputFileInfo:
     def remote(self) -> bool:
         """Whether volunteers fetch it from another server than the project's."""
         return bool(self.urls)
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same for all jobs, and staged on the project's server."""
+        return self.physical_name is not None and not (self.remote or self.generate_locally)
 
     @property
     def per_job(self) -> bool:

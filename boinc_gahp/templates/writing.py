@@ -58,7 +58,9 @@ def write_input_template(template: InputTemplate) -> str:
     lines += ["    </workunit>", "</input_template>", ""]
     text = "\n".join(lines)
     if read_input_template(text) != template:
-        raise TemplateError("input template", [Problem(0, "a number has no exact form")])
+        raise TemplateError(
+            "input template", [Problem(0, "a number has no exact form", "bad-number")]
+        )
     return text
 
 
@@ -86,7 +88,8 @@ def write_output_template(template: OutputTemplate) -> str:
     )
     if read_output_template(text) != template:
         raise TemplateError(
-            "output template", [Problem(0, "expected files in the order of their numbers")]
+            "output template",
+            [Problem(0, "expected files in the order of their numbers", "file-order")],
         )
     return text
 
@@ -118,6 +121,12 @@ def _checked(name: str, text: str) -> str:
     if not _LINE.fullmatch(text) or not text.isprintable():
         raise TemplateError(
             "template",
-            [Problem(0, f"<{name}> {text!r}: expected one line, without space at its ends")],
+            [
+                Problem(
+                    0,
+                    f"<{name}> {text!r}: expected one line, without space at its ends",
+                    "bad-text",
+                )
+            ],
         )
     return escape(text)

@@ -1,0 +1,166 @@
+"""Reading filled-in templates: what a workunit's and a result's XML document say.
+
+Everything that volunteers, validators and the file deleter need comes back. A document is read as
+tolerantly as a template, for a job's own template may have been anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .markup import Fields, children, parse
+from .types import Problem, TemplateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lxml import etree
+
+_WORKUNIT = "workunit.xml_doc"
+_RESULT = "result.xml_doc_in"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkunitFile:
+    """An input file as a volunteer sees it; sizes in bytes, MD5 in hex.
+
+    ``gzipped_urls`` are where a compressed copy lies, which has ``gzipped_nbytes``; MD5 and
+    ``nbytes`` are those of the file itself. ``generated_locally``: there is nothing to fetch.
+    """
+
+    name: str
+    open_name: str
+    copy_file: bool
+    urls: tuple[str, ...] = ()
+    md5_cksum: str | None = None
+    nbytes: int | None = None
+    generated_locally: bool = False
+    sticky: bool = False
+    no_delete: bool = False
+    report_on_rpc: bool = False
+    gzipped_urls: tuple[str, ...] = ()
+    gzipped_nbytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkunitDocument:
+    """What ``workunit.xml_doc`` says."""
+
+    files: tuple[WorkunitFile, ...]
+    command_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile:
+    """An output file as a volunteer sees it; ``urls`` are upload handlers."""
+
+    name: str
+    open_name: str
+    max_nbytes: float | None = None
+    gzip_when_done: bool = False
+    copy_file: bool = False
+    optional: bool = False
+    no_validate: bool = False
+    no_delete: bool = False
+    urls: tuple[str, ...] = ()
+    generated_locally: bool = False
+    upload_when_present: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDocument:
+    """What ``result.xml_doc_in`` says; a file's place is its number."""
+
+    files: tuple[ResultFile, ...]
+    report_immediately: bool = False
+
+
+def read_workunit(document: str) -> WorkunitDocument:
+    """Read ``workunit.xml_doc``.
+
+    Raises:
+        TemplateError: it is no such document.
+    """
+    infos, body = _document(document, _WORKUNIT, "workunit")
+    problems: list[Problem] = []
+    files = tuple(
+        WorkunitFile(
+            name=name,
+            open_name=fields.text("open_name") or "",
+            copy_file=fields.flag("copy_file"),
+            urls=fields.texts("url"),
+            md5_cksum=fields.text("md5_cksum"),
+            nbytes=fields.integer("nbytes"),
+            generated_locally=fields.flag("generate_locally", "generated_locally"),
+            sticky=fields.flag("sticky"),
+            no_delete=fields.flag("no_delete"),
+            report_on_rpc=fields.flag("report_on_rpc"),
+            gzipped_urls=fields.texts("gzipped_url"),
+            gzipped_nbytes=fields.integer("gzipped_nbytes"),
+        )
+        for name, fields in _joined(infos, body, problems)
+    )
+    if problems:
+        raise TemplateError(_WORKUNIT, problems)
+    # The command line stands between two newlines; white space of its own is part of it.
+    element = body.find("command_line")
+    line = (element.text or "") if element is not None else ""
+    return WorkunitDocument(files, line[1:-1] if len(line) >= 2 else "")
+
+
+def read_result_document(document: str) -> ResultDocument:
+    """Read ``result.xml_doc_in``.
+
+    Raises:
+        TemplateError: it is no such document.
+    """
+    infos, body = _document(document, _RESULT, "result")
+    problems: list[Problem] = []
+    files = tuple(
+        ResultFile(
+            name=name,
+            open_name=fields.text("open_name") or "",
+            max_nbytes=fields.real("max_nbytes"),
+            gzip_when_done=fields.flag("gzip_when_done"),
+            copy_file=fields.flag("copy_file"),
+            optional=fields.flag("optional"),
+            no_validate=fields.flag("no_validate"),
+            no_delete=fields.flag("no_delete"),
+            urls=fields.texts("url"),
+            generated_locally=fields.flag("generated_locally"),
+            upload_when_present=fields.flag("upload_when_present"),
+        )
+        for name, fields in _joined(infos, body, problems)
+    )
+    report_immediately = Fields(problems, body).flag("report_immediately")
+    if problems:
+        raise TemplateError(_RESULT, problems)
+    return ResultDocument(files, report_immediately)
+
+
+def read_result(document: str) -> tuple[ResultFile, ...]:
+    """Return the files of :func:`read_result_document`, which raises the same."""
+    return read_result_document(document).files
+
+
+def _document(
+    document: str, what: str, tag: str
+) -> tuple[Mapping[str, etree._Element], etree._Element]:
+    root = parse(document, what)
+    body = root.find(tag)
+    if body is None:
+        raise TemplateError(what, [Problem(0, f"expected a <{tag}>", "no-body")])
+    infos = {Fields([], info).text("name") or "": info for info in root.findall("file_info")}
+    return infos, body
+
+
+def _joined(
+    infos: Mapping[str, etree._Element], body: etree._Element, problems: list[Problem]
+) -> Iterator[tuple[str, Fields]]:
+    """Yield each file's name, and the fields of its file_info and file_ref taken together."""
+    for ref in children(body):
+        if ref.tag == "file_ref":
+            name = Fields(problems, ref).text("file_name") or ""
+            info = infos.get(name)
+            yield name, Fields(problems, ref) if info is None else Fields(problems, info, ref)
