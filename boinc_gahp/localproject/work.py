@@ -221,7 +221,12 @@ class WorkMaker:
         files = [
             self._file(file, info) for file, info in zip_longest(job.files, infos[: len(job.files)])
         ]
-        return fill_input(template, files, command_line=command_line or None)
+        return fill_input(
+            template,
+            files,
+            command_line=command_line or None,
+            staged=lambda name: self._file(name, None),
+        )
 
     def _file(self, file: str | RemoteFile, info: InputFileInfo | None) -> JobFile:
         if not isinstance(file, str):
