@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .names import name_key
 from .replies import RpcFailed
+from .states import ServerState
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,27 +20,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """An app."""
+    """An app; with 2 or more size classes, each of its jobs has one."""
 
     id: int
     name: str
+    n_size_classes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 is no limit."""
+    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 is no limit.
+
+    ``manage_all``: may abort and retire the batches of others, on the project's page.
+    """
 
     id: int
     name: str
     submit_all: bool
     max_jobs_in_progress: int
+    manage_all: bool = False
 
 
 def find_app(connection: sqlite3.Connection, name: str) -> App:
     """Return an app by name; the real server looks for it before it looks at the user."""
-    for row in connection.execute("SELECT id, name FROM app WHERE deprecated = 0"):
+    for row in connection.execute("SELECT id, name, n_size_classes FROM app WHERE deprecated = 0"):
         if name_key(row["name"]) == name_key(name):
-            return App(row["id"], row["name"])
+            return App(row["id"], row["name"], row["n_size_classes"])
     raise RpcFailed(f"app not found: {name}")
 
 
@@ -50,22 +56,88 @@ def authenticate(
     if not authenticator:
         raise RpcFailed("no authenticator")
     row = connection.execute(
-        "SELECT u.id, u.name, s.user_id, s.submit_all, s.max_jobs_in_progress FROM user u "
-        "LEFT JOIN user_submit s ON s.user_id = u.id WHERE u.authenticator = ?",
+        f"{_USERS} WHERE u.authenticator = ?",
         (authenticator,),
     ).fetchone()
     if row is None:
         raise RpcFailed("bad authenticator")
     if row["user_id"] is None:
         raise RpcFailed("no file access" if app is None else "no submit access")
-    user = User(row["id"], row["name"], bool(row["submit_all"]), row["max_jobs_in_progress"])
-    if app is not None and not user.submit_all:
-        right = connection.execute(
-            "SELECT 1 FROM user_submit_app WHERE user_id = ? AND app_id = ?", (user.id, app.id)
-        ).fetchone()
-        if right is None:
-            raise RpcFailed("no submit access")
+    user = _user(row)
+    if app is not None and not may_submit(connection, user, app):
+        raise RpcFailed("no submit access")
     return user
+
+
+_USERS = (
+    "SELECT u.id, u.name, s.user_id, s.submit_all, s.manage_all, s.max_jobs_in_progress "
+    "FROM user u LEFT JOIN user_submit s ON s.user_id = u.id"
+)
+
+
+def _user(row: sqlite3.Row) -> User:
+    return User(
+        row["id"],
+        row["name"],
+        bool(row["submit_all"]),
+        row["max_jobs_in_progress"] or 0,
+        bool(row["manage_all"]),
+    )
+
+
+def users(connection: sqlite3.Connection) -> list[User]:
+    """Return the users who may use the RPCs, in the order in which they were added."""
+    rows = connection.execute(f"{_USERS} WHERE s.user_id IS NOT NULL ORDER BY u.id")
+    return [_user(row) for row in rows]
+
+
+def find_user(connection: sqlite3.Connection, name: str) -> User | None:
+    """Return a user who may use the RPCs, by name."""
+    return next((user for user in users(connection) if user.name == name), None)
+
+
+def may_submit(connection: sqlite3.Connection, user: User, app: App) -> bool:
+    """Whether a user may submit jobs to an app."""
+    return user.submit_all or _right(connection, user, app) is not None
+
+
+def may_manage(connection: sqlite3.Connection, user: User, app: App, owner_id: int) -> bool:
+    """Whether a user may abort and retire an app's batches that belong to ``owner_id``.
+
+    The RPCs let owners alone do it (``wire/abort_jobs__not_owner``); BOINC's own pages also let
+    those do it who may manage all apps, or this one.
+    """
+    return user.id == owner_id or user.manage_all or bool(_right(connection, user, app))
+
+
+def _right(connection: sqlite3.Connection, user: User, app: App) -> int | None:
+    """Return ``manage`` of the user's row for an app; None if there is no such row."""
+    row = connection.execute(
+        "SELECT manage FROM user_submit_app WHERE user_id = ? AND app_id = ?", (user.id, app.id)
+    ).fetchone()
+    return None if row is None else int(row["manage"])
+
+
+def check_job_limit(connection: sqlite3.Connection, user: User, jobs: int) -> None:
+    """Refuse jobs that would give a user more unfinished results than ``max_jobs_in_progress``.
+
+    Counted as the real server counts: results that are not over, and the jobs that are to come. A
+    workunit that has no result yet counts as one, or two requests in a row could both pass. Within
+    the transaction that makes the jobs, so can't two at once.
+
+    Raises:
+        RpcFailed: they would be too many.
+    """
+    if not user.max_jobs_in_progress:
+        return
+    (unfinished,) = connection.execute(
+        "SELECT total(CASE WHEN r.id IS NULL THEN w.error_mask = 0 ELSE r.server_state < ? END) "
+        "FROM batch b JOIN workunit w ON w.batch = b.id "
+        "LEFT JOIN result r ON r.workunitid = w.id WHERE b.user_id = ?",
+        (ServerState.OVER, user.id),
+    ).fetchone()
+    if unfinished + jobs > user.max_jobs_in_progress:
+        raise RpcFailed("limit on jobs in progress exceeded")
 
 
 def add_user(
@@ -75,16 +147,30 @@ def add_user(
     access: bool = True,
     submit_all: bool = True,
     apps: Iterable[str] = (),
+    manage_all: bool = False,
+    manage: Iterable[str] = (),
     max_jobs_in_progress: int = 0,
     authenticator: str | None = None,
 ) -> str:
     """Add a user and return the authenticator.
 
-    Without ``access`` the user has an account but no row in ``user_submit``.
+    Args:
+        database: the project's.
+        name: the user's.
+        access: whether there is a row in ``user_submit``; without, no RPC can be used.
+        submit_all: whether the user may submit to all apps, if ``apps`` names none.
+        apps: the only apps that the user may submit to.
+        manage_all: whether the user may abort and retire the batches of others.
+        manage: likewise, those of these apps only; they may be submitted to as well.
+        max_jobs_in_progress: 0 is no limit.
+        authenticator: None: a random one.
 
     Raises:
-        ValueError: the name is taken, or an app does not exist.
+        ValueError: the name is taken or empty, or an app does not exist.
     """
+    apps, manage = tuple(apps), tuple(manage)
+    if not name.strip() or not name.isprintable():
+        raise ValueError(f"a user cannot be named {name!r}: expected printable characters")
     authenticator = authenticator or secrets.token_hex(16)
     with database.write() as connection:
         if connection.execute("SELECT 1 FROM user WHERE name = ?", (name,)).fetchone():
@@ -95,17 +181,22 @@ def add_user(
         )
         if access:
             connection.execute(
-                "INSERT INTO user_submit (user_id, submit_all, max_jobs_in_progress) "
-                "VALUES (?, ?, ?)",
-                (cursor.lastrowid, int(submit_all and not tuple(apps)), max_jobs_in_progress),
+                "INSERT INTO user_submit (user_id, submit_all, manage_all, max_jobs_in_progress) "
+                "VALUES (?, ?, ?, ?)",
+                (
+                    cursor.lastrowid,
+                    int(submit_all and not apps),
+                    int(manage_all),
+                    max_jobs_in_progress,
+                ),
             )
-        for app_name in apps:
+        for app_name in dict.fromkeys(apps + manage):
             try:
                 app = find_app(connection, app_name)
             except RpcFailed as error:
                 raise ValueError(str(error)) from error
             connection.execute(
-                "INSERT INTO user_submit_app (user_id, app_id) VALUES (?, ?)",
-                (cursor.lastrowid, app.id),
+                "INSERT INTO user_submit_app (user_id, app_id, manage) VALUES (?, ?, ?)",
+                (cursor.lastrowid, app.id, int(app_name in manage)),
             )
     return authenticator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..templates import InputTemplate, TemplateError, read_output_template
 from . import batches, work
-from .accounts import App, User, authenticate, find_app
+from .accounts import App, User, authenticate, check_job_limit, find_app
 from .fetch import FetchError, fetch
 from .job_line import read_job_line
 from .replies import RpcFailed, php_number
@@ -19,12 +19,15 @@ from .store import directory_of, md5_file
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from .core import Core
     from .replies import Reply
     from .request import InputFileRequest, JobRequest, Request
+
+    #: Checks or makes a request's batch, in the transaction that makes its jobs.
+    Begin = Callable[[sqlite3.Connection], int]
 
 #: The real server inserts about a megabyte of SQL at a time, each its own transaction.
 _CHUNK_BYTES = 1_000_000
@@ -49,7 +52,7 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
     connection = core.db.connection()
     app = find_app(connection, request.batch.get("app_name", ""))
     user = authenticate(connection, request.text("authenticator"), app)
-    _check_job_limit(connection, user)
+    check_job_limit(connection, user, len(request.jobs))
     template = _input_template(core, request, app, reply)
     _check_counts(request.jobs, template)
     batch_id = int(php_float(request.batch.get("batch_id", "")))
@@ -58,58 +61,69 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
     stage = _Stager(core, reply)
     lines = [_job_line(core, job, stage) for job in request.jobs]
     _check_allocation(core, request, app, user)
-    with core.db.write() as connection:
-        if not batch_id:
-            name = request.batch.get("batch_name", "")
-            batch_id = insert_batch(core, connection, user, app, name=name)
-        if core.quirks.partial_creation:
-            connection.execute(
-                "UPDATE batch SET njobs = ? WHERE id = ?", (len(request.jobs), batch_id)
-            )
-    maker = work.WorkMaker(
+    maker = _maker(core, request, app, template)
+    if not (core.directory / maker.output_template).is_file():
+        if not core.quirks.missing_template_succeeds:
+            raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
+        lines = []
+
+    def begin(connection: sqlite3.Connection) -> int:
+        if batch_id:
+            _check_batch(connection, batch_id, user)
+            return batch_id
+        name = request.batch.get("batch_name", "")
+        return insert_batch(core, connection, user, app, name=name)
+
+    def rows(batch_id: int) -> Iterator[work.Row]:
+        return (maker.row(job, batch_id) for line in lines for job in read_job_line(line))
+
+    if core.quirks.partial_creation:
+        made_in = _create_in_pieces(core, begin, rows, len(request.jobs))
+    else:
+        made_in = _create(core, user, begin, list(rows(batch_id)), new=not batch_id)
+    core.wake.ring()
+    reply.add(f"<batch_id>{made_in}</batch_id>\n")
+
+
+def _maker(core: Core, request: Request, app: App, template: InputTemplate) -> work.WorkMaker:
+    return work.WorkMaker(
         core,
-        app.id,
-        app.name,
+        app,
         template,
         output_template=_output_template(core, request, app),
         params=request.job_params,
         priority=int(php_float(request.batch.get("priority", ""))),
         app_version_num=int(php_float(request.batch.get("app_version_num", ""))),
     )
-    rows: Iterator[work.Row] = (
-        maker.row(job, batch_id) for line in lines for job in read_job_line(line)
-    )
-    if not (core.directory / maker.output_template).is_file():
-        if not core.quirks.missing_template_succeeds:
-            raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
-        rows = iter(())
-    _create(core, batch_id, rows)
-    core.wake.ring()
-    reply.add(f"<batch_id>{batch_id}</batch_id>\n")
 
 
-def _create(core: Core, batch_id: int, rows: Iterator[work.Row]) -> None:
-    """Insert jobs and set the batch's state: as one step, or as the real server does it."""
-    if core.quirks.partial_creation:
-        for chunk in _chunks(rows):
-            with core.db.write() as connection:
-                work.insert(connection, chunk)
-        with core.db.write() as connection:
-            connection.execute(
-                "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
-            )
-        return
-    made = list(rows)
+def _create(core: Core, user: User, begin: Begin, rows: list[work.Row], *, new: bool) -> int:
+    """Make a batch's jobs, and the batch if it is new: all of it, or nothing."""
     with core.db.write() as connection:
-        batch = batches.by_id(connection, batch_id)
-        if batch is None or batch["state"] != BatchState.INIT:
-            raise RpcFailed("batch not in init state")
-        work.insert(connection, made)
+        check_job_limit(connection, user, len(rows))
+        batch_id = begin(connection)
+        ids = work.insert(connection, rows)
+        if new and ids:
+            connection.execute("UPDATE workunit SET batch = ? WHERE id >= ?", (batch_id, ids[0]))
+        work.begin_batch(connection, batch_id)
+    return batch_id
+
+
+def _create_in_pieces(
+    core: Core, begin: Begin, rows: Callable[[int], Iterator[work.Row]], jobs: int
+) -> int:
+    """Make a batch's jobs as the real server does: piece by piece, each a transaction."""
+    with core.db.write() as connection:
+        batch_id = begin(connection)
+        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (jobs, batch_id))
+    for chunk in _chunks(rows(batch_id)):
+        with core.db.write() as connection:
+            work.insert(connection, chunk)
+    with core.db.write() as connection:
         connection.execute(
-            "UPDATE batch SET state = ?, "
-            "njobs = (SELECT count(*) FROM workunit WHERE batch = ?) WHERE id = ?",
-            (BatchState.IN_PROGRESS, batch_id, batch_id),
+            "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
         )
+    return batch_id
 
 
 def _chunks(rows: Iterable[work.Row]) -> Iterator[list[work.Row]]:
@@ -133,17 +147,6 @@ def _check_batch(connection: sqlite3.Connection, batch_id: int, user: User) -> N
         raise RpcFailed("not owner of batch")
     if batch["state"] != BatchState.INIT:
         raise RpcFailed("batch not in init state")
-
-
-def _check_job_limit(connection: sqlite3.Connection, user: User) -> None:
-    if user.max_jobs_in_progress:
-        (jobs,) = connection.execute(
-            "SELECT count(*) FROM workunit w JOIN batch b ON w.batch = b.id "
-            "WHERE b.user_id = ? AND w.canonical_resultid = 0 AND w.error_mask = 0",
-            (user.id,),
-        ).fetchone()
-        if jobs >= user.max_jobs_in_progress:
-            raise RpcFailed("BOINC server: max jobs in progress exceeded")
 
 
 def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:

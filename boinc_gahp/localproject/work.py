@@ -16,6 +16,7 @@ from ..templates import InputTemplate, JobFile, TemplateError, fill_input, fill_
 from .job_line import through_sql
 from .names import name_key
 from .new_job import WorkError
+from .states import BatchState
 from .store import directory_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..templates import InputFileInfo
+    from .accounts import App
     from .core import Core
     from .new_job import NewJob, RemoteFile
 
@@ -84,10 +86,11 @@ _INSERT = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A workunit to be inserted: its columns, and who alone may get it: (target_type, id)."""
+    """A workunit to be inserted: its columns, and who alone may get it."""
 
     values: tuple[object, ...]
     targets: tuple[tuple[int, int], ...] = ()
+    """Pairs of target_type and id."""
 
 
 @dataclass(slots=True)
@@ -101,8 +104,7 @@ class WorkMaker:
     """
 
     core: Core
-    app_id: int
-    app_name: str
+    app: App
     template: InputTemplate | None = None
     output_template: str = ""
     params: dict[str, float] = field(default_factory=dict)
@@ -120,7 +122,7 @@ class WorkMaker:
             WorkError: create_work would refuse the job.
         """
         template = self._template(job)
-        name = job.name or f"{self.app_name}_{os.getpid()}_{self.now:.6f}_{self._made}"
+        name = job.name or f"{self.app.name}_{os.getpid()}_{self.now:.6f}_{self._made}"
         command_line = job.command_line
         if self.core.quirks.raw_sql:
             name = through_sql(name)
@@ -139,7 +141,7 @@ class WorkMaker:
             raise WorkError(f"job {name!r}: {error}", f"create_work failed: {error}\n") from error
         values = (
             int(self.now),
-            self.app_id,
+            self.app.id,
             name,
             name_key(name),
             document,
@@ -154,7 +156,7 @@ class WorkMaker:
             *_counts(template, job),
             output_template,
             _first(job.priority, self.priority or template.priority, 0),
-            _first(job.size_class, template.size_class, -1),
+            self._size_class(template, job),
             _first(job.app_version_num, self.app_version_num, 0),
             self.now,
         )
@@ -168,7 +170,7 @@ class WorkMaker:
     def _template(self, job: NewJob) -> InputTemplate:
         if not job.input_template and self.template is not None:
             return self.template
-        name = job.input_template or f"{self.core.templates.name}/{self.app_name}_in"
+        name = job.input_template or f"{self.core.templates.name}/{self.app.name}_in"
         return self._read(name, self.core.input_template)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
@@ -185,7 +187,7 @@ class WorkMaker:
 
     def _checked_output_template(self, job: NewJob, name: str) -> str:
         """Return the output template's path, once results of such a name would fit the database."""
-        app_default = self.output_template or f"{self.core.templates.name}/{self.app_name}_out"
+        app_default = self.output_template or f"{self.core.templates.name}/{self.app.name}_out"
         path = job.output_template or app_default
         size = len(name.encode("utf-8", "surrogateescape"))
         if size > self._longest.get(path, -1):
@@ -202,6 +204,18 @@ class WorkMaker:
             least = "0 or more" if name in _MAY_BE_ZERO else "more than 0"
             raise WorkError(f"job {job.name!r}: {name} {value!r} was given: expected {least}")
         return value
+
+    def _size_class(self, template: InputTemplate, job: NewJob) -> int:
+        given = _first(job.size_class, template.size_class, -1)
+        classes = self.app.n_size_classes
+        if classes > 1 and not 0 <= given < classes:
+            # The size regulator would never let it go (BOINC's transitioner makes it INACTIVE).
+            found = "none" if given == -1 else given
+            raise WorkError(
+                f"job {job.name!r}: {self.app.name} has {classes} size classes, and the job's "
+                f"size_class is {found}: expected 0 to {classes - 1}"
+            )
+        return given
 
     def _document(self, template: InputTemplate, job: NewJob, command_line: str | None) -> str:
         infos = template.per_job_files
@@ -331,6 +345,15 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
     finally:
         connection.execute("RELEASE jobs")
     return ids
+
+
+def begin_batch(connection: sqlite3.Connection, batch_id: int) -> None:
+    """Set a batch's state IN_PROGRESS, and count its jobs."""
+    connection.execute(
+        "UPDATE batch SET state = ?, "
+        "njobs = (SELECT count(*) FROM workunit WHERE batch = ?) WHERE id = ?",
+        (BatchState.IN_PROGRESS, batch_id, batch_id),
+    )
 
 
 def _assign(connection: sqlite3.Connection, workunit_id: int, kind: int, target: int) -> None:

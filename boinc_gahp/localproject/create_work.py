@@ -1,0 +1,116 @@
+"""``create_work``: jobs made on the server, as BOINC's program and function of that name do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from . import accounts, batches, work
+from .new_job import NewJob, RemoteFile, WorkError
+from .replies import PhpFatal, RpcFailed
+from .rpc_batches import insert_batch
+from .states import BatchState
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from .core import Core
+
+__all__ = ["NewJob", "RemoteFile", "WorkError", "create_work", "submit"]
+
+#: What a real server keeps as it is sent, and can make results of (``web-rpcs.md``,
+#: "submit_batch": 190 characters kill the transitioner).
+_NAME = re.compile(r"[^\s/&<>\"'\\\x00-\x1f\x7f]{1,180}")
+
+
+def create_work(
+    core: Core, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0
+) -> list[int]:
+    """Make jobs of an app: all of them, or none; return their workunits' ids, in order.
+
+    ``batch_id`` 0 is no batch. A batch that was complete goes on.
+
+    Raises:
+        WorkError: there is no such app or batch, a name is taken, a file is not staged, a template
+            is wrong or filled in too large, a parameter is out of range.
+    """
+    app = _app(core.db.connection(), app_name)
+    rows = _rows(core, app, jobs, batch_id)
+    with core.db.write() as connection:
+        if batch_id:
+            _check_batch(connection, app, batch_id)
+        ids = work.insert(connection, rows)
+        if batch_id:
+            work.begin_batch(connection, batch_id)
+    core.wake.ring()
+    return ids
+
+
+def submit(
+    core: Core, user: accounts.User, app: accounts.App, batch_name: str, jobs: Iterable[NewJob]
+) -> int:
+    """Make a batch with jobs in one transaction, and return its id.
+
+    Raises:
+        WorkError: as :func:`create_work`; or the user may not submit to the app or has as many
+            unfinished jobs as allowed, or the batch's name is taken or too long.
+    """
+    jobs = list(jobs)
+    if not jobs:
+        raise WorkError("a batch without jobs would never end: expected one job at least")
+    with core.db.write() as connection:
+        if not accounts.may_submit(connection, user, app):
+            raise WorkError(
+                f"{user.name} may not submit jobs to {app.name}: the project's admin can allow it",
+                "no submit access",
+            )
+        try:
+            accounts.check_job_limit(connection, user, len(jobs))
+            batch_id = insert_batch(core, connection, user, app, name=batch_name)
+        except RpcFailed as error:
+            raise WorkError(error.message, error.message) from error
+        except PhpFatal as error:
+            raise WorkError("the batch's name is too long: expected at most 255 characters") from (
+                error
+            )
+        work.insert(connection, _rows(core, app, jobs, batch_id))
+        work.begin_batch(connection, batch_id)
+    core.wake.ring()
+    return batch_id
+
+
+def _rows(core: Core, app: accounts.App, jobs: Iterable[NewJob], batch_id: int) -> list[work.Row]:
+    maker = work.WorkMaker(core, app)
+    rows = []
+    for job in jobs:
+        if job.name and not _NAME.fullmatch(job.name):
+            raise WorkError(
+                f"a job cannot be named {job.name!r}: expected at most 180 characters, without "
+                "white space, quotes and any of / & < > \\"
+            )
+        rows.append(maker.row(job, batch_id))
+    return rows
+
+
+def _app(connection: sqlite3.Connection, name: str) -> accounts.App:
+    try:
+        return accounts.find_app(connection, name)
+    except RpcFailed as error:
+        rows = connection.execute("SELECT name FROM app WHERE deprecated = 0 ORDER BY id")
+        names = ", ".join(row["name"] for row in rows)
+        raise WorkError(f"there is no app {name!r}: there are {names}", error.message) from error
+
+
+def _check_batch(connection: sqlite3.Connection, app: accounts.App, batch_id: int) -> None:
+    batch = batches.by_id(connection, batch_id)
+    if batch is None:
+        raise WorkError(f"there is no batch {batch_id}")
+    if batch["state"] in (BatchState.ABORTED, BatchState.RETIRED):
+        state = BatchState(batch["state"]).name.lower()
+        raise WorkError(f"batch {batch_id} ({batch['name']!r}) is {state}: use another one")
+    if batch["app_id"] != app.id:
+        raise WorkError(
+            f"batch {batch_id} ({batch['name']!r}) is for another app than {app.name!r}: all jobs "
+            "of a batch use the same app"
+        )

@@ -1,0 +1,134 @@
+"""Work generators: an app's own function that is asked for jobs when few are left to send.
+
+On a real server a work generator is a daemon of the project's own that looks how many results are
+unsent and calls create_work (``seeds/004``, "Work generator"); here it is a Python callable, named
+in the app's settings.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import plugins
+from .create_work import NewJob, create_work
+from .names import name_key
+from .staging import stage_file
+from .states import ServerState
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+#: The group of entry points in which generators are found by name.
+GROUP = "boinc_gahp.work_generators"
+
+#: Seconds after which a generator that had nothing is asked again.
+_IDLE = 5.0
+#: Seconds after its first failure; doubled with each further one, up to the longest.
+_BACK_OFF = 10.0
+_LONGEST = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """What a work generator is told.
+
+    Attributes:
+        app: the app's name.
+        wanted: how many jobs are wanted; of what comes, no more are looked at, so that a generator
+            may go on without end.
+        stage: ``stage(contents_or_path, name)`` stages an input file and returns its physical
+            name; the same contents under the same name again are fine.
+        exists: whether the project has, or had, a job of a name: so a generator finds where it
+            was, also after a restart.
+    """
+
+    app: str
+    wanted: int
+    stage: Callable[[bytes | str | Path, str], str]
+    exists: Callable[[str], bool]
+
+
+Generator = Callable[[WorkRequest], Iterable[NewJob]]
+
+
+def generate_pass(core: Core, now: float) -> int:
+    """Ask the work generators of all apps that are low on work; return how many jobs were made.
+
+    A generator that raises, or returns what is no job, costs its app nothing but time: it is
+    logged, noted in ``app.work_error``, and asked again after a while.
+    """
+    connection = core.db.connection()
+    rows = connection.execute(
+        "SELECT * FROM app WHERE work_generator != '' AND deprecated = 0 AND work_retry_time <= ?",
+        (now,),
+    ).fetchall()
+    return sum(_ask(core, app, now) for app in rows)
+
+
+def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
+    wanted = app["work_low"] - _unsent(core.db.connection(), app["id"])
+    if wanted <= 0:
+        return 0
+    try:
+        made = _generate(core, app, wanted)
+    except Exception as error:
+        # Whatever a plug-in raises is its own; the project goes on.
+        failures = app["work_failures"] + 1
+        pause = min(_BACK_OFF * 2 ** min(failures - 1, 10), _LONGEST)
+        log.exception("the work generator of %s has failed; again in %g s", app["name"], pause)
+        _note(core, app, failures, f"{type(error).__name__}: {error}", now + pause)
+        return 0
+    if app["work_failures"] or not made:
+        _note(core, app, 0, "", now if made else now + _IDLE)
+    return made
+
+
+def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
+    connection = core.db.connection()
+
+    def stage(source: bytes | str | Path, name: str) -> str:
+        return stage_file(core, Path(source) if isinstance(source, str) else source, name)
+
+    def exists(name: str) -> bool:
+        found = connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (name_key(name),))
+        return found.fetchone() is not None
+
+    generator = plugins.load(core, app["work_generator"], GROUP)
+    jobs = list(islice(generator(WorkRequest(app["name"], wanted, stage, exists)), wanted))
+    for job in jobs:
+        if not isinstance(job, NewJob):
+            raise TypeError(f"{job!r} came from the work generator: expected a NewJob")
+    if jobs:
+        create_work(core, app["name"], jobs)
+    return len(jobs)
+
+
+def _unsent(connection: sqlite3.Connection, app_id: int) -> int:
+    """Return how many results of an app wait, and workunits whose results are still to be made."""
+    (results,) = connection.execute(
+        "SELECT count(*) FROM result WHERE appid = ? AND server_state IN (?, ?)",
+        (app_id, ServerState.INACTIVE, ServerState.UNSENT),
+    ).fetchone()
+    (workunits,) = connection.execute(
+        "SELECT count(*) FROM workunit w WHERE appid = ? AND canonical_resultid = 0 "
+        "AND error_mask = 0 AND NOT EXISTS (SELECT 1 FROM result WHERE workunitid = w.id)",
+        (app_id,),
+    ).fetchone()
+    return int(results) + int(workunits)
+
+
+def _note(core: Core, app: sqlite3.Row, failures: int, error: str, retry_time: float) -> None:
+    with core.db.write() as connection:
+        connection.execute(
+            "UPDATE app SET work_failures = ?, work_error = ?, work_retry_time = ? WHERE id = ?",
+            (failures, error, retry_time, app["id"]),
+        )
