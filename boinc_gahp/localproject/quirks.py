@@ -60,6 +60,9 @@ class Quirks:
     """submit_batch with an output template that is not there says success and makes no job."""
     empty_inline_fails: bool = False
     """An inline file without contents fails when it is first seen."""
+    long_names_stop_transitioner: bool = False
+    """A job is accepted whose results' names do not fit into the database; the transitioner quits
+    at it at every pass, and does nothing else."""
 
     @classmethod
     def as_is(cls, limits: PhpLimits | None = None) -> Quirks:
@@ -80,4 +83,5 @@ class Quirks:
             failing_delete_time=True,
             missing_template_succeeds=True,
             empty_inline_fails=True,
+            long_names_stop_transitioner=True,
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: ``workunit.name`` is varchar(191).
+#: ``workunit.name`` and ``result.name`` are varchar(191).
 _MAX_NAME = 191
 
 #: create_work's defaults for what neither the job, the request nor the template says.
@@ -46,6 +46,8 @@ _DEFAULTS = {
 _MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
 #: The defaults of back-end.md, "Transitioner".
 _COUNTS = {"max_error_results": 3, "max_total_results": 10, "max_success_results": 6}
+#: The place of max_total_results in what ``_counts`` returns.
+_MAX_TOTAL = 3
 #: A result's name and its files' names are longer than the workunit's by this suffix at most.
 _RESULT_NUMBER = "_99"
 _SUFFIX = f"r{2**31}"
@@ -133,6 +135,9 @@ class WorkMaker:
                 "create_work failed: Database error: Data too long for column 'name' at row 1\n"
                 "wu.insert_batch() failed: 1\n",
             )
+        counts = _counts(template, job)
+        if not self.core.quirks.long_names_stop_transitioner:
+            _check_result_names(name, counts[_MAX_TOTAL])
         self._made += 1
         try:
             document = self._document(template, job, command_line)
@@ -153,7 +158,7 @@ class WorkMaker:
             self._param(template, job, "rsc_bandwidth_bound"),
             self.now,
             self._param(template, job, "delay_bound"),
-            *_counts(template, job),
+            *counts,
             output_template,
             _first(job.priority, self.priority or template.priority, 0),
             self._size_class(template, job),
@@ -308,6 +313,16 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
             )
         limits[name] = given
     return quorum, target, *limits.values()
+
+
+def _check_result_names(name: str, max_total_results: int) -> None:
+    """Refuse a job whose results' names would not fit: a real transitioner quits at it for ever."""
+    most = _MAX_NAME - len(f"_{max_total_results - 1}")
+    if len(name) > most:
+        raise WorkError(
+            f"the job's name has {len(name)} characters: expected at most {most}, so that its "
+            f"results' names fit into {_MAX_NAME}"
+        )
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
