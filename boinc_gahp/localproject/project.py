@@ -9,14 +9,14 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from . import accounts
+from . import accounts, hosts
 from . import directory as layout
 from .core import Core
 from .names import name_key
 from .quirks import Quirks
 from .scheduler import Scheduler
 from .server import HOST, WebServer, port_is_free
-from .states import BatchState, ErrorMask, ServerState
+from .states import BatchState, ErrorMask
 from .supervisor import Supervisor
 from .volunteer import Volunteer
 from .web import make_app
@@ -32,8 +32,6 @@ log = logging.getLogger("boinc_gahp.localproject")
 
 _START_TIMEOUT = 20.0
 _STOP_TIMEOUT = 20.0
-#: What a volunteer host pretends to be: operations a second, bytes, bytes a second.
-_HOST = {"p_fpops": 1e9, "m_nbytes": 16e9, "d_free": 1e12, "n_bwdown": 1e9}
 
 
 class ProjectFailed(Exception):
@@ -162,7 +160,7 @@ class LocalProject:
         self._wait_until_ready(self._server)
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
-        for number, host_id in enumerate(self._register_hosts()):
+        for number, host_id in enumerate(hosts.register(self._core.db, self._hosts)):
             slot = self.directory / "slots" / str(number)
             volunteer = Volunteer(self._core, scheduler, host_id, slot)
             self._volunteers.append(volunteer)
@@ -197,34 +195,6 @@ class LocalProject:
                 log.debug("the web server does not answer yet")
             if time.monotonic() > deadline:
                 raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
-
-    def _register_hosts(self) -> list[int]:
-        """Return the ids of the hosts that work now.
-
-        Hosts of an earlier run that are not needed get no speed, and what they had goes to others:
-        they are known to be gone, so there is no deadline to wait for.
-        """
-        with self._core.db.write() as connection:
-            (owner,) = connection.execute(
-                "SELECT id FROM user WHERE name = ?", (layout.VOLUNTEERS,)
-            ).fetchone()
-            connection.execute("UPDATE host SET p_fpops = 0")
-            for number in range(self._hosts):
-                connection.execute(
-                    "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, "
-                    "d_free, n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) "
-                    "ON CONFLICT (domain_name) DO UPDATE SET p_fpops = excluded.p_fpops",
-                    (time.time(), owner, f"volunteer-{number}", *_HOST.values()),
-                )
-            connection.execute(
-                "UPDATE result SET server_state = ?, hostid = 0 WHERE server_state = ? "
-                "AND hostid IN (SELECT id FROM host WHERE p_fpops = 0)",
-                (ServerState.UNSENT, ServerState.IN_PROGRESS),
-            )
-            return [
-                row["id"]
-                for row in connection.execute("SELECT id FROM host WHERE p_fpops > 0 ORDER BY id")
-            ]
 
     # What tests and the demo do to a project.
 

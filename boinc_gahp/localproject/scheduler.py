@@ -1,28 +1,48 @@
-"""The scheduler: which result goes to which host, and what comes back (``back-end.md``)."""
+"""The scheduler: which result goes to which host, and what comes back (``back-end.md``).
+
+A result goes to a host only if the host works now, has the memory, the disk space and (if the job
+bounds it) the bandwidth, is expected to be done within delay_bound (``seeds/001``), has had no
+other result of the workunit, and is among the targets of a workunit that is assigned. Results of
+workunits that are assigned to the host come first; then higher priority goes before lower, and
+older before newer. Of results with the same priority, those of the host's size class come first.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .states import Outcome, ServerState
+from . import behaviour
+from .hosts import quantile
+from .states import Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Mapping
 
     from .core import Core
 
-#: Results looked at for one request.
-_CANDIDATES = 200
-#: A result refused this often for its bounds falls off ("infeasible").
+#: A result refused by this many requests falls off ("infeasible").
 _MAX_REFUSALS = 10
+#: Results that one request gives up, or counts as refused, at most.
+_AT_ONCE = 1000
+#: Each so manyth result that a host gets may be of any size class.
+_ANY_CLASS_EVERY = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A result that a host is to compute; ``command`` is the app's, before it is filled in."""
+    """A result that a host is to compute.
+
+    Attributes:
+        command: the app's, before it is filled in.
+        time_limit: seconds; memory_bound and disk_bound are in bytes.
+        deadline: when the report is due, seconds since the epoch.
+        behaviours: what the host does wrong with it: kinds and values of ``behaviour.KINDS``.
+    """
 
     result_id: int
     result_name: str
@@ -30,6 +50,10 @@ class Task:
     xml_doc: str
     xml_doc_in: str
     time_limit: float
+    memory_bound: float = math.inf
+    disk_bound: float = math.inf
+    deadline: float = 0.0
+    behaviours: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,62 +73,80 @@ class Scheduler:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._refusals: Counter[int] = Counter()
+        self._given: Counter[int] = Counter()
 
     def unfinished(self, host_id: int) -> Task | None:
         """Return a result that the host had when the project was stopped."""
-        row = (
-            self._core.db.connection()
-            .execute(
-                f"{_SELECT} WHERE r.hostid = ? AND r.server_state = ? ORDER BY r.id LIMIT 1",
-                (host_id, ServerState.IN_PROGRESS),
-            )
-            .fetchone()
-        )
-        return None if row is None else self._task(self._core.db.connection(), row, host_id)
+        return next(iter(self.all_unfinished(host_id)), None)
+
+    def all_unfinished(self, host_id: int) -> list[Task]:
+        """Return what the host had when the project was stopped, but not what it vanished with."""
+        connection = self._core.db.connection()
+        rows = connection.execute(
+            f"{_SELECT} WHERE r.hostid = h.id AND r.server_state = :state "
+            "AND r.behaviour NOT LIKE '%vanish%' ORDER BY r.id",
+            {"host": host_id, "state": ServerState.IN_PROGRESS},
+        ).fetchall()
+        return [
+            _task(row, command, row["report_deadline"], row["behaviour"])
+            for row in rows
+            if (command := _command(connection, row)) is not None
+        ]
 
     def request_work(self, host_id: int, now: float) -> Task | None:
-        """Give the host a result and mark it IN_PROGRESS; None if there is none for it."""
-        waiting = self._core.db.connection().execute(
-            "SELECT 1 FROM result WHERE server_state = 2 LIMIT 1"
-        )
-        if waiting.fetchone() is None:
+        """Give the host a result and mark it IN_PROGRESS; None if there is none for it.
+
+        What this host cannot have because of its bounds and no other host of this run could have
+        either is counted as refused, if it came before what the host gets. Refused ten times, it
+        becomes OVER / COULDNT_SEND. The count is kept in the database: a restart with larger hosts
+        comes in time until the tenth. As long as a host that could have it is merely busy, nothing
+        is counted, for here, unlike in a real project, all hosts are known. A result for which
+        there is no app version is given up at once.
+        """
+        connection = self._core.db.connection()
+        found = self._choose(connection, host_id)
+        if found is None and not _refused(connection, host_id, None):
             return None
-        with self._core.db.write() as connection:
-            host = connection.execute("SELECT * FROM host WHERE id = ?", (host_id,)).fetchone()
-            rows = connection.execute(
-                f"{_SELECT} WHERE r.server_state = 2 ORDER BY r.priority DESC, r.id LIMIT ?",
-                (_CANDIDATES,),
-            ).fetchall()
-            for row in rows:
-                if not self._fits(connection, row, host, now):
+        with self._core.db.write() as writing:
+            for _ in range(_AT_ONCE):
+                # Another host may have been quicker since it was found.
+                row = self._choose(writing, host_id, found) or self._choose(writing, host_id)
+                found = None
+                _count_refusals(writing, _refused(writing, host_id, row), now)
+                if row is None:
+                    break
+                command = _command(writing, row)
+                if command is None:
+                    _could_not_send(writing, [row["id"]], now)
                     continue
-                if not _may_have(connection, row["workunitid"], host_id):
-                    continue
-                task = self._task(connection, row, host_id)
-                if task is None:
-                    _could_not_send(connection, row, now)
-                    continue
-                _send(connection, row, host, now)
-                return task
+                self._given[host_id] += 1
+                return self._send(writing, row, host_id, command, now)
         return None
 
     def report(self, host_id: int, task: Task, report: Report, now: float) -> None:
-        """Take a host's report; one that comes after the deadline still counts."""
+        """Take a host's report; one that comes after the deadline still counts.
+
+        As in BOINC, what the report says about uploaded files is only written down; whether it fits
+        what was uploaded is found by the validator, to which the files matter.
+        """
         with self._core.db.write() as connection:
             result = connection.execute(
                 "SELECT * FROM result WHERE id = ? AND hostid = ?", (task.result_id, host_id)
             ).fetchone()
+            if result is None:
+                return
             late = result["outcome"] == Outcome.NO_REPLY
             if result["server_state"] != ServerState.IN_PROGRESS and not late:
                 return
+            failed = report.outcome is not Outcome.SUCCESS
             connection.execute(
-                "UPDATE result SET server_state = ?, outcome = ?, exit_status = ?, "
-                "elapsed_time = ?, cpu_time = ?, stderr_out = ?, xml_doc_out = ?, "
-                "received_time = ? WHERE id = ?",
+                "UPDATE result SET server_state = ?, outcome = ?, validate_state = ?, "
+                "exit_status = ?, elapsed_time = ?, cpu_time = ?, stderr_out = ?, "
+                "xml_doc_out = ?, received_time = ? WHERE id = ?",
                 (
                     ServerState.OVER,
                     report.outcome,
+                    ValidateState.INVALID if failed else ValidateState.INIT,
                     report.exit_status,
                     report.elapsed_time,
                     report.cpu_time,
@@ -118,91 +160,200 @@ class Scheduler:
                 "UPDATE workunit SET transition_time = ?, mod_time = ? WHERE id = ?",
                 (now, now, result["workunitid"]),
             )
+            connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
         self._core.wake.ring()
 
-    def _fits(
-        self, connection: sqlite3.Connection, row: sqlite3.Row, host: sqlite3.Row, now: float
-    ) -> bool:
-        bounds = (
-            ("rsc_memory_bound", "m_nbytes"),
-            ("rsc_disk_bound", "d_free"),
-            ("rsc_bandwidth_bound", "n_bwdown"),
+    def report_files(self, host_id: int, names: Iterable[str]) -> None:
+        """Note which sticky files a host has; those of clients since 7.0 report them all."""
+        with self._core.db.write() as connection:
+            connection.execute(
+                "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
+            )
+
+    def _choose(
+        self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
+    ) -> sqlite3.Row | None:
+        """Return the result that a host is to get next; ``only``: that one or none."""
+        if only is not None:
+            return _first(connection, host_id, "r.id = :only", only=only["id"])
+        assigned = _first(connection, host_id, _ASSIGNED)
+        first = assigned or _first(connection, host_id)
+        if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
+            return first
+        if self._given[host_id] % _ANY_CLASS_EVERY == _ANY_CLASS_EVERY - 1:
+            return first
+        better = _first(
+            connection,
+            host_id,
+            "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
+            "OR w.size_class < 0 "
+            "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
+            first=first["id"],
+            priority=first["priority"],
+            quantile=quantile(connection, host_id),
         )
-        if all(row[bound] <= host[have] for bound, have in bounds):
-            return True
-        self._refusals[row["id"]] += 1
-        if self._refusals[row["id"]] >= _MAX_REFUSALS:
-            _could_not_send(connection, row, now)
-            del self._refusals[row["id"]]
-        return False
+        return better or first
 
-    def _task(self, connection: sqlite3.Connection, row: sqlite3.Row, host_id: int) -> Task | None:
-        wanted = row["app_version_num"]
-        version = connection.execute(
-            "SELECT command FROM app_version WHERE appid = ? AND (version_num = ? OR ? = 0) "
-            "ORDER BY version_num DESC LIMIT 1",
-            (row["appid"], wanted, wanted),
-        ).fetchone()
-        if version is None:
-            return None
-        (speed,) = connection.execute(
-            "SELECT p_fpops FROM host WHERE id = ?", (host_id,)
-        ).fetchone()
-        return Task(
-            result_id=row["id"],
-            result_name=row["name"],
-            command=tuple(json.loads(version["command"])),
-            xml_doc=row["xml_doc"],
-            xml_doc_in=row["xml_doc_in"],
-            time_limit=row["rsc_fpops_bound"] / speed,
+    def _send(
+        self,
+        connection: sqlite3.Connection,
+        row: sqlite3.Row,
+        host_id: int,
+        command: tuple[str, ...],
+        now: float,
+    ) -> Task:
+        deadline = now + row["delay_bound"]
+        wrong = behaviour.take(connection, host_id, row["name_key"])
+        connection.execute(
+            "UPDATE result SET server_state = ?, hostid = ?, userid = ?, sent_time = ?, "
+            "report_deadline = ?, behaviour = ? WHERE id = ?",
+            (ServerState.IN_PROGRESS, host_id, row["owner"], now, deadline, wrong, row["id"]),
         )
+        connection.execute(
+            "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = ? "
+            "WHERE id = ?",
+            (deadline, now, row["workunitid"]),
+        )
+        connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
+        return _task(row, command, deadline, wrong)
 
 
-_SELECT = (
-    "SELECT r.id, r.name, r.workunitid, r.appid, r.app_version_num, r.xml_doc_in, w.xml_doc, "
-    "w.delay_bound, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, "
-    "w.rsc_bandwidth_bound FROM result r JOIN workunit w ON w.id = r.workunitid"
+def _fits(host: str) -> str:
+    """Return the condition that a workunit ``w`` is within what a host that works now has."""
+    return (
+        f"({host}.active AND {host}.p_fpops > 0 AND w.rsc_memory_bound <= {host}.m_nbytes "
+        f"AND w.rsc_disk_bound <= {host}.d_free AND w.rsc_bandwidth_bound <= {host}.n_bwdown "
+        f"AND w.rsc_fpops_est <= w.delay_bound * {host}.p_fpops)"
+    )
+
+
+def _target(host: str) -> str:
+    """Return the condition that a workunit ``w`` is assigned to nobody, or to a host."""
+    return (
+        "(NOT EXISTS (SELECT 1 FROM assignment g WHERE g.workunitid = w.id) "  # noqa: S608
+        "OR EXISTS (SELECT 1 FROM assignment g WHERE g.workunitid = w.id "
+        f"AND (g.target_type, g.target_id) IN ((1, {host}.id), (2, {host}.userid))))"
+    )
+
+
+def _had(host: str, outcomes: str = "") -> str:
+    """Return the condition that a host has, or had, a result of the workunit ``w``."""
+    return (
+        "EXISTS (SELECT 1 FROM result t WHERE t.workunitid = w.id "  # noqa: S608
+        f"AND t.hostid = {host}.id{outcomes})"
+    )
+
+
+#: It is computing one, or has returned one that did not fail.
+_GOOD = f" AND t.outcome IN ({Outcome.INIT:d}, {Outcome.SUCCESS:d})"
+
+# A host has one result of a workunit. After a failure (or silence) any other host that could have
+# it goes first; when all have failed, one may try again: BOINC would wait for a new host to attach,
+# but here the hosts are all there are, and a project with one host would never come to an end.
+_MAY_HAVE = (
+    f"(NOT {_had('h')} OR (NOT {_had('h', _GOOD)} AND NOT EXISTS ("  # noqa: S608
+    f"SELECT 1 FROM host o WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o')})))"
 )
 
+_ASSIGNED = (
+    "r.id IN (SELECT s.id FROM assignment g CROSS JOIN result s ON s.workunitid = g.workunitid "  # noqa: S608
+    f"AND s.server_state = {ServerState.UNSENT:d} "
+    "WHERE (g.target_type, g.target_id) IN ((1, :host), (2, h.userid)))"
+)
 
-def _may_have(connection: sqlite3.Connection, workunit_id: int, host_id: int) -> bool:
-    """Whether a host may get a result of a workunit.
-
-    Not two at a time, and not a second one after a success; after a failure another host goes
-    first, if there is one that has not tried.
-    """
-    tried: dict[int, bool] = {}
-    for row in connection.execute(
-        "SELECT hostid, outcome FROM result WHERE workunitid = ? AND hostid != 0", (workunit_id,)
-    ):
-        failed = row["outcome"] not in (Outcome.INIT, Outcome.SUCCESS)
-        tried[row["hostid"]] = tried.get(row["hostid"], True) and failed
-    if host_id not in tried:
-        return True
-    (hosts,) = connection.execute("SELECT count(*) FROM host WHERE p_fpops > 0").fetchone()
-    return tried[host_id] and len(tried) >= hosts
+# The joins are crossed so that SQLite goes through the unsent results in the order of their index,
+# and stops at the first that fits.
+_FROM = (
+    "FROM result r CROSS JOIN workunit w ON w.id = r.workunitid "
+    "CROSS JOIN host h ON h.id = :host JOIN app a ON a.id = r.appid"
+)
+_SELECT = (
+    "SELECT r.id, r.name, r.workunitid, r.appid, r.app_version_num, r.xml_doc_in, r.priority, "
+    "r.report_deadline, r.behaviour, w.xml_doc, w.name_key, w.size_class, w.delay_bound, "
+    "w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, h.p_fpops, h.userid AS owner, "
+    f"a.n_size_classes {_FROM}"
+)
+_ORDER = "ORDER BY r.priority DESC, r.id"
 
 
-def _could_not_send(connection: sqlite3.Connection, row: sqlite3.Row, now: float) -> None:
-    connection.execute(
-        "UPDATE result SET server_state = ?, outcome = ? WHERE id = ?",
-        (ServerState.OVER, Outcome.COULDNT_SEND, row["id"]),
+def _first(
+    connection: sqlite3.Connection, host_id: int, where: str = "1", **parameters: object
+) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = connection.execute(
+        f"{_SELECT} WHERE r.server_state = {ServerState.UNSENT:d} AND {where} "
+        f"AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} {_ORDER} LIMIT 1",
+        {"host": host_id, **parameters},
+    ).fetchone()
+    return row
+
+
+def _refused(
+    connection: sqlite3.Connection, host_id: int, before: sqlite3.Row | None
+) -> list[sqlite3.Row]:
+    """Return the results that neither this host nor another can have, up to what it gets."""
+    where, parameters = "1", {"host": host_id}
+    if before is not None:
+        (top,) = connection.execute(
+            f"SELECT r.id FROM result r WHERE r.server_state = {ServerState.UNSENT:d} "  # noqa: S608
+            f"{_ORDER} LIMIT 1"
+        ).fetchone()
+        if top == before["id"]:
+            return []
+        where = "r.priority >= :priority AND (r.priority > :priority OR r.id < :before)"
+        parameters |= {"priority": before["priority"], "before": before["id"]}
+    return connection.execute(
+        f"SELECT r.id, r.refusals {_FROM} WHERE r.server_state = {ServerState.UNSENT:d} "  # noqa: S608
+        f"AND {where} AND NOT {_fits('h')} AND NOT EXISTS (SELECT 1 FROM host o "
+        f"WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)}) "
+        f"{_ORDER} LIMIT {_AT_ONCE}",
+        parameters,
+    ).fetchall()
+
+
+def _count_refusals(
+    connection: sqlite3.Connection, refused: Iterable[sqlite3.Row], now: float
+) -> None:
+    given_up = [row["id"] for row in refused if row["refusals"] + 1 >= _MAX_REFUSALS]
+    connection.executemany(
+        "UPDATE result SET refusals = refusals + 1 WHERE id = ?", [(row["id"],) for row in refused]
     )
-    connection.execute(
-        "UPDATE workunit SET transition_time = ?, mod_time = ? WHERE id = ?",
-        (now, now, row["workunitid"]),
-    )
+    _could_not_send(connection, given_up, now)
 
 
-def _send(connection: sqlite3.Connection, row: sqlite3.Row, host: sqlite3.Row, now: float) -> None:
-    deadline = now + row["delay_bound"]
-    connection.execute(
-        "UPDATE result SET server_state = ?, hostid = ?, userid = ?, sent_time = ?, "
-        "report_deadline = ? WHERE id = ?",
-        (ServerState.IN_PROGRESS, host["id"], host["userid"], now, deadline, row["id"]),
+def _could_not_send(connection: sqlite3.Connection, ids: Iterable[int], now: float) -> None:
+    for result_id in ids:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE id = ?",
+            (ServerState.OVER, Outcome.COULDNT_SEND, result_id),
+        )
+        connection.execute(
+            "UPDATE workunit SET transition_time = ?, mod_time = ? "
+            "WHERE id = (SELECT workunitid FROM result WHERE id = ?)",
+            (now, now, result_id),
+        )
+
+
+def _command(connection: sqlite3.Connection, row: sqlite3.Row) -> tuple[str, ...] | None:
+    """Return the command of the app version that a result names, or of the newest."""
+    wanted = row["app_version_num"]
+    version = connection.execute(
+        "SELECT command FROM app_version WHERE appid = ? AND (version_num = ? OR ? = 0) "
+        "ORDER BY version_num DESC LIMIT 1",
+        (row["appid"], wanted, wanted),
+    ).fetchone()
+    return None if version is None else tuple(json.loads(version["command"]))
+
+
+def _task(row: sqlite3.Row, command: tuple[str, ...], deadline: float, wrong: str) -> Task:
+    return Task(
+        result_id=row["id"],
+        result_name=row["name"],
+        command=command,
+        xml_doc=row["xml_doc"],
+        xml_doc_in=row["xml_doc_in"],
+        time_limit=row["rsc_fpops_bound"] / row["p_fpops"] if row["p_fpops"] else math.inf,
+        memory_bound=row["rsc_memory_bound"],
+        disk_bound=row["rsc_disk_bound"],
+        deadline=deadline,
+        behaviours=behaviour.read(wrong),
     )
-    connection.execute(
-        "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = ? WHERE id = ?",
-        (deadline, now, row["workunitid"]),
-    )
-    connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host["id"]))
