@@ -219,8 +219,7 @@ def _workunit_files(
     if job is None:
         raise OutputFailed(f"no workunit {number}")
     _check(auth_str, _md5(_owner_authenticator(connection, job["batch"]) + str(number)))
-    result = _canonical(connection, job)
-    return _zip(core, f"boinc_wu_{job['name']}_", [result])
+    return job_zip(core, connection, job)
 
 
 def _batch_files(
@@ -232,10 +231,24 @@ def _batch_files(
         raise OutputFailed(f"no batch {number}")
     expected = _md5(_owner_authenticator(connection, number) + str(number))
     _check(auth_str, expected, "bad auth str")
+    return batch_zip(core, connection, number)
+
+
+def job_zip(core: Core, connection: sqlite3.Connection, job: sqlite3.Row) -> Output:
+    """Pack the outputs of a workunit's canonical result.
+
+    Raises:
+        OutputFailed: there is none.
+    """
+    return _zip(core, f"boinc_wu_{job['name']}_", [_canonical(connection, job)])
+
+
+def batch_zip(core: Core, connection: sqlite3.Connection, batch_id: int) -> Output:
+    """Pack the outputs of a batch's canonical results."""
     results = connection.execute(
         "SELECT r.* FROM workunit w JOIN result r ON r.id = w.canonical_resultid "
         "WHERE w.batch = ? AND r.outcome = ? ORDER BY w.id",
-        (number, Outcome.SUCCESS),
+        (batch_id, Outcome.SUCCESS),
     )
     return _zip(core, "boinc_batch_", results)
 

@@ -33,7 +33,7 @@ def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None
             absent.append(place)
         elif batch_id or delete_time:
             with core.db.write() as connection:
-                postponed = _note_use(core, connection, name, batch_id, delete_time)
+                postponed = note_use(core, connection, name, batch_id, delete_time)
             if postponed and core.quirks.failing_delete_time:
                 raise RpcFailed("job_file->update() failed: ")
     reply.add("<absent_files>\n")
@@ -41,7 +41,7 @@ def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None
     reply.add("</absent_files>\n")
 
 
-def _note_use(
+def note_use(
     core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
 ) -> bool:
     """Write down that a batch uses a file; return whether its delete_time was put off."""
