@@ -38,6 +38,8 @@ class Core:
         database_down: every RPC answers -138.
         wake: set when there is something to do for the back end or for volunteers.
         local_files: the one directory whose files the mode ``local`` may name.
+        remote_page: the page answers browsers on other machines too.
+        sign_in_keys: which user a one-time link to the page signs in.
     """
 
     def __init__(self, directory: Path, quirks: Quirks) -> None:
@@ -46,6 +48,8 @@ class Core:
         self.url = "http://127.0.0.1/test/"
         self.web_stopped = False
         self.database_down = False
+        self.remote_page = False
+        self.sign_in_keys: dict[str, str] = {}
         self.wake = Wake()
         self.local_files = directory / "local"
         self.templates = directory / "templates"
