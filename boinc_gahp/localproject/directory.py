@@ -4,30 +4,59 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import time
 from typing import TYPE_CHECKING
 
 from ..templates import InputTemplate, OutputTemplate, write_input_template, write_output_template
 from . import accounts
+from .core import Core
 from .database import Database
+from .quirks import Quirks
 from .server import free_port
+from .settings import (
+    SUBMITTER,
+    SUBMITTER_FILE,
+    USERS,
+    project_url,
+    remembered_port,
+    write_settings,
+)
 from .supplied import SUPPLIED
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Sequence
     from pathlib import Path
 
-#: The user whose authenticator ``boinc_gahp.toml`` holds.
-SUBMITTER = "submitter"
+__all__ = [
+    "SUBMITTER",
+    "VOLUNTEERS",
+    "DirectoryLock",
+    "ProjectDirectoryError",
+    "add_app",
+    "add_app_version",
+    "is_project",
+    "is_running",
+    "make",
+    "open_core",
+]
+
 #: The user whom the volunteers' credit goes to.
 VOLUNTEERS = "volunteers"
 
 _LOCK_TIMEOUT = 1.0
 _LOCK_PAUSE = 0.05
-_SETTINGS = "boinc_gahp.toml"
-_DIRECTORIES = ("templates", "download", "upload", "spool", "slots", "local")
-_MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
+#: ``modules`` holds plug-ins (:mod:`.plugins`), ``users`` the settings files of further users.
+_DIRECTORIES = (
+    "templates",
+    "download",
+    "upload",
+    "spool",
+    "slots",
+    "local",
+    "modules",
+    USERS,
+)
 
 
 class ProjectDirectoryError(Exception):
@@ -81,13 +110,13 @@ def make(directory: Path) -> None:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_project(directory) and any(
-        entry.name not in (*_DIRECTORIES, "lock", _SETTINGS) for entry in directory.iterdir()
+        entry.name not in (*_DIRECTORIES, "lock", SUBMITTER_FILE) for entry in directory.iterdir()
     ):
         raise ProjectDirectoryError(
             f"{directory} is neither empty nor a project: name a new or an empty directory"
         )
     for name in _DIRECTORIES:
-        (directory / name).mkdir(exist_ok=True)
+        (directory / name).mkdir(exist_ok=True, mode=0o700 if name == USERS else 0o777)
     database = Database(directory / "project.sqlite")
     try:
         connection = database.connection()
@@ -108,7 +137,7 @@ def make(directory: Path) -> None:
             accounts.add_user(database, VOLUNTEERS, access=False)
         if SUBMITTER not in users:
             accounts.add_user(database, SUBMITTER)
-        if not (directory / _SETTINGS).exists():
+        if not (directory / SUBMITTER_FILE).exists():
             write_settings(directory, database, free_port())
     finally:
         database.close()
@@ -124,8 +153,16 @@ def add_app(
     output_template: OutputTemplate | str,
     description: str = "",
     version: int = 100,
+    validator: str = "trivial",
+    assimilator: str = "",
+    work_generator: str = "",
+    work_low: int = 10,
+    n_size_classes: int = 0,
 ) -> None:
     """Add an app; templates that are given as text are written as they are.
+
+    ``validator``, ``assimilator`` and ``work_generator`` are as :mod:`.plugins` reads them; the
+    generator is asked for jobs while fewer than ``work_low`` results are unsent.
 
     Raises:
         ValueError: the name is taken or no file name.
@@ -141,54 +178,84 @@ def add_app(
         if isinstance(output_template, str)
         else write_output_template(output_template),
     }
-    for kind, text in texts.items():
-        (directory / "templates" / f"{name}_{kind}").write_text(text, "utf-8")
+    settings = {
+        "name": name,
+        "user_friendly_name": description,
+        "validator": validator,
+        "assimilator": assimilator,
+        "work_generator": work_generator,
+        "work_low": work_low,
+        "n_size_classes": n_size_classes,
+    }
     with database.write() as connection:
         if connection.execute("SELECT 1 FROM app WHERE name = ?", (name,)).fetchone():
             raise ValueError(f"there is an app {name!r} already")
         cursor = connection.execute(
-            "INSERT INTO app (create_time, name, user_friendly_name) VALUES (?, ?, ?)",
-            (time.time(), name, description),
+            f"INSERT INTO app (create_time, {', '.join(settings)}) "  # noqa: S608
+            f"VALUES (?{', ?' * len(settings)})",
+            (time.time(), *settings.values()),
         )
-        connection.execute(
-            "INSERT INTO app_version (create_time, appid, version_num, command) "
-            "VALUES (?, ?, ?, ?)",
-            (time.time(), cursor.lastrowid, version, json.dumps(list(command))),
-        )
+        _insert_version(connection, cursor.lastrowid or 0, version, command)
+        for kind, text in texts.items():
+            path = directory / "templates" / f"{name}_{kind}"
+            new = path.with_name(f"{path.name}.new")
+            new.write_text(text, "utf-8")
+            new.replace(path)
 
 
-def remembered_port(directory: Path) -> int:
-    """Return the port that the settings name, 0 if there is none."""
+def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
+    """Add another version of an app; hosts run the newest unless a job wants another.
+
+    Raises:
+        ValueError: there is no such app, or it has that version.
+    """
+    with database.write() as connection:
+        app = connection.execute("SELECT id FROM app WHERE name = ?", (name,)).fetchone()
+        if app is None:
+            raise ValueError(f"there is no app {name!r}")
+        row = connection.execute(
+            "SELECT group_concat(version_num, ', ') AS present, total(version_num = ?) AS taken "
+            "FROM app_version WHERE appid = ?",
+            (version, app["id"]),
+        ).fetchone()
+        if row["taken"]:
+            raise ValueError(
+                f"app {name!r} has a version {version} already (it has {row['present']}): give "
+                "another number"
+            )
+        _insert_version(connection, app["id"], version, command)
+
+
+def _insert_version(
+    connection: sqlite3.Connection, app_id: int, version: int, command: Sequence[str]
+) -> None:
+    connection.execute(
+        "INSERT INTO app_version (create_time, appid, version_num, command) VALUES (?, ?, ?, ?)",
+        (time.time(), app_id, version, json.dumps(list(command))),
+    )
+
+
+def is_running(directory: Path) -> bool:
+    """Whether a process runs the project now."""
     try:
-        text = (directory / "port").read_text("ascii")
-        return int(text)
-    except (OSError, ValueError):
-        return 0
+        with (directory / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
-def write_settings(directory: Path, database: Database, port: int) -> None:
-    """Write ``boinc_gahp.toml`` (mode 0600) for the submitter, unless someone has edited it."""
-    path = directory / _SETTINGS
-    (directory / "port").write_text(f"{port}\n", "ascii")
-    if path.exists() and not path.read_text("utf-8").startswith(_MARK):
-        return
-    row = (
-        database.connection()
-        .execute("SELECT authenticator FROM user WHERE name = ?", (SUBMITTER,))
-        .fetchone()
-    )
-    text = (
-        f"{_MARK}[project]\nurl = {json.dumps(project_url(port))}\n"
-        f"authenticator = {json.dumps(row['authenticator'])}\n"
-    )
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    new.replace(path)
+def open_core(directory: Path) -> Core:
+    """Return a project's core, for a command beside whatever runs it; close its ``db`` at the end.
 
-
-def project_url(port: int) -> str:
-    """Return the address of a project that listens on a port."""
-    return f"http://127.0.0.1:{port}/test/"
+    Raises:
+        ProjectDirectoryError: the directory holds no project.
+        DatabaseError: the database was made by a newer version, or cannot be opened.
+    """
+    if not is_project(directory):
+        raise ProjectDirectoryError(
+            f"there is no project in {directory}: boinc_gahp local-project init makes one"
+        )
+    core = Core(directory, Quirks())
+    core.url = project_url(remembered_port(directory))
+    return core

@@ -7,11 +7,13 @@ import logging
 import threading
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from . import accounts, hosts
+from . import accounts, hosts, settings
 from . import directory as layout
 from .core import Core
+from .create_work import NewJob, create_work
 from .names import name_key
 from .quirks import Quirks
 from .scheduler import Scheduler
@@ -39,11 +41,19 @@ class ProjectFailed(Exception):
 
 
 class LocalProject:
-    """A BOINC project on 127.0.0.1: web server, database, back end and volunteers.
+    """A BOINC project on this machine: web server, database, back end and volunteers.
 
     The directory is made when it is new; a project that was stopped, or killed, goes on where it
     was. Use it as a context manager: inside, it answers; afterwards no thread, process or socket of
-    it is left. With ``port`` 0 it listens where it last did, if that is free, or anywhere.
+    it is left.
+
+    Args:
+        directory: where it lives.
+        port: where it listens; 0: where it last did, if that is free, or on any port.
+        hosts: how many volunteers there are.
+        quirks: which misbehaviours of the real server are on.
+        listen: the address of this machine on which it listens.
+        remote_page: whether the page, too, answers browsers on other machines.
 
     Attributes:
         url: the project's address, with a final slash; known once it has started.
@@ -61,17 +71,21 @@ class LocalProject:
         port: int = 0,
         hosts: int = 4,
         quirks: Quirks | None = None,
+        listen: str = HOST,
+        remote_page: bool = False,
     ) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = layout.DirectoryLock(directory)
         try:
             layout.make(directory)
             self._core = Core(directory, quirks or Quirks())
+            self._core.remote_page = remote_page
         except BaseException:
             self._lock.release()
             raise
         self.directory = directory
         self._wanted_port = port
+        self._listen = listen
         self._hosts = hosts
         self._server: WebServer | None = None
         self._supervisor = Supervisor(self._core)
@@ -92,7 +106,7 @@ class LocalProject:
     @property
     def authenticator(self) -> str:
         """The submitter's authenticator."""
-        return self.authenticator_of(layout.SUBMITTER)
+        return self.authenticator_of(settings.SUBMITTER)
 
     @property
     def core(self) -> Core:
@@ -146,16 +160,17 @@ class LocalProject:
     def _start(self) -> None:
         port = self._wanted_port
         if port == 0:
-            last = layout.remembered_port(self.directory)
-            port = last if last and port_is_free(last) else 0
+            last = settings.remembered_port(self.directory)
+            port = last if last and port_is_free(last, self._listen) else 0
         self._server = WebServer(
             make_app(self._core),
             port,
+            self._listen,
             spool=self.directory / "spool",
             post_max_size=self._core.quirks.limits.post_max_size,
         )
-        self._core.url = layout.project_url(self._server.port)
-        layout.write_settings(self.directory, self._core.db, self._server.port)
+        self._core.url = settings.project_url(self._server.port, self._listen)
+        settings.write_settings(self.directory, self._core.db, self._server.port, self._listen)
         self._server.start()
         self._wait_until_ready(self._server)
         self._run(self._supervisor.run, "localproject-backend")
@@ -184,7 +199,9 @@ class LocalProject:
             if not server.running():
                 raise ProjectFailed("the web server has stopped")
             try:
-                connection = http.client.HTTPConnection(HOST, server.port, timeout=_START_TIMEOUT)
+                connection = http.client.HTTPConnection(
+                    urlsplit(self.url).hostname or HOST, server.port, timeout=_START_TIMEOUT
+                )
                 try:
                     connection.request("GET", "/test/")
                     if connection.getresponse().status == http.client.OK:
@@ -198,29 +215,9 @@ class LocalProject:
 
     # What tests and the demo do to a project.
 
-    def add_user(
-        self,
-        name: str,
-        *,
-        submit_all: bool = True,
-        apps: Iterable[str] = (),
-        access: bool = True,
-        max_jobs_in_progress: int = 0,
-        authenticator: str | None = None,
-    ) -> str:
-        """Add a user and return the authenticator.
-
-        With ``apps`` the user may submit to these only; without ``access``, use no RPC at all.
-        """
-        return accounts.add_user(
-            self._core.db,
-            name,
-            access=access,
-            submit_all=submit_all,
-            apps=apps,
-            max_jobs_in_progress=max_jobs_in_progress,
-            authenticator=authenticator,
-        )
+    def add_user(self, name: str, **rights: Any) -> str:
+        """Add a user and return the authenticator; rights as :func:`accounts.add_user` has them."""
+        return accounts.add_user(self._core.db, name, **rights)
 
     def authenticator_of(self, name: str) -> str:
         """Return a user's authenticator."""
@@ -240,9 +237,12 @@ class LocalProject:
         command: Sequence[str],
         input_template: InputTemplate | str,
         output_template: OutputTemplate | str,
-        version: int = 100,
+        **more: Any,
     ) -> None:
-        """Add an app; in ``command``, ``{python}`` and ``{apps}`` are filled in."""
+        """Add an app, as :func:`directory.add_app` does; it can be used at once.
+
+        In ``command``, ``{python}``, ``{apps}`` and ``{project}`` are filled in.
+        """
         layout.add_app(
             self.directory,
             self._core.db,
@@ -250,8 +250,12 @@ class LocalProject:
             command=command,
             input_template=input_template,
             output_template=output_template,
-            version=version,
+            **more,
         )
+
+    def create_work(self, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0) -> list[int]:
+        """Make jobs, as :func:`create_work.create_work` does."""
+        return create_work(self._core, app_name, jobs, batch_id=batch_id)
 
     def pause_volunteers(self) -> None:
         """Let volunteers ask for no more work; what they have they finish."""

@@ -1,0 +1,85 @@
+"""The settings files that a project writes for its users, and the address that they name."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from .server import HOST
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+    from .database import Database
+
+#: The user whose authenticator ``boinc_gahp.toml`` holds.
+SUBMITTER = "submitter"
+SUBMITTER_FILE = "boinc_gahp.toml"
+#: The others' files are ``<name>.toml`` in this directory.
+USERS = "users"
+
+_ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
+_MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
+
+
+def settings_path(directory: Path, user_name: str) -> Path:
+    """Return where a user's settings file lies."""
+    if user_name == SUBMITTER:
+        return directory / SUBMITTER_FILE
+    return directory / USERS / f"{user_name}.toml"
+
+
+def write_settings(directory: Path, database: Database, port: int, host: str = HOST) -> None:
+    """Remember the address, and write it into all users' settings files that are there.
+
+    The submitter's is made if it is not there. A file that someone has edited is left alone.
+    """
+    (directory / "port").write_text(f"{port}\n", "ascii")
+    url = project_url(port, host)
+    for row in database.connection().execute("SELECT name, authenticator FROM user ORDER BY id"):
+        path = settings_path(directory, row["name"])
+        if row["name"] == SUBMITTER or path.exists():
+            _write(path, url, row["authenticator"])
+
+
+def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str) -> Path:
+    """Write a settings file (mode 0600) for a user and return its path."""
+    path = settings_path(directory, user_name)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    row = connection.execute(
+        "SELECT authenticator FROM user WHERE name = ?", (user_name,)
+    ).fetchone()
+    _write(path, project_url(remembered_port(directory)), row["authenticator"])
+    return path
+
+
+def _write(path: Path, url: str, authenticator: str) -> None:
+    if path.exists() and not path.read_text("utf-8", "replace").startswith(_MARK):
+        return
+    text = (
+        f"{_MARK}[project]\nurl = {json.dumps(url)}\nauthenticator = {json.dumps(authenticator)}\n"
+    )
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    new.replace(path)
+
+
+def remembered_port(directory: Path) -> int:
+    """Return the port on which the project listened last, 0 if there is none."""
+    try:
+        text = (directory / "port").read_text("ascii")
+        return int(text)
+    except (OSError, ValueError):
+        return 0
+
+
+def project_url(port: int, host: str = HOST) -> str:
+    """Return the address of a project that listens on a port of an address of this machine."""
+    if host in _ANYWHERE:
+        host = HOST
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/test/"
