@@ -1,5 +1,6 @@
 """Job templates: read tolerantly, check, fill in, write strictly (``job-templates.md``)."""
 
+from .checking import check_template
 from .documents import (
     ResultDocument,
     ResultFile,
@@ -11,7 +12,9 @@ from .documents import (
 )
 from .filling import JobFile, fill_input, fill_output
 from .reading import read_input_template, read_output_template, read_templates
+from .sizes import WorstCase, worst_input, worst_output
 from .types import (
+    DEFAULTS,
     DOCUMENT_LIMIT,
     UPLOAD_URL,
     InputFileInfo,
@@ -21,10 +24,12 @@ from .types import (
     Problem,
     Severity,
     TemplateError,
+    safe_open_name,
 )
 from .writing import write_input_template, write_output_template
 
 __all__ = [
+    "DEFAULTS",
     "DOCUMENT_LIMIT",
     "UPLOAD_URL",
     "InputFileInfo",
@@ -39,6 +44,8 @@ __all__ = [
     "TemplateError",
     "WorkunitDocument",
     "WorkunitFile",
+    "WorstCase",
+    "check_template",
     "fill_input",
     "fill_output",
     "read_input_template",
@@ -47,6 +54,9 @@ __all__ = [
     "read_result_document",
     "read_templates",
     "read_workunit",
+    "safe_open_name",
+    "worst_input",
+    "worst_output",
     "write_input_template",
     "write_output_template",
 ]

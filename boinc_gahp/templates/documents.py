@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .markup import Fields, children, parse
+from .markup import Fields, parse
+from .reading import file_refs
 from .types import Problem, TemplateError
 
 if TYPE_CHECKING:
@@ -159,8 +160,7 @@ def _joined(
     infos: Mapping[str, etree._Element], body: etree._Element, problems: list[Problem]
 ) -> Iterator[tuple[str, Fields]]:
     """Yield each file's name, and the fields of its file_info and file_ref taken together."""
-    for ref in children(body):
-        if ref.tag == "file_ref":
-            name = Fields(problems, ref).text("file_name") or ""
-            info = infos.get(name)
-            yield name, Fields(problems, ref) if info is None else Fields(problems, info, ref)
+    for ref in file_refs(body):
+        name = Fields(problems, ref).text("file_name") or ""
+        info = infos.get(name)
+        yield name, Fields(problems, ref) if info is None else Fields(problems, info, ref)

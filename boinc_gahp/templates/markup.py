@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from .types import Problem, TemplateError
+from .types import Problem, Severity, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Characters of a text that is looked at; a filled-in document has at most 64 KB.
 MAX_TEXT = 1 << 20
 
-_PROLOG = re.compile(r"<\?.*?\?>|<!DOCTYPE[^>\[]*(?:\[.*?\])?\s*>", re.DOTALL)
+_PROLOG = re.compile(r"<\?|<!DOCTYPE")
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DIGITS = re.compile(r"[+-]?[0-9]+")
 
@@ -33,24 +33,70 @@ def parse(text: str, what: str) -> etree._Element:
         TemplateError: it is too long, or nothing in it is an element.
     """
     if len(text) > MAX_TEXT:
-        raise TemplateError(
-            what,
-            [Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most", "too-long")],
-        )
-    cleaned = _PROLOG.sub(lambda match: "\n" * match[0].count("\n"), text)
-    cleaned = _NOT_XML.sub(" ", cleaned)
-    parser = etree.XMLParser(
-        recover=True,
+        raise TemplateError(what, [too_long(text)])
+    root = etree.fromstring(_wrapped(text), _parser(recover=True))
+    if root is None or len(root) == 0:
+        raise TemplateError(what, [Problem(0, "expected XML elements, found none", "no-template")])
+    return root
+
+
+def xml_error(text: str) -> Problem | None:
+    """Return why a text of several XML documents is none, without recovering anything."""
+    if len(text) > MAX_TEXT:
+        return too_long(text)
+    try:
+        etree.fromstring(_wrapped(text), _parser(recover=False))
+    except etree.XMLSyntaxError as error:
+        return Problem(error.lineno or 0, f"this is no XML: {error.msg}", "malformed")
+    return None
+
+
+def too_long(text: str) -> Problem:
+    """Return what to say of a text with more than ``MAX_TEXT`` characters."""
+    return Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most", "too-long")
+
+
+def _wrapped(text: str) -> bytes:
+    """Return the text below one root, without declarations and what XML does not allow."""
+    cleaned = _NOT_XML.sub(" ", _without_prologs(text))
+    return f"<document>{cleaned}</document>".encode()
+
+
+def _without_prologs(text: str) -> str:
+    """Leave out XML declarations, instructions and document types; lines keep their numbers."""
+    kept = []
+    place = 0
+    while match := _PROLOG.search(text, place):
+        begin = match.start()
+        end = prolog_end(text, begin)
+        if end < 0:
+            break
+        kept += [text[place:begin], "\n" * text.count("\n", begin, end)]
+        place = end
+    return "".join(kept) + text[place:]
+
+
+def prolog_end(text: str, begin: int) -> int:
+    """Return where a declaration that begins at ``begin`` ends, -1 if it does not."""
+    if text.startswith("<?", begin):
+        end = text.find("?>", begin)
+        return end + 2 if end >= 0 else -1
+    end, subset = text.find(">", begin), text.find("[", begin)
+    if 0 <= subset < end:
+        inner = text.find("]", subset)
+        end = text.find(">", inner) if inner >= 0 else -1
+    return end + 1 if end >= 0 else -1
+
+
+def _parser(*, recover: bool) -> etree.XMLParser:
+    return etree.XMLParser(
+        recover=recover,
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
         remove_comments=True,
         remove_pis=True,
     )
-    root = etree.fromstring(f"<document>{cleaned}</document>".encode(), parser)
-    if root is None or len(root) == 0:
-        raise TemplateError(what, [Problem(0, "expected XML elements, found none", "no-template")])
-    return root
 
 
 def children(element: etree._Element) -> Iterator[etree._Element]:
@@ -72,6 +118,21 @@ def line_of(element: etree._Element) -> int:
     """Return the line in which an element begins, 0 if unknown."""
     line = getattr(element, "sourceline", None)
     return line if isinstance(line, int) else 0
+
+
+class Findings:
+    """What a check has found, in the order in which it looked."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def error(self, element: etree._Element, code: str, text: str) -> None:
+        """Note an error where ``element`` begins."""
+        self.problems.append(Problem(line_of(element), text, code))
+
+    def warn(self, element: etree._Element, code: str, text: str) -> None:
+        """Note a warning where ``element`` begins."""
+        self.problems.append(Problem(line_of(element), text, code, Severity.WARNING))
 
 
 class Fields:

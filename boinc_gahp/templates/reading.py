@@ -20,21 +20,34 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-_INPUT = "input template"
-_OUTPUT = "output template"
+INPUT = "input template"
+OUTPUT = "output template"
 
 #: The element that makes a template one of its kind, and the kind.
-_BODIES = {"workunit": _INPUT, "result": _OUTPUT}
+_BODIES = {"workunit": INPUT, "result": OUTPUT}
 #: Elements around or inside templates; anything else is an outer wrapper and is looked into.
-_ROOTS = {"input_template": _INPUT, "output_template": _OUTPUT}
+_ROOTS = {"input_template": INPUT, "output_template": OUTPUT}
 
 
-class _Parts:
-    """The elements of one template: its file_infos, and its workunit or result."""
+class Parts:
+    """The elements of one template: its file_infos, its workunit or result, and its root if any."""
 
-    def __init__(self, file_infos: Sequence[etree._Element], body: etree._Element | None) -> None:
+    def __init__(
+        self,
+        file_infos: Sequence[etree._Element],
+        body: etree._Element | None,
+        root: etree._Element | None = None,
+    ) -> None:
         self.file_infos = file_infos
         self.body = body
+        self.root = root
+
+    @property
+    def first(self) -> etree._Element | None:
+        """The element with which the template begins."""
+        if self.root is not None:
+            return self.root
+        return self.file_infos[0] if self.file_infos else self.body
 
 
 def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
@@ -45,8 +58,8 @@ def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
     Raises:
         TemplateError: one is missing, there are two of a kind, or one is wrong.
     """
-    parts = _split(text, "job templates")
-    return _input(_only(parts, _INPUT)), _output(_only(parts, _OUTPUT))
+    parts = split(text, "job templates")
+    return input_of(_only(parts, INPUT)), output_of(_only(parts, OUTPUT))
 
 
 def read_input_template(text: str) -> InputTemplate:
@@ -55,7 +68,7 @@ def read_input_template(text: str) -> InputTemplate:
     Raises:
         TemplateError: with everything that is wrong with it.
     """
-    return _input(_only(_split(text, _INPUT), _INPUT))
+    return input_of(_only(split(text, INPUT), INPUT))
 
 
 def read_output_template(text: str) -> OutputTemplate:
@@ -64,26 +77,26 @@ def read_output_template(text: str) -> OutputTemplate:
     Raises:
         TemplateError: with everything that is wrong with it.
     """
-    return _output(_only(_split(text, _OUTPUT), _OUTPUT))
+    return output_of(_only(split(text, OUTPUT), OUTPUT))
 
 
-def _only(parts: dict[str, list[_Parts]], kind: str) -> _Parts:
+def _only(parts: dict[str, list[Parts]], kind: str) -> Parts:
     found = parts[kind]
-    root = "<input_template>" if kind == _INPUT else "<output_template>"
-    body = "<workunit>" if kind == _INPUT else "<result>"
+    root = "<input_template>" if kind == INPUT else "<output_template>"
+    body = "<workunit>" if kind == INPUT else "<result>"
     if not found:
         text = f"there is none: expected {root} with a {body}"
         raise TemplateError(kind, [Problem(0, text, "no-template")])
     if len(found) > 1:
-        line = line_of(found[1].body) if found[1].body is not None else 0
+        line = line_of(found[1].first) if found[1].first is not None else 0
         text = f"a second one begins here: expected one {root}"
         raise TemplateError(kind, [Problem(line, text, "second-template")])
     return found[0]
 
 
-def _split(text: str, what: str) -> dict[str, list[_Parts]]:
+def split(text: str, what: str) -> dict[str, list[Parts]]:
     """Sort the elements into templates: by root element, or else by what follows file_infos."""
-    parts: dict[str, list[_Parts]] = {_INPUT: [], _OUTPUT: []}
+    parts: dict[str, list[Parts]] = {INPUT: [], OUTPUT: []}
     loose: list[etree._Element] = []
     for element in _flat(parse(text, what)):
         kind = _ROOTS.get(element.tag)
@@ -92,7 +105,7 @@ def _split(text: str, what: str) -> dict[str, list[_Parts]]:
         elif element.tag == "file_info":
             loose.append(element)
         else:
-            parts[_BODIES[element.tag]].append(_Parts(loose, element))
+            parts[_BODIES[element.tag]].append(Parts(loose, element))
             loose = []
     return parts
 
@@ -105,20 +118,25 @@ def _flat(element: etree._Element) -> Iterator[etree._Element]:
             yield from _flat(child)
 
 
-def _rooted(root: etree._Element, kind: str) -> _Parts:
+def _rooted(root: etree._Element, kind: str) -> Parts:
     infos = [child for child in children(root) if child.tag == "file_info"]
     bodies = [child for child in children(root) if _BODIES.get(child.tag) == kind]
-    return _Parts(infos, bodies[0] if bodies else None)
+    return Parts(infos, bodies[0] if bodies else None, root)
 
 
-def _refs(parts: _Parts, kind: str, problems: list[Problem]) -> tuple[Fields, list[etree._Element]]:
+def file_refs(body: etree._Element) -> list[etree._Element]:
+    """Return the file_refs of a workunit or result."""
+    return [child for child in children(body) if child.tag == "file_ref"]
+
+
+def _refs(parts: Parts, kind: str, problems: list[Problem]) -> tuple[Fields, list[etree._Element]]:
     """Return the body and its file_refs; there must be one for each file_info."""
     if parts.body is None:
-        tag = "workunit" if kind == _INPUT else "result"
+        tag = "workunit" if kind == INPUT else "result"
         text = f"expected a <{tag}> after the <file_info>s"
         raise TemplateError(kind, [Problem(0, text, "no-body")])
     body = Fields(problems, parts.body)
-    refs = [child for child in children(parts.body) if child.tag == "file_ref"]
+    refs = file_refs(parts.body)
     if len(refs) != len(parts.file_infos):
         body.problem(
             "file-count",
@@ -147,9 +165,10 @@ def _open_name(fields: Fields, ref: etree._Element, seen: dict[str, int]) -> str
     return name
 
 
-def _input(parts: _Parts) -> InputTemplate:
+def input_of(parts: Parts) -> InputTemplate:
+    """Read an input template's elements; raises as :func:`read_input_template`."""
     problems: list[Problem] = []
-    body, refs = _refs(parts, _INPUT, problems)
+    body, refs = _refs(parts, INPUT, problems)
     seen: dict[str, int] = {}
     files = []
     for place, (info, ref) in enumerate(zip(parts.file_infos, refs, strict=True)):
@@ -175,7 +194,7 @@ def _input(parts: _Parts) -> InputTemplate:
         batch=body.integer("batch"),
     )
     if problems:
-        raise TemplateError(_INPUT, sorted(problems, key=lambda problem: problem.line))
+        raise TemplateError(INPUT, sorted(problems, key=lambda problem: problem.line))
     return template
 
 
@@ -215,9 +234,10 @@ def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
     return file
 
 
-def _output(parts: _Parts) -> OutputTemplate:
+def output_of(parts: Parts) -> OutputTemplate:
+    """Read an output template's elements; raises as :func:`read_output_template`."""
     problems: list[Problem] = []
-    body, refs = _refs(parts, _OUTPUT, problems)
+    body, refs = _refs(parts, OUTPUT, problems)
     by_name: dict[str, etree._Element] = {}
     for info in parts.file_infos:
         fields = Fields(problems, info)
@@ -253,7 +273,7 @@ def _output(parts: _Parts) -> OutputTemplate:
         files = _numbered(files, body)
     report_immediately = body.flag("report_immediately")
     if problems:
-        raise TemplateError(_OUTPUT, sorted(problems, key=lambda problem: problem.line))
+        raise TemplateError(OUTPUT, sorted(problems, key=lambda problem: problem.line))
     return OutputTemplate(tuple(files), report_immediately)
 
 

@@ -23,6 +23,22 @@ DOCUMENT_LIMIT = 65_535
 #: What an output template writes where the project's upload handler is to be filled in.
 UPLOAD_URL = "<UPLOAD_URL/>"
 
+#: What ``create_work`` takes for what a template leaves out: floating-point operations, bytes,
+#: seconds (its options' defaults), and the counts of ``back-end.md``, "Transitioner".
+#: target_nresults is min_quorum's value.
+DEFAULTS = {
+    "rsc_fpops_est": 3600e9,
+    "rsc_fpops_bound": 86400e9,
+    "rsc_memory_bound": 5e8,
+    "rsc_disk_bound": 1e9,
+    "rsc_bandwidth_bound": 0.0,
+    "delay_bound": 7 * 86400.0,
+    "min_quorum": 1,
+    "max_error_results": 3,
+    "max_total_results": 10,
+    "max_success_results": 6,
+}
+
 _OUTFILE = re.compile(r"<OUTFILE_([0-9]{1,4})/>")
 
 
@@ -163,3 +179,10 @@ def outfile_number(name: str) -> int | None:
     """Return the n of ``<OUTFILE_n/>``, or None for any other name."""
     match = _OUTFILE.fullmatch(name)
     return int(match[1]) if match else None
+
+
+def safe_open_name(name: str) -> bool:
+    """Whether an open name stays inside the directory in which a job runs, also on Windows."""
+    parts = name.replace("\\", "/").split("/")
+    absolute = parts[0] == "" or (len(parts[0]) > 1 and parts[0][1] == ":")
+    return not absolute and ".." not in parts and "\0" not in name and set(parts) != {"."}

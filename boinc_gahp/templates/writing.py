@@ -9,27 +9,12 @@ from xml.sax.saxutils import escape
 from .filling import number, output_elements
 from .reading import read_input_template, read_output_template
 from .types import UPLOAD_URL, InputTemplate, OutputTemplate, Problem, TemplateError
+from .vocabulary import PARAMETERS
 
 if TYPE_CHECKING:
     from .types import InputFileInfo
 
 _FLAGS = ("sticky", "no_delete", "report_on_rpc")
-_PARAMETERS = (
-    "rsc_fpops_est",
-    "rsc_fpops_bound",
-    "rsc_memory_bound",
-    "rsc_disk_bound",
-    "rsc_bandwidth_bound",
-    "delay_bound",
-    "min_quorum",
-    "target_nresults",
-    "max_error_results",
-    "max_total_results",
-    "max_success_results",
-    "size_class",
-    "priority",
-    "batch",
-)
 #: A line of text without white space at its ends; what a reader would strip would be lost.
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
@@ -51,7 +36,7 @@ def write_input_template(template: InputTemplate) -> str:
         lines.append("        </file_ref>")
     if template.command_line is not None:
         lines.append(_element("command_line", template.command_line, 8))
-    for name in _PARAMETERS:
+    for name in PARAMETERS:
         value = getattr(template, name)
         if value is not None:
             lines.append(f"        <{name}>{number(value)}</{name}>")
