@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from pathlib import PurePosixPath
+
+from ..templates import safe_open_name
+
+__all__ = ["name_key", "safe_open_name", "valid_physical_name"]
 
 _PHYSICAL = re.compile(r"[A-Za-z0-9_.\- ]{1,255}")
 
@@ -22,11 +25,3 @@ def name_key(name: str) -> str:
 def valid_physical_name(name: str) -> bool:
     """Whether job_file.php takes a name (``web-rpcs.md``, "Files"), and it is no directory."""
     return _PHYSICAL.fullmatch(name) is not None and name.strip(". ") != ""
-
-
-def safe_open_name(name: str) -> bool:
-    """Whether an open name stays inside the directory in which a job runs."""
-    path = PurePosixPath(name)
-    return bool(
-        path.parts and not path.is_absolute() and ".." not in path.parts and "\0" not in name
-    )
