@@ -66,3 +66,6 @@ UPDATE host SET active = 0, p_fpops = 1e9 WHERE p_fpops = 0;
 -- not have it because of its bounds.
 ALTER TABLE result ADD COLUMN behaviour TEXT NOT NULL DEFAULT '';
 ALTER TABLE result ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
+
+-- The workunits that a program of ours failed with, and tries again later.
+CREATE INDEX wu_failing ON workunit (id) WHERE failures > 0;
