@@ -1,26 +1,102 @@
-"""The assimilator: hands finished workunits to the project, once each (``back-end.md``)."""
+"""The assimilator: hands finished workunits to the app's handler (``back-end.md``, ``seeds/004``).
+
+An app's handler (``app.assimilator``, see :mod:`.plugins`) is a function
+``handler(job, canonical, instances)``: a :class:`~.views.Job`; the canonical
+:class:`~.views.Instance`, or None if the job failed (``job.error_mask`` tells why); and all
+instances, in the order in which they were made. What it returns does not matter.
+
+It is called once for each finished workunit, but must be idempotent: after a crash in the middle
+of it, or between its end and the commit, it is called again, as it is when it raises
+(:mod:`.programs`), and when a job that was aborted turns out to have a canonical result all the
+same. It runs outside any transaction. Apps without a handler leave their outputs where they are,
+for submitters to fetch.
+"""
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
+from . import plugins, views
+from .plugins import PluginError
+from .programs import ASSIMILATOR, handle_each
 from .states import AssimilateState
 
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
     from .core import Core
 
+    Handler = Callable[[views.Job, views.Instance | None, tuple[views.Instance, ...]], object]
+
 _PASS = 1000
+#: A slow handler leaves the other programs waiting for about this many seconds at a time.
+_PASS_SECONDS = 1.0
 
 
 def assimilate_pass(core: Core, now: float) -> int:
-    """Mark the workunits that are READY as DONE; return how many there were.
+    """Handle the workunits that are READY; return how many there were."""
+    connection = core.db.connection()
+    due = connection.execute(
+        "SELECT w.id, w.name, w.failures, a.name AS app, coalesce(a.assimilator, '') AS spec "  # noqa: S608
+        "FROM workunit w LEFT JOIN app a ON a.id = w.appid "
+        f"WHERE w.assimilate_state = {AssimilateState.READY:d} "
+        "AND (w.retry_time <= ? OR coalesce(a.assimilator, '') = '') ORDER BY w.id LIMIT ?",
+        (now, _PASS),
+    ).fetchall()
+    plain = [row for row in due if not row["spec"]]
+    if plain:
+        with core.db.write() as connection:
+            for row in plain:
+                _done(connection, row["id"], now)
+    handlers: dict[str, Handler] = {}
 
-    The project does nothing else with them: submitters fetch outputs from where they are.
-    """
-    with core.db.write() as connection:
-        cursor = connection.execute(
-            "UPDATE workunit SET assimilate_state = ?, transition_time = ?, mod_time = ? "
-            "WHERE id IN (SELECT id FROM workunit WHERE assimilate_state = ? LIMIT ?)",
-            (AssimilateState.DONE, now, now, AssimilateState.READY, _PASS),
+    def handle(row: sqlite3.Row) -> None:
+        spec = row["spec"]
+        if spec not in handlers:
+            handlers[spec] = plugins.load(core, spec, plugins.ASSIMILATORS)
+        _assimilate(core, row, handlers[spec], now)
+
+    others = [row for row in due if row["spec"]]
+    return len(plain) + handle_each(
+        core, ASSIMILATOR, others, handle, now=now, seconds=_PASS_SECONDS
+    )
+
+
+def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> None:
+    with core.db.read() as connection:
+        workunit = connection.execute(
+            "SELECT * FROM workunit WHERE id = ? AND assimilate_state = ?",
+            (due["id"], AssimilateState.READY),
+        ).fetchone()
+        results = connection.execute(
+            "SELECT * FROM result WHERE workunitid = ? ORDER BY id", (due["id"],)
+        ).fetchall()
+    if workunit is None:
+        return
+    instances = tuple(views.instance(core, row) for row in results)
+    canonical = next((i for i in instances if i.id == workunit["canonical_resultid"]), None)
+    what = f"the assimilator {due['spec']!r}"
+    answer = plugins.call(what, handler, views.job(workunit, due["app"]), canonical, instances)
+    if inspect.isawaitable(answer) or inspect.isgenerator(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise PluginError(
+            f"{what} has not run: expected a plain function, without async and without yield"
         )
-        return cursor.rowcount
+    with core.db.write() as connection:
+        current = connection.execute(
+            "SELECT canonical_resultid FROM workunit WHERE id = ?", (due["id"],)
+        ).fetchone()
+        # A canonical result that has come meanwhile is handed over in the next pass.
+        if current["canonical_resultid"] == workunit["canonical_resultid"]:
+            _done(connection, due["id"], now)
+
+
+def _done(connection: sqlite3.Connection, workunit_id: int, now: float) -> None:
+    connection.execute(
+        "UPDATE workunit SET assimilate_state = ?, transition_time = ?, mod_time = ?, "
+        "failures = 0, retry_time = 0 WHERE id = ? AND assimilate_state = ?",
+        (AssimilateState.DONE, now, now, workunit_id, AssimilateState.READY),
+    )

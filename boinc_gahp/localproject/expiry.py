@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from ..templates import TemplateError, read_result
 from . import batches
-from .outputs import uploaded_files
-from .states import BatchState
+from .states import BatchState, FileDeleteState
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from .core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
 
 #: A file younger than this is left alone: its batch may be about to be submitted.
 _MIN_AGE = 3600.0
@@ -56,10 +61,33 @@ def delete_retired_outputs(core: Core, now: float) -> int:
     ).fetchall()
     for row in rows:
         for result in connection.execute(
-            "SELECT xml_doc_out FROM result WHERE batch = ?", (row["id"],)
+            "SELECT r.xml_doc_in FROM workunit w JOIN result r ON r.workunitid = w.id "
+            "WHERE w.batch = ? AND r.xml_doc_out != ''",
+            (row["id"],),
         ):
-            for file in uploaded_files(result):
-                core.upload.remove(file.name)
+            _remove_outputs(core, result["xml_doc_in"])
         with core.db.write() as writing:
+            # Whatever comes back for these workunits has nothing to be compared with any more.
+            writing.execute(
+                "UPDATE result SET file_delete_state = ? WHERE xml_doc_out != '' "
+                "AND workunitid IN (SELECT id FROM workunit WHERE batch = ?)",
+                (FileDeleteState.DONE, row["id"]),
+            )
             writing.execute("UPDATE batch SET logical_end_time = 0 WHERE id = ?", (row["id"],))
     return len(rows)
+
+
+def _remove_outputs(core: Core, document: str) -> None:
+    try:
+        for file in read_result(document):
+            core.upload.remove(file.name)
+    except (OSError, ValueError, TemplateError) as error:
+        log.error("outputs of a retired batch cannot be removed: %s", error)
+
+
+def outputs_arrived(connection: sqlite3.Connection, batch_id: int, now: float) -> None:
+    """Have a retired batch cleaned again if it has been already: a result came in after that."""
+    connection.execute(
+        "UPDATE batch SET logical_end_time = ? WHERE id = ? AND state = ? AND logical_end_time = 0",
+        (now, batch_id, BatchState.RETIRED),
+    )

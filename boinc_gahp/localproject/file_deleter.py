@@ -27,8 +27,8 @@ def delete_pass(core: Core) -> int:
     for table, column in (("workunit", "xml_doc"), ("result", "xml_doc_in")):
         rows = connection.execute(
             f"SELECT id, {column} AS document FROM {table} "  # noqa: S608
-            "WHERE file_delete_state = ? LIMIT ?",
-            (FileDeleteState.READY, _PASS),
+            f"WHERE file_delete_state = {FileDeleteState.READY:d} ORDER BY id LIMIT ?",
+            (_PASS,),
         ).fetchall()
         for row in rows:
             state = _delete_files(core, table, row["document"])

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from . import validators
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from .core import Core
@@ -180,3 +181,15 @@ def _attribute(module: ModuleType, spec: str, group: str, name: str | None) -> o
             f"{_asked(spec, group)}: {module.__file__} has no {name!r}: define it there, or name "
             "what it does define"
         ) from error
+
+
+def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
+    """Call a plug-in's function and return what it returns.
+
+    Raises:
+        PluginError: it raised something, or would end the process; ``what`` names it.
+    """
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{what} raised {_cause(error)}") from error

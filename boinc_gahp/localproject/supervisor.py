@@ -2,33 +2,117 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import expiry
+from ..errors import shorten
+from . import expiry, programs
 from .assimilator import assimilate_pass
 from .file_deleter import delete_pass
+from .generator import generate_pass
+from .size_regulator import regulate_pass
 from .transitioner import transition_pass
 from .validator import validate_pass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
 
 #: Deadlines are noticed within this many seconds; work that a request makes, at once.
 _IDLE = 0.5
 _EXPIRY_EVERY = 5.0
 _CLEAN_EVERY = 600.0
+#: A program that fails as a whole is tried again after this many seconds at the latest.
+_LONGEST = 30.0
+#: That nothing has happened is noted this often.
+_NOTE_EVERY = 5.0
+
+
+@dataclass(slots=True)
+class _Program:
+    """A back-end program: what it does, how often, and what is not yet noted in its row."""
+
+    name: str
+    run: Callable[[float], int]
+    every: float = 0.0
+    next_time: float = 0.0
+    failures: int = 0
+    error: str = ""
+    passes: int = 0
+    handled: int = 0
+    last: tuple[float, float, int] = (0.0, 0.0, 0)
+    urgent: bool = False
+
+    def pass_once(self, now: float) -> int:
+        """Run a pass; return how much there was to do.
+
+        What it raises is logged once and noted, and the program has to wait before the next.
+        """
+        begin = time.perf_counter()
+        count, error = 0, ""
+        try:
+            count = self.run(now)
+        except Exception as problem:
+            error = shorten(f"{type(problem).__name__}: {problem}")
+            if error != self.error:
+                log.exception("the %s has failed; it goes on when it can", self.name)
+            self.next_time = now + programs.back_off(self.failures, _LONGEST)
+            self.failures += 1
+        else:
+            if self.error:
+                log.warning("the %s works again", self.name)
+            self.next_time = now + self.every
+            self.failures = 0
+        self.urgent = self.urgent or count > 0 or error != self.error
+        self.error = error
+        self.passes += 1
+        self.handled += count
+        if count or not self.last[0]:
+            self.last = (now, time.perf_counter() - begin, count)
+        return count
 
 
 class Supervisor:
-    """The project's back end."""
+    """The project's back end.
 
-    def __init__(self, core: Core) -> None:
+    ``delete_delay``: see :func:`.transitioner.transition_pass`.
+    """
+
+    def __init__(self, core: Core, delete_delay: float = 0.0) -> None:
         self._core = core
         self._stop = threading.Event()
-        self._next_expiry = 0.0
-        self._next_cleaning = 0.0
+        self._next_note = 0.0
+        self._programs = [
+            _Program(name, run, every)
+            for name, run, every in (
+                (programs.TRANSITIONER, lambda now: transition_pass(core, now, delete_delay), 0.0),
+                (programs.SIZE_REGULATOR, lambda _now: regulate_pass(core), 0.0),
+                (programs.VALIDATOR, lambda now: validate_pass(core, now), 0.0),
+                (programs.ASSIMILATOR, lambda now: assimilate_pass(core, now), 0.0),
+                (programs.FILE_DELETER, lambda _now: delete_pass(core), 0.0),
+                (programs.WORK_GENERATOR, lambda now: generate_pass(core, now), 0.0),
+                (
+                    programs.BATCH_EXPIRY,
+                    lambda now: expiry.expire_batches(core, now),
+                    _EXPIRY_EVERY,
+                ),
+                (
+                    programs.JOB_FILE_CLEANER,
+                    lambda now: (
+                        expiry.delete_job_files(core, now)
+                        + expiry.delete_retired_outputs(core, now)
+                    ),
+                    _CLEAN_EVERY,
+                ),
+            )
+        ]
 
     def stop(self) -> None:
         """End after the current pass."""
@@ -45,19 +129,38 @@ class Supervisor:
                 self._core.wake.wait(seen, _IDLE)
 
     def run_once(self, now: float) -> int:
-        """Run every program once; return how much there was to do."""
-        core = self._core
-        done = (
-            transition_pass(core, now)
-            + validate_pass(core, now)
-            + assimilate_pass(core, now)
-            + delete_pass(core)
-        )
-        if now >= self._next_expiry:
-            self._next_expiry = now + _EXPIRY_EVERY
-            done += expiry.expire_batches(core, now)
-        if now >= self._next_cleaning:
-            self._next_cleaning = now + _CLEAN_EVERY
-            done += expiry.delete_job_files(core, now)
-            done += expiry.delete_retired_outputs(core, now)
+        """Run every program once, unless it has to wait; return how much there was to do."""
+        done = 0
+        for program in self._programs:
+            if now >= program.next_time and not self._stop.is_set():
+                done += program.pass_once(now)
+        self._note(now)
         return done
+
+    def _note(self, now: float) -> None:
+        """Bring the table ``program`` up to date; if it cannot be written, next time."""
+        if now >= self._next_note:
+            noted = [program for program in self._programs if program.passes]
+        else:
+            noted = [program for program in self._programs if program.urgent]
+        if not noted:
+            return
+        try:
+            with self._core.db.write() as connection:
+                for program in noted:
+                    programs.note_passes(
+                        connection,
+                        program.name,
+                        passes=program.passes,
+                        handled=program.handled,
+                        last=program.last,
+                        error=program.error,
+                    )
+        except sqlite3.OperationalError as error:
+            log.debug("the table program cannot be written: %s", error)
+            return
+        if now >= self._next_note:
+            self._next_note = now + _NOTE_EVERY
+        for program in noted:
+            program.passes = program.handled = 0
+            program.urgent = False

@@ -1,16 +1,18 @@
 """The transitioner: what is to become of each workunit (``back-end.md``, "Transitioner").
 
 Its pass works on the database alone, one transaction a workunit: a crash between any two leaves a
-state from which the next pass goes on.
+state from which the next pass goes on. Comments name the rules of ``back-end.md`` by their numbers.
 """
 
 from __future__ import annotations
 
-import logging
+import math
 import secrets
 from typing import TYPE_CHECKING
 
 from ..templates import TemplateError, fill_output
+from .expiry import outputs_arrived
+from .programs import TRANSITIONER, handle_each, put_off
 from .states import (
     NEVER,
     AssimilateState,
@@ -26,14 +28,10 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-log = logging.getLogger("boinc_gahp.localproject")
-
 #: Workunits looked at in one pass.
 _PASS = 1000
 #: After this many seconds a workunit is looked at again in any case.
 _SAFETY_NET = 3600.0
-#: A workunit whose results cannot be made is tried again after this many seconds.
-_BACK_OFF = 60.0
 
 _COLUMNS = (
     "need_validate",
@@ -41,27 +39,34 @@ _COLUMNS = (
     "error_mask",
     "assimilate_state",
     "file_delete_state",
+    "failures",
 )
 
 
-def transition_pass(core: Core, now: float, assimilate_delay: float = 0.0) -> int:
+def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
     """Handle the workunits whose transition_time has come; return how many there were.
 
-    ``assimilate_delay`` is how many seconds after assimilation files become deletable.
+    ``delete_delay``: the files of an assimilated workunit become deletable so many seconds after
+    the last of its results has come back.
     """
-    due = core.db.connection().execute(
-        "SELECT id FROM workunit WHERE transition_time <= ? ORDER BY transition_time LIMIT ?",
+    connection = core.db.connection()
+    due = connection.execute(
+        "SELECT id, name, failures FROM workunit WHERE transition_time <= ? "
+        "ORDER BY transition_time LIMIT ?",
         (now, _PASS),
-    )
-    ids = [row["id"] for row in due]
-    for workunit_id in ids:
+    ).fetchall()
+    sized = {row["id"] for row in connection.execute("SELECT id FROM app WHERE n_size_classes > 1")}
+
+    def handle(row: sqlite3.Row) -> None:
         with core.db.write() as connection:
             workunit = connection.execute(
-                "SELECT * FROM workunit WHERE id = ? AND transition_time <= ?", (workunit_id, now)
+                "SELECT * FROM workunit WHERE id = ? AND transition_time <= ?", (row["id"], now)
             ).fetchone()
             if workunit is not None:
-                _Transition(core, connection, workunit, now, assimilate_delay).run()
-    return len(ids)
+                first = ServerState.INACTIVE if workunit["appid"] in sized else ServerState.UNSENT
+                _Transition(core, connection, workunit, now, delete_delay).run(first)
+
+    return handle_each(core, TRANSITIONER, due, handle, now=now)
 
 
 class _Result:
@@ -71,6 +76,7 @@ class _Result:
         self.id: int = row["id"]
         self.name: str = row["name"]
         self.report_deadline: float = row["report_deadline"]
+        self.received_time: float = row["received_time"]
         self.server_state = ServerState(row["server_state"])
         self.outcome = Outcome(row["outcome"])
         self.validate_state = ValidateState(row["validate_state"])
@@ -118,19 +124,19 @@ class _Transition:
         connection: sqlite3.Connection,
         workunit: sqlite3.Row,
         now: float,
-        assimilate_delay: float,
+        delete_delay: float,
     ) -> None:
         self.core = core
         self.connection = connection
         self.row = workunit
         self.now = now
-        self.assimilate_delay = assimilate_delay
+        self.delete_delay = delete_delay
         self.new = {column: workunit[column] for column in _COLUMNS}
         self.results = [
             _Result(row)
             for row in connection.execute(
-                "SELECT id, name, report_deadline, server_state, outcome, validate_state, "
-                "file_delete_state FROM result WHERE workunitid = ? ORDER BY id",
+                "SELECT id, name, report_deadline, received_time, server_state, outcome, "
+                "validate_state, file_delete_state FROM result WHERE workunitid = ? ORDER BY id",
                 (workunit["id"],),
             )
         ]
@@ -138,21 +144,28 @@ class _Transition:
             (r for r in self.results if r.id == workunit["canonical_resultid"]), None
         )
 
-    def run(self) -> None:
+    def run(self, first_state: ServerState) -> None:
+        """Do it; ``first_state`` is that of new results."""
         self._time_out()
         self._call_validator()
         needed = self._note_errors()
-        made = True
+        problem = None
         if self.new["error_mask"]:
             self._clean_up()
         elif self.canonical is None:
-            made = self._make_results(needed)
+            problem = self._make_results(needed, first_state)
         self._call_assimilator()
         self._release_files()
-        self.new["transition_time"] = self._next_time() if made else self.now + _BACK_OFF
+        self.new["transition_time"] = self._next_time()
+        waiting = self.new["assimilate_state"] == AssimilateState.READY
+        if not (problem or waiting or self.new["need_validate"]):
+            # Otherwise it is the validator, or the assimilator, that has failed.
+            self.new["failures"] = 0
         for result in self.results:
             result.save(self.connection)
         self._save()
+        if problem is not None:
+            put_off(self.connection, TRANSITIONER, self.row, problem, self.now)
 
     def _save(self) -> None:
         changed = {column: value for column, value in self.new.items() if value != self.row[column]}
@@ -164,6 +177,7 @@ class _Transition:
             )
 
     def _time_out(self) -> None:
+        # Rule 1.
         for result in self.results:
             late = result.report_deadline < self.now
             if result.server_state is ServerState.IN_PROGRESS and late:
@@ -176,19 +190,22 @@ class _Transition:
         )
 
     def _call_validator(self) -> None:
-        enough = self._successes() >= self.row["min_quorum"]
+        # Rule 3. Once there is a canonical result, each success has something to be compared with,
+        # whatever a validator of the app's own made of the others.
+        enough = self.canonical is not None or self._successes() >= self.row["min_quorum"]
         gone = (
             self.canonical is not None and self.canonical.file_delete_state is FileDeleteState.DONE
         )
         for result in self.results:
             if result.is_over(Outcome.SUCCESS) and result.validate_state is ValidateState.INIT:
+                outputs_arrived(self.connection, self.row["batch"], self.now)
                 if gone:
                     result.validate_state = ValidateState.TOO_LATE
                 elif enough:
                     self.new["need_validate"] = 1
 
     def _note_errors(self) -> int:
-        """Set error bits and return how many more results are needed."""
+        """Set error bits and return how many more results are needed (rule 4)."""
         row, results = self.row, self.results
         errors = sum(r.is_over(Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR) for r in results)
         if any(r.is_over(Outcome.COULDNT_SEND) for r in results):
@@ -203,6 +220,7 @@ class _Transition:
         return min(needed, max(0, allowed))
 
     def _clean_up(self) -> None:
+        # Rule 5, with an error.
         for result in self.results:
             if result.unsent:
                 result.server_state, result.outcome = ServerState.OVER, Outcome.DIDNT_NEED
@@ -211,8 +229,8 @@ class _Transition:
         if self.new["assimilate_state"] == AssimilateState.INIT:
             self.new["assimilate_state"] = AssimilateState.READY
 
-    def _make_results(self, needed: int) -> bool:
-        """Make new results; return False if the output template cannot be used."""
+    def _make_results(self, needed: int, state: ServerState) -> Exception | None:
+        """Make new results (rule 5, without error); return what is wrong with the template."""
         row = self.row
         numbers = [int(result.name.rpartition("_")[2]) for result in self.results]
         first = max(numbers, default=-1) + 1
@@ -224,16 +242,15 @@ class _Transition:
                 template = self.core.output_template(path)
                 document = fill_output(template, name, self.core.upload_url, f"r{random}")
             except (OSError, TemplateError) as error:
-                log.error("no results for workunit %s: %s", row["name"], error)
-                return False
+                return error
             self.connection.execute(
                 "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, "
-                "batch, random, app_version_num, appid, priority) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "batch, random, app_version_num, appid, priority, size_class) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     int(self.now),
                     row["id"],
-                    ServerState.UNSENT,
+                    state,
                     name,
                     document,
                     row["batch"],
@@ -241,11 +258,13 @@ class _Transition:
                     row["app_version_num"],
                     row["appid"],
                     row["priority"],
+                    row["size_class"],
                 ),
             )
-        return True
+        return None
 
     def _call_assimilator(self) -> None:
+        # Rule 6.
         over = all(result.server_state is ServerState.OVER for result in self.results)
         waiting = any(
             result.is_over(Outcome.SUCCESS) and result.validate_state is ValidateState.INIT
@@ -255,12 +274,15 @@ class _Transition:
         if new and self.canonical is not None and over and not waiting:
             self.new["assimilate_state"] = AssimilateState.READY
 
-    def _deletable(self) -> bool:
-        done = self.new["assimilate_state"] == AssimilateState.DONE
-        return done and self.now >= float(self.row["mod_time"]) + self.assimilate_delay
+    def _deletion_time(self) -> float:
+        """Return when files become deletable, once the workunit is assimilated."""
+        last = max((result.received_time for result in self.results), default=0.0)
+        return last + self.delete_delay
 
     def _release_files(self) -> None:
-        if not self._deletable():
+        # Rule 7.
+        assimilated = self.new["assimilate_state"] == AssimilateState.DONE
+        if not assimilated or self.now < self._deletion_time():
             return
         validated = not any(result.unchecked for result in self.results)
         over = all(result.server_state is ServerState.OVER for result in self.results)
@@ -270,16 +292,18 @@ class _Transition:
             if result.file_delete_state is not FileDeleteState.INIT:
                 continue
             if result is self.canonical:
-                # A result that is still out would come back to nothing it could be compared with.
+                # Today's BOINC waits for the results that are still out as well, where 004 does
+                # not: they would come back to nothing that they could be compared with.
                 ready = over and validated
             elif result.is_over(Outcome.SUCCESS):
                 ready = not result.unchecked
             else:
-                ready = result.is_over(Outcome.CLIENT_ERROR)
+                ready = result.is_over(Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR)
             if ready:
                 result.file_delete_state = FileDeleteState.READY
 
     def _next_time(self) -> float:
+        # Rule 8.
         finished = self.canonical is not None or self.new["error_mask"]
         deadlines = [
             result.report_deadline
@@ -290,6 +314,7 @@ class _Transition:
         times = list(deadlines)
         if not finished:
             times.append(self.now + _SAFETY_NET)
-        elif assimilated and not self._deletable():
-            times.append(self.row["mod_time"] + self.assimilate_delay)
-        return min(times, default=float(NEVER))
+        elif assimilated and self.now < self._deletion_time():
+            times.append(self._deletion_time())
+        # A deadline of this very moment has not passed yet: not at once again.
+        return max(min(times, default=float(NEVER)), math.nextafter(self.now, math.inf))

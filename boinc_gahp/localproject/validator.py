@@ -1,13 +1,35 @@
 """The validator: which results agree, and which of them is canonical (``back-end.md``).
 
-What agreement means is the ``signature`` of a result: results with equal signatures agree.
+What agreement means is each app's own affair (``app.validator``, see :mod:`.plugins`). It is either
+
+- a function ``compare(first, second) -> bool`` of two :class:`~.views.Instance`: whether they
+  agree. The canonical result is then one with which a strict majority of the successful results
+  agrees, itself included, and at least min_quorum; the relation need not be transitive. It is taken
+  to be symmetric, and is not asked about an instance and itself;
+- or an object, or a module, with two functions, as in ``seeds/004``:
+  ``check_set(job, instances) -> (canonical, verdicts, credit)`` gets at least min_quorum successful
+  instances. ``canonical`` is one of them, or None if they do not agree enough; ``verdicts`` holds
+  one value for each instance, in their order: True (valid), False (invalid) or None (not decided,
+  only without a canonical one); ``credit`` is what each valid result gets, None for the usual.
+  ``check_pair(new, canonical) -> bool`` is asked about each success that comes later.
+
+They get only instances whose output files are there and are what their hosts reported; others are
+VALIDATE_ERROR. They run outside any transaction, and may be asked again about the same instances:
+what they said counts only if nothing has happened to the workunit meanwhile. If they raise, the
+workunit is tried again later (:mod:`.programs`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import median_low
+from typing import TYPE_CHECKING, Any, Protocol
 
+from . import plugins, views
+from .plugins import PluginError
+from .programs import VALIDATOR, handle_each
 from .states import (
     AssimilateState,
     ErrorMask,
@@ -19,118 +41,290 @@ from .states import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Sequence
 
     from .core import Core
+    from .views import Instance, Job
 
-    Signature = Callable[[sqlite3.Row], Hashable]
+    #: The canonical instance, a verdict on each instance, the credit for each valid one.
+    Answer = tuple[Instance | None, Sequence[bool | None], float | None]
 
 _PASS = 1000
+#: A slow validator leaves the other programs waiting for about this many seconds at a time.
+_PASS_SECONDS = 1.0
 #: A day on a host of 1e9 operations a second gives 200 credits.
 _CREDIT_PER_OPERATION = 200 / (86400 * 1e9)
 
 
-def trivial(_result: sqlite3.Row) -> Hashable:
-    """Every result that exited with 0 is as good as any other."""
-    return True
-
-
-def validate_pass(core: Core, now: float, signature: Signature = trivial) -> int:
+def validate_pass(core: Core, now: float) -> int:
     """Handle the workunits that need validation; return how many there were."""
-    due = core.db.connection().execute(
-        "SELECT id FROM workunit WHERE need_validate = 1 LIMIT ?", (_PASS,)
+    connection = core.db.connection()
+    due = connection.execute(
+        "SELECT w.id, w.name, w.failures, a.name AS app, a.validator FROM workunit w "
+        "JOIN app a ON a.id = w.appid WHERE w.need_validate = 1 AND w.retry_time <= ? "
+        "ORDER BY w.id LIMIT ?",
+        (now, _PASS),
+    ).fetchall()
+    checkers: dict[str, _Checker] = {}
+
+    def handle(row: sqlite3.Row) -> None:
+        spec = row["validator"]
+        if spec not in checkers:
+            checkers[spec] = _checker(core, spec)
+        _validate(core, row, checkers[spec], now)
+
+    return handle_each(core, VALIDATOR, due, handle, now=now, seconds=_PASS_SECONDS)
+
+
+class _Checker(Protocol):
+    """What decides; both methods raise PluginError."""
+
+    def check_set(self, job: Job, instances: Sequence[Instance]) -> Answer: ...
+
+    def check_pair(self, new: Instance, canonical: Instance) -> bool: ...
+
+
+def _checker(core: Core, spec: str) -> _Checker:
+    plugin = plugins.load(core, spec, plugins.VALIDATORS)
+    if plugins.is_check_set(plugin):
+        return _OwnLogic(plugin, f"the validator {spec!r}")
+    return _Majority(plugin, f"the validator {spec!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Majority:
+    """The usual logic, on an app's comparison of two results."""
+
+    compare: Callable[[Instance, Instance], bool]
+    what: str
+
+    def check_set(self, job: Job, instances: Sequence[Instance]) -> Answer:
+        agree = [[first is second for second in instances] for first in instances]
+        for i, j in combinations(range(len(instances)), 2):
+            agree[i][j] = agree[j][i] = self.check_pair(instances[i], instances[j])
+        votes = [sum(row) for row in agree]
+        most = max(votes)
+        if most < job.min_quorum or most * 2 <= len(instances):
+            return None, [None] * len(instances), None
+        best = votes.index(most)
+        return instances[best], agree[best], None
+
+    def check_pair(self, new: Instance, canonical: Instance) -> bool:
+        return _flag(plugins.call(self.what, self.compare, new, canonical), self.what)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnLogic:
+    """An app's own ``check_set`` and ``check_pair``; what they return is checked."""
+
+    plugin: Any
+    what: str
+
+    def check_set(self, job: Job, instances: Sequence[Instance]) -> Answer:
+        what = f"check_set of {self.what}"
+        answer = plugins.call(what, self.plugin.check_set, job, tuple(instances))
+        if not isinstance(answer, tuple) or len(answer) != 3:
+            raise PluginError(f"{what} returned {answer!r}: expected (canonical, verdicts, credit)")
+        canonical, verdicts, credit = answer
+        if canonical is not None and canonical not in instances:
+            raise PluginError(
+                f"{what} chose {canonical!r}: expected one of the instances that it was given, or "
+                "None"
+            )
+        if not isinstance(verdicts, (list, tuple)) or len(verdicts) != len(instances):
+            raise PluginError(
+                f"{what} returned the verdicts {verdicts!r}: expected a list of {len(instances)}, "
+                "one for each instance"
+            )
+        flags = [None if verdict is None else _flag(verdict, what) for verdict in verdicts]
+        wrong = None in flags if canonical else True in flags
+        if wrong or (canonical and not flags[instances.index(canonical)]):
+            raise PluginError(
+                f"{what} returned the verdicts {verdicts!r}: expected True for the canonical "
+                "instance and True or False for the others; without a canonical one, False or None"
+            )
+        return canonical, flags, _credit(credit, what)
+
+    def check_pair(self, new: Instance, canonical: Instance) -> bool:
+        what = f"check_pair of {self.what}"
+        return _flag(plugins.call(what, self.plugin.check_pair, new, canonical), what)
+
+
+def _flag(value: object, what: str) -> bool:
+    """Return a truth value as a bool; numpy's are taken as well, but no other objects."""
+    if value is True or value is False:
+        return value
+    if type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise PluginError(f"{what} returned {value!r}: expected True or False")
+
+
+def _credit(value: object, what: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
+        return float(value)
+    raise PluginError(
+        f"{what} returned the credit {value!r}: expected a number that is not negative, or None"
     )
-    ids = [row["id"] for row in due]
-    for workunit_id in ids:
-        with core.db.write() as connection:
-            workunit = connection.execute(
-                "SELECT * FROM workunit WHERE id = ? AND need_validate = 1", (workunit_id,)
-            ).fetchone()
-            if workunit is not None:
-                _validate(connection, workunit, now, signature)
-    return len(ids)
 
 
-def _validate(
-    connection: sqlite3.Connection, workunit: sqlite3.Row, now: float, signature: Signature
-) -> None:
+@dataclass(slots=True)
+class _Decision:
+    """What is to become of a workunit's results; ``credit`` None: worked out from their times."""
+
+    states: dict[int, ValidateState] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    canonical: int = 0
+    credit: float | None = None
+    workunit: dict[str, object] = field(default_factory=dict)
+
+
+def _validate(core: Core, due: sqlite3.Row, checker: _Checker, now: float) -> None:
+    with core.db.read() as connection:
+        seen = _read(connection, due["id"])
+    workunit, results = seen
+    if workunit is None or not workunit["need_validate"]:
+        return
     # A result that came back after an abort is NO_CHECK; the real validator takes it all the same,
     # so that an aborted job can turn DONE (web-rpcs.md, "Queries").
-    results = connection.execute(
-        "SELECT * FROM result WHERE workunitid = ? AND server_state = ? AND outcome = ? "
-        "AND validate_state != ? ORDER BY id",
-        (workunit["id"], ServerState.OVER, Outcome.SUCCESS, ValidateState.INVALID),
-    ).fetchall()
-    new: dict[str, object] = {"need_validate": 0, "transition_time": now}
-    canonical = next((r for r in results if r["id"] == workunit["canonical_resultid"]), None)
+    successes = [
+        row
+        for row in results
+        if row["outcome"] == Outcome.SUCCESS and row["validate_state"] != ValidateState.INVALID
+    ]
+    canonical = next((row for row in results if row["id"] == workunit["canonical_resultid"]), None)
     if canonical is not None:
-        _check_pairs(connection, results, canonical, signature)
+        decision = _check_pairs(core, workunit, successes, canonical, checker)
     else:
-        new |= _check_set(connection, workunit, results, signature)
-    assignments = ", ".join(f"{column} = ?" for column in new)
-    connection.execute(
-        f"UPDATE workunit SET {assignments}, mod_time = ? WHERE id = ?",  # noqa: S608
-        (*new.values(), now, workunit["id"]),
+        decision = _check_set(core, views.job(workunit, due["app"]), successes, checker)
+    with core.db.write() as connection:
+        if _read(connection, due["id"]) == seen:
+            _apply(connection, workunit, results, decision, now)
+
+
+def _read(
+    connection: sqlite3.Connection, workunit_id: int
+) -> tuple[sqlite3.Row | None, list[sqlite3.Row]]:
+    workunit = connection.execute("SELECT * FROM workunit WHERE id = ?", (workunit_id,)).fetchone()
+    results = connection.execute(
+        "SELECT * FROM result WHERE workunitid = ? ORDER BY id", (workunit_id,)
     )
+    return workunit, results.fetchall()
 
 
 def _check_pairs(
-    connection: sqlite3.Connection,
-    results: list[sqlite3.Row],
+    core: Core,
+    workunit: sqlite3.Row,
+    successes: Sequence[sqlite3.Row],
     canonical: sqlite3.Row,
-    signature: Signature,
-) -> None:
-    for result in results:
-        if result["validate_state"] not in (ValidateState.INIT, ValidateState.INCONCLUSIVE):
+    checker: _Checker,
+) -> _Decision:
+    decision = _Decision(credit=workunit["canonical_credit"])
+    reference = views.instance(core, canonical)
+    for row in successes:
+        if row["validate_state"] not in (ValidateState.INIT, ValidateState.INCONCLUSIVE):
             continue
+        instance = views.instance(core, row)
         if canonical["file_delete_state"] == FileDeleteState.DONE:
-            _decide(connection, result, ValidateState.INVALID)
-        elif signature(result) == signature(canonical):
-            _decide(connection, result, ValidateState.VALID)
+            decision.states[row["id"]] = ValidateState.INVALID
+        elif instance.problem:
+            decision.errors[row["id"]] = instance.problem
+        elif reference.problem:
+            # Somebody has removed the files: the same as if the file deleter had.
+            decision.states[row["id"]] = ValidateState.TOO_LATE
         else:
-            _decide(connection, result, ValidateState.INVALID)
+            agrees = checker.check_pair(instance, reference)
+            decision.states[row["id"]] = ValidateState.VALID if agrees else ValidateState.INVALID
+    return decision
 
 
 def _check_set(
+    core: Core, job: Job, successes: Sequence[sqlite3.Row], checker: _Checker
+) -> _Decision:
+    decision = _Decision()
+    viable = []
+    for row in successes:
+        instance = views.instance(core, row)
+        if instance.problem:
+            decision.errors[row["id"]] = instance.problem
+        else:
+            viable.append(instance)
+    if len(viable) < max(job.min_quorum, 1):
+        return decision
+    canonical, verdicts, decision.credit = checker.check_set(job, viable)
+    valid, invalid = ValidateState.VALID, ValidateState.INVALID
+    decision.states = {
+        instance.id: valid if verdict else invalid
+        for instance, verdict in zip(viable, verdicts, strict=True)
+        if verdict is not None
+    }
+    if canonical is not None:
+        decision.canonical = canonical.id
+    elif len(viable) > job.max_success_results:
+        decision.workunit["error_mask"] = job.error_mask | ErrorMask.TOO_MANY_SUCCESS_RESULTS
+    else:
+        open_ids = [instance.id for instance in viable if instance.id not in decision.states]
+        decision.states |= dict.fromkeys(open_ids, ValidateState.INCONCLUSIVE)
+        decision.workunit["target_nresults"] = max(job.target_nresults, len(open_ids) + 1)
+    return decision
+
+
+def _apply(
     connection: sqlite3.Connection,
     workunit: sqlite3.Row,
-    results: list[sqlite3.Row],
-    signature: Signature,
-) -> dict[str, object]:
-    """Look for a strict majority of at least min_quorum; return what changes in the workunit."""
-    signatures = [signature(result) for result in results]
-    (winner, votes) = Counter(signatures).most_common(1)[0] if signatures else (None, 0)
-    if votes >= workunit["min_quorum"] and votes * 2 > len(results):
-        for result, own in zip(results, signatures, strict=True):
-            _decide(
-                connection, result, ValidateState.VALID if own == winner else ValidateState.INVALID
-            )
-        canonical = results[signatures.index(winner)]
+    results: Sequence[sqlite3.Row],
+    decision: _Decision,
+    now: float,
+) -> None:
+    rows = {row["id"]: row for row in results}
+    claims = {key: _claim(connection, rows[key]) for key in decision.states}
+    valid = [key for key, state in decision.states.items() if state is ValidateState.VALID]
+    credit = decision.credit
+    if credit is None:
+        # A host that claims too much does not get it, unless most do.
+        credit = median_low([claims[key] for key in valid]) if valid else 0.0
+    for key, state in decision.states.items():
+        granted = credit if state is ValidateState.VALID else 0.0
+        connection.execute(
+            "UPDATE result SET validate_state = ?, claimed_credit = ?, granted_credit = ? "
+            "WHERE id = ?",
+            (state, claims[key], granted, key),
+        )
+        if granted:
+            _grant(connection, rows[key], granted)
+    for key in decision.errors:
+        connection.execute(
+            "UPDATE result SET outcome = ?, validate_state = ? WHERE id = ?",
+            (Outcome.VALIDATE_ERROR, ValidateState.INVALID, key),
+        )
+    new: dict[str, object] = {
+        "need_validate": 0,
+        "failures": 0,
+        "retry_time": 0,
+        "transition_time": now,
+        "mod_time": now,
+        **decision.workunit,
+    }
+    if decision.canonical:
+        new |= {
+            "canonical_resultid": decision.canonical,
+            "canonical_credit": credit,
+            "assimilate_state": AssimilateState.READY,
+        }
         connection.execute(
             "UPDATE result SET server_state = ?, outcome = ? "
             "WHERE workunitid = ? AND server_state <= ?",
             (ServerState.OVER, Outcome.DIDNT_NEED, workunit["id"], ServerState.UNSENT),
         )
-        return {
-            "canonical_resultid": canonical["id"],
-            "canonical_credit": credit(connection, canonical),
-            "assimilate_state": AssimilateState.READY,
-        }
-    if len(results) > workunit["max_success_results"]:
-        return {"error_mask": workunit["error_mask"] | ErrorMask.TOO_MANY_SUCCESS_RESULTS}
-    for result in results:
-        _decide(connection, result, ValidateState.INCONCLUSIVE)
-    if len(results) >= workunit["min_quorum"]:
-        return {"target_nresults": max(workunit["target_nresults"], len(results) + 1)}
-    return {}
-
-
-def _decide(connection: sqlite3.Connection, result: sqlite3.Row, decision: ValidateState) -> None:
-    granted = credit(connection, result) if decision is ValidateState.VALID else 0.0
+    assignments = ", ".join(f"{column} = ?" for column in new)
     connection.execute(
-        "UPDATE result SET validate_state = ?, granted_credit = ? WHERE id = ?",
-        (decision, granted, result["id"]),
+        f"UPDATE workunit SET {assignments} WHERE id = ?",  # noqa: S608
+        (*new.values(), workunit["id"]),
     )
+
+
+def _grant(connection: sqlite3.Connection, result: sqlite3.Row, granted: float) -> None:
     for table, owner in (("user", result["userid"]), ("host", result["hostid"])):
         connection.execute(
             f"UPDATE {table} SET total_credit = total_credit + ? WHERE id = ?",  # noqa: S608
@@ -138,7 +332,7 @@ def _decide(connection: sqlite3.Connection, result: sqlite3.Row, decision: Valid
         )
 
 
-def credit(connection: sqlite3.Connection, result: sqlite3.Row) -> float:
+def _claim(connection: sqlite3.Connection, result: sqlite3.Row) -> float:
     """Return the credit for a result: its time on the host's speed."""
     host = connection.execute(
         "SELECT p_fpops FROM host WHERE id = ?", (result["hostid"],)

@@ -1,18 +1,25 @@
-"""Projects without volunteers: one sane, one as the real server is; emptied before each test."""
+"""Projects without volunteers: one sane, one as the real server is; emptied before each test.
+
+``bench`` is a new project's directory without any threads.
+"""
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.directory import make
 
+from .bench import Bench
 from .client import Client
 from .stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +51,17 @@ def _client(project: LocalProject) -> Iterator[Client]:
     Stage(project).clear()
     with Client(project) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def empty_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("bench") / "project"
+    make(directory)
+    return directory
+
+
+@pytest.fixture
+def bench(empty_project: Path, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(shutil.copytree(empty_project, tmp_path / "p"))
+    yield bench
+    bench.close()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import Quirks
-from boinc_gahp.localproject.assimilator import assimilate_pass
-from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.expiry import (
     delete_job_files,
     delete_retired_outputs,
     expire_batches,
 )
-from boinc_gahp.localproject.file_deleter import delete_pass
-from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.states import (
     NEVER,
     AssimilateState,
@@ -26,106 +20,11 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.localproject.transitioner import transition_pass
-from boinc_gahp.localproject.validator import trivial, validate_pass
-from boinc_gahp.templates import JobFile, fill_input
+
+from .bench import NOW
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Hashable, Iterator
-    from pathlib import Path
-
-NOW = 1_800_000_000.0
-
-
-class Bench:
-    """One workunit and whatever happens to it; time stands still unless it is moved."""
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
-        self.scheduler = Scheduler(core)
-        self.now = NOW
-        with core.db.write() as connection:
-            for number in range(6):
-                connection.execute(
-                    "INSERT INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
-                    "d_free, n_bwdown) VALUES (?, 0, 1, ?, 1e9, 1e9, 1e9, 1e9)",
-                    (number + 1, f"h{number}"),
-                )
-
-    def workunit(self, name: str = "w", **columns: object) -> None:
-        core = self.core
-        core.download.add_bytes("in.txt", b"x")
-        template = core.input_template(core.templates / "uppercase_in")
-        fields: dict[str, object] = {
-            "create_time": NOW,
-            "appid": 1,
-            "name": name,
-            "name_key": name,
-            "xml_doc": fill_input(template, [JobFile("in.txt", 1, "0", ("http://h/",))]),
-            "batch": 1,
-            "rsc_fpops_est": 1e9,
-            "rsc_fpops_bound": 1e12,
-            "rsc_memory_bound": 1e6,
-            "rsc_disk_bound": 1e6,
-            "transition_time": NOW,
-            "delay_bound": 100.0,
-            "min_quorum": 1,
-            "target_nresults": 1,
-            "max_error_results": 2,
-            "max_total_results": 5,
-            "max_success_results": 3,
-            "result_template_file": "templates/uppercase_out",
-            "mod_time": NOW,
-            **columns,
-        }
-        with core.db.write() as connection:
-            connection.execute(
-                f"INSERT INTO workunit ({', '.join(fields)}) "
-                f"VALUES ({', '.join('?' * len(fields))})",
-                tuple(fields.values()),
-            )
-
-    @property
-    def wu(self) -> sqlite3.Row:
-        row: sqlite3.Row = self.core.db.connection().execute("SELECT * FROM workunit").fetchone()
-        return row
-
-    def results(self, column: str) -> list[Any]:
-        rows = self.core.db.connection().execute(f"SELECT {column} FROM result ORDER BY id")
-        return [row[column] for row in rows]
-
-    def set(self, table: str, **columns: object) -> None:
-        with self.core.db.write() as connection:
-            assignments = ", ".join(f"{column} = ?" for column in columns)
-            connection.execute(f"UPDATE {table} SET {assignments}", tuple(columns.values()))
-
-    def transition(self) -> int:
-        return transition_pass(self.core, self.now)
-
-    def send(self, host: int = 1) -> Task | None:
-        return self.scheduler.request_work(host, self.now)
-
-    def answer(self, task: Task | None, host: int = 1, *, status: int = 0) -> None:
-        assert task is not None
-        outcome = Outcome.CLIENT_ERROR if status else Outcome.SUCCESS
-        self.scheduler.report(host, task, Report(outcome, status, 10.0, 9.0, "stderr"), self.now)
-
-    def settle(self, signature: Callable[[sqlite3.Row], Hashable] = trivial) -> None:
-        """Run all programs until there is nothing to do."""
-        for _ in range(20):
-            work = self.transition() + validate_pass(self.core, self.now, signature)
-            if not work + assimilate_pass(self.core, self.now) + delete_pass(self.core):
-                return
-        raise AssertionError("the back end does not come to rest")
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    make(tmp_path / "p")
-    core = Core(tmp_path / "p", Quirks())
-    yield Bench(core)
-    core.db.close()
+    from .bench import Bench
 
 
 def test_a_new_workunit_gets_as_many_results_as_it_wants(bench: Bench) -> None:
@@ -207,29 +106,19 @@ def test_a_quorum_of_two_waits_for_the_second_success(bench: Bench) -> None:
     assert bench.results("validate_state") == [ValidateState.VALID] * 2
 
 
-def _by_exit_time(result: sqlite3.Row) -> float:
-    return float(result["cpu_time"])
-
-
 def test_results_that_disagree_call_for_one_more(bench: Bench) -> None:
+    bench.set("app", validator="bitwise")
     bench.workunit(min_quorum=2, target_nresults=2)
     bench.transition()
-    for host in (1, 2):
-        bench.answer(bench.send(host), host)
-    bench.set("result", cpu_time=1.0)
-    with bench.core.db.write() as connection:
-        connection.execute("UPDATE result SET cpu_time = 2.0 WHERE id = 2")
+    bench.compute(b"one", b"other")
     bench.transition()
-    validate_pass(bench.core, bench.now, _by_exit_time)
+    bench.validate()
     assert bench.results("validate_state") == [ValidateState.INCONCLUSIVE] * 2
     bench.transition()
     assert len(bench.results("id")) == 3
-    task = bench.send(3)
-    assert task is not None
-    report = Report(Outcome.SUCCESS, 0, 1.0, 2.0, "")
-    bench.scheduler.report(3, task, report, bench.now)
+    bench.answer(bench.send(3), 3, files={"out": b"other"})
     bench.transition()
-    validate_pass(bench.core, bench.now, _by_exit_time)
+    bench.validate()
     assert bench.wu["canonical_resultid"] == 2
     assert bench.results("validate_state") == [
         ValidateState.INVALID,
@@ -239,13 +128,11 @@ def test_results_that_disagree_call_for_one_more(bench: Bench) -> None:
 
 
 def test_too_many_successes_without_agreement_are_an_error(bench: Bench) -> None:
+    bench.set("app", validator="bitwise")
     bench.workunit(min_quorum=2, target_nresults=2, max_success_results=1)
     bench.transition()
-    for host in (1, 2):
-        bench.answer(bench.send(host), host)
-    with bench.core.db.write() as connection:
-        connection.execute("UPDATE result SET cpu_time = id")
-    bench.settle(_by_exit_time)
+    bench.compute(b"one", b"other")
+    bench.settle()
     assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
     assert bench.results("validate_state") == [ValidateState.NO_CHECK] * 2
 
@@ -335,14 +222,7 @@ def test_an_output_template_that_is_gone_is_tried_again(bench: Bench) -> None:
 
 def _finish(bench: Bench) -> None:
     bench.transition()
-    task = bench.send()
-    bench.answer(task)
-    name = f"w_0_r{bench.results('random')[0]}_0"
-    bench.core.upload.add_bytes(name, b"out")
-    bench.set(
-        "result",
-        xml_doc_out=f"<file_info><name>{name}</name><nbytes>3</nbytes></file_info>",
-    )
+    bench.answer(bench.send())
     bench.settle()
 
 
@@ -365,7 +245,7 @@ def test_files_without_no_delete_go_after_assimilation(bench: Bench) -> None:
     assert not bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
 
 
-def _batch(bench: Bench, state: int, **columns: object) -> None:
+def _batch(bench: Bench, state: int, **columns: float) -> None:
     with bench.core.db.write() as connection:
         connection.execute(
             "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id, state) "
@@ -373,7 +253,7 @@ def _batch(bench: Bench, state: int, **columns: object) -> None:
             (state,),
         )
     if columns:
-        bench.set("batch", **columns)
+        bench.set("batch", "1", **columns)
 
 
 def test_expiry_takes_a_batch_once(bench: Bench) -> None:

@@ -1,0 +1,141 @@
+"""What the back-end programs share: errors that cost one workunit only, and the table ``program``.
+
+A workunit with which a program fails is put off (``workunit.failures`` and ``retry_time``; for the
+transitioner, ``transition_time``): it is tried again after 1 s, 2 s, 4 s and so on, while the
+program goes on with the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+from ..errors import shorten
+from .plugins import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+TRANSITIONER = "transitioner"
+VALIDATOR = "validator"
+ASSIMILATOR = "assimilator"
+FILE_DELETER = "file_deleter"
+SIZE_REGULATOR = "size_regulator"
+WORK_GENERATOR = "work_generator"
+BATCH_EXPIRY = "batch_expiry"
+JOB_FILE_CLEANER = "job_file_cleaner"
+
+#: A workunit is tried again after this many seconds at the latest.
+_LONGEST = {TRANSITIONER: 60.0, VALIDATOR: 3600.0, ASSIMILATOR: 3600.0}
+#: For which of the workunits that are put off a program is the one that will try again.
+_MINE = {
+    TRANSITIONER: "need_validate = 0 AND assimilate_state != 1",
+    VALIDATOR: "need_validate = 1",
+    ASSIMILATOR: "assimilate_state = 1",
+}
+
+
+def back_off(failures: int, longest: float) -> float:
+    """Return how many seconds to wait after having failed ``failures`` times before, and now."""
+    return min(2.0 ** min(failures, 30), longest)
+
+
+def handle_each(
+    core: Core,
+    program: str,
+    workunits: Sequence[sqlite3.Row],
+    handle: Callable[[sqlite3.Row], object],
+    *,
+    now: float,
+    seconds: float | None = None,
+) -> int:
+    """Call ``handle`` for rows of workunits with id, name and failures; return how many.
+
+    One for which it raises is put off. After ``seconds`` the rest is left to the next pass.
+
+    Raises:
+        sqlite3.OperationalError: the database cannot be read or written, whatever the workunit.
+    """
+    begin = time.monotonic()
+    for count, workunit in enumerate(workunits, 1):
+        try:
+            handle(workunit)
+        except sqlite3.OperationalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - put_off logs it
+            with core.db.write() as connection:
+                put_off(connection, program, workunit, error, now)
+        if seconds is not None and time.monotonic() - begin > seconds:
+            return count
+    return len(workunits)
+
+
+def put_off(
+    connection: sqlite3.Connection,
+    program: str,
+    workunit: sqlite3.Row,
+    error: Exception,
+    now: float,
+) -> None:
+    """Note that a program failed with a workunit, in the transaction that is open.
+
+    What many workunits have in common is logged once, as long as the program shows it.
+    """
+    kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
+    cause = shorten(f"{kind}{error}")
+    pause = back_off(workunit["failures"], _LONGEST[program])
+    shown = connection.execute("SELECT error FROM program WHERE name = ?", (program,)).fetchone()
+    text = f"{cause} (workunit {workunit['name']}, tried again after {pause:g} s)"
+    if shown is not None and shown["error"].startswith(cause):
+        log.debug("%s: %s", program, text)
+    else:
+        log.error("%s: %s", program, text, exc_info=error)
+    column = "transition_time" if program == TRANSITIONER else "retry_time"
+    connection.execute(
+        f"UPDATE workunit SET failures = failures + 1, {column} = ? WHERE id = ?",  # noqa: S608
+        (now + pause, workunit["id"]),
+    )
+    connection.execute(
+        "INSERT INTO program (name, error) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET error = excluded.error",
+        (program, text),
+    )
+
+
+def note_passes(
+    connection: sqlite3.Connection,
+    program: str,
+    *,
+    passes: int,
+    handled: int,
+    last: tuple[float, float, int],
+    error: str,
+) -> None:
+    """Add to a program's row what it did since it was last noted.
+
+    ``last`` is the time, the seconds and the number of what was handled of its last pass. ``error``
+    is what that pass as a whole failed of; if it is empty, an error of a workunit stays until that
+    one has been handled.
+    """
+    if not error and program in _MINE:
+        waiting = connection.execute(
+            f"SELECT 1 FROM workunit WHERE failures > 0 AND {_MINE[program]} LIMIT 1"  # noqa: S608
+        ).fetchone()
+        keep = waiting is not None
+    else:
+        keep = False
+    connection.execute(
+        "INSERT INTO program (name, passes, handled, last_time, last_seconds, last_handled, error) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+        "passes = passes + excluded.passes, handled = handled + excluded.handled, "
+        "last_time = excluded.last_time, last_seconds = excluded.last_seconds, "
+        "last_handled = excluded.last_handled, "
+        "error = CASE WHEN ? THEN error ELSE excluded.error END",
+        (program, passes, handled, *last, error, keep),
+    )

@@ -1,0 +1,198 @@
+"""One workunit and whatever happens to it, on a project's directory, without threads."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject.assimilator import assimilate_pass
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.file_deleter import delete_pass
+from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.localproject.validator import validate_pass
+from boinc_gahp.templates import (
+    JobFile,
+    OutputFileInfo,
+    OutputTemplate,
+    fill_input,
+    read_result,
+    write_output_template,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from pathlib import Path
+
+NOW = 1_800_000_000.0
+HOSTS = 6
+
+
+class Bench:
+    """A project's back end; time stands still unless it is moved."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.core = Core(directory, Quirks())
+        self.scheduler = Scheduler(self.core)
+        self.now = NOW
+        with self.core.db.write() as connection:
+            for number in range(1, HOSTS + 1):
+                connection.execute(
+                    "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, "
+                    "m_nbytes, d_free, n_bwdown) VALUES (?, 0, 1, ?, 1e9, 1e9, 1e9, 1e9)",
+                    (number, f"h{number}"),
+                )
+
+    def close(self) -> None:
+        self.core.db.close()
+
+    # What there is.
+
+    def workunit(self, name: str = "w", **columns: object) -> int:
+        """Make a workunit of the app uppercase; return its id."""
+        core = self.core
+        core.download.add_bytes("in.txt", b"x")
+        template = core.input_template(core.templates / "uppercase_in")
+        fields: dict[str, object] = {
+            "create_time": NOW,
+            "appid": 1,
+            "name": name,
+            "name_key": name,
+            "xml_doc": fill_input(template, [JobFile("in.txt", 1, "0", ("http://h/",))]),
+            "batch": 1,
+            "rsc_fpops_est": 1e9,
+            "rsc_fpops_bound": 1e12,
+            "rsc_memory_bound": 1e6,
+            "rsc_disk_bound": 1e6,
+            "transition_time": NOW,
+            "delay_bound": 100.0,
+            "min_quorum": 1,
+            "target_nresults": 1,
+            "max_error_results": 2,
+            "max_total_results": 5,
+            "max_success_results": 3,
+            "result_template_file": "templates/uppercase_out",
+            "mod_time": NOW,
+            **columns,
+        }
+        with core.db.write() as connection:
+            cursor = connection.execute(
+                f"INSERT INTO workunit ({', '.join(fields)}) "
+                f"VALUES ({', '.join('?' * len(fields))})",
+                tuple(fields.values()),
+            )
+            assert cursor.lastrowid is not None
+            return cursor.lastrowid
+
+    def outputs(self, *files: OutputFileInfo) -> None:
+        """Let the results that are made from now on have these output files."""
+        text = write_output_template(OutputTemplate(files))
+        (self.core.templates / "uppercase_out").write_text(text)
+
+    def module(self, name: str, source: str) -> None:
+        """Put a module of plug-ins into the project's directory."""
+        directory = self.directory / "modules"
+        directory.mkdir(exist_ok=True)
+        (directory / f"{name}.py").write_text(source)
+
+    def set(self, table: str, where: str = "1", **columns: object) -> None:
+        with self.core.db.write() as connection:
+            assignments = ", ".join(f"{column} = ?" for column in columns)
+            connection.execute(
+                f"UPDATE {table} SET {assignments} WHERE {where}", tuple(columns.values())
+            )
+
+    @property
+    def wu(self) -> sqlite3.Row:
+        """The first workunit."""
+        row: sqlite3.Row = self.core.db.connection().execute("SELECT * FROM workunit").fetchone()
+        return row
+
+    def column(self, table: str, column: str) -> list[Any]:
+        rows = self.core.db.connection().execute(f"SELECT {column} FROM {table} ORDER BY rowid")
+        return [row[0] for row in rows]
+
+    def results(self, column: str) -> list[Any]:
+        return self.column("result", column)
+
+    def program(self, name: str) -> sqlite3.Row | None:
+        """The row of the table program."""
+        connection = self.core.db.connection()
+        row: sqlite3.Row | None = connection.execute(
+            "SELECT * FROM program WHERE name = ?", (name,)
+        ).fetchone()
+        return row
+
+    # What the programs do.
+
+    def transition(self) -> int:
+        return transition_pass(self.core, self.now)
+
+    def validate(self) -> int:
+        return validate_pass(self.core, self.now)
+
+    def assimilate(self) -> int:
+        return assimilate_pass(self.core, self.now)
+
+    def settle(self) -> None:
+        """Run all programs until there is nothing to do."""
+        for _ in range(20):
+            if not (
+                self.transition() + self.validate() + self.assimilate() + delete_pass(self.core)
+            ):
+                return
+        raise AssertionError("the back end does not come to rest")
+
+    # What hosts do.
+
+    def send(self, host: int = 1) -> Task | None:
+        return self.scheduler.request_work(host, self.now)
+
+    def answer(
+        self,
+        task: Task | None,
+        host: int = 1,
+        *,
+        status: int = 0,
+        files: Mapping[str, bytes] | None = None,
+        says: Mapping[str, bytes] | None = None,
+        elapsed_time: float = 10.0,
+    ) -> None:
+        """Report a result: the output ``files`` by their open names, or an exit status.
+
+        ``says``: what the host says that they hold, where that is something else.
+        """
+        assert task is not None
+        outcome = Outcome.CLIENT_ERROR if status else Outcome.SUCCESS
+        uploads = "" if status else self._upload(task, {"out": b"OUT"} if files is None else files)
+        if says is not None:
+            uploads = self._listed(task, says)
+        report = Report(outcome, status, elapsed_time, 9.0, "stderr", uploads)
+        self.scheduler.report(host, task, report, self.now)
+
+    def _upload(self, task: Task, files: Mapping[str, bytes]) -> str:
+        for file in read_result(task.xml_doc_in):
+            if file.open_name in files:
+                self.core.upload.add_bytes(file.name, files[file.open_name])
+        return self._listed(task, files)
+
+    @staticmethod
+    def _listed(task: Task, files: Mapping[str, bytes]) -> str:
+        return "".join(
+            f"<file_info>\n    <name>{file.name}</name>\n"
+            f"    <nbytes>{len(files[file.open_name])}</nbytes>\n    "
+            f"<md5_cksum>{hashlib.md5(files[file.open_name]).hexdigest()}</md5_cksum>\n"
+            "    <status>1</status>\n</file_info>\n"
+            for file in read_result(task.xml_doc_in)
+            if file.open_name in files
+        )
+
+    def compute(self, *outputs: bytes) -> None:
+        """Let hosts 1, 2, … take a result each, and answer with these bytes."""
+        tasks = [self.send(host) for host in range(1, len(outputs) + 1)]
+        for host, (task, output) in enumerate(zip(tasks, outputs, strict=True), 1):
+            self.answer(task, host, files={"out": output})
