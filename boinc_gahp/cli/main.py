@@ -22,6 +22,7 @@ COMMANDS = {
     "check": ("check", "tell whether settings, project, account and apps fit together"),
     "demo": ("demo", "show the whole way: a local project, the daemon, a batch of 20 jobs"),
     "local-project": ("local_project", "make and run a BOINC project on this machine"),
+    "template": ("template", "say what is wrong with a job template"),
 }
 
 FAILED = 1

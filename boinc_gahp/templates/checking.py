@@ -70,15 +70,15 @@ def _check_one(parts: Parts, words: Vocabulary, found: Findings) -> None:
     check_structure(parts, words, found)
     try:
         if words is INPUT_WORDS:
-            check_input(input_of(parts), parts, found)
+            inputs, problems = input_of(parts)
+            check_input(inputs, parts, found)
         else:
-            check_output(output_of(parts), parts, found)
+            outputs, problems = output_of(parts)
+            check_output(outputs, parts, found)
     except TemplateError as error:
         line = 0 if parts.first is None else line_of(parts.first)
-        found.problems += [
-            Problem(p.line or line, f"{words.kind}: {p.text}" if not p.line else p.text, p.code)
-            for p in error.problems
-        ]
+        problems = [Problem(p.line or line, p.text, p.code) for p in error.problems]
+    found.problems += problems
 
 
 def _check_kinds(templates: dict[str, list[Parts]], expected: str | None, found: Findings) -> None:

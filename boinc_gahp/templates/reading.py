@@ -59,7 +59,7 @@ def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
         TemplateError: one is missing, there are two of a kind, or one is wrong.
     """
     parts = split(text, "job templates")
-    return input_of(_only(parts, INPUT)), output_of(_only(parts, OUTPUT))
+    return _input(_only(parts, INPUT)), _output(_only(parts, OUTPUT))
 
 
 def read_input_template(text: str) -> InputTemplate:
@@ -68,7 +68,7 @@ def read_input_template(text: str) -> InputTemplate:
     Raises:
         TemplateError: with everything that is wrong with it.
     """
-    return input_of(_only(split(text, INPUT), INPUT))
+    return _input(_only(split(text, INPUT), INPUT))
 
 
 def read_output_template(text: str) -> OutputTemplate:
@@ -77,7 +77,21 @@ def read_output_template(text: str) -> OutputTemplate:
     Raises:
         TemplateError: with everything that is wrong with it.
     """
-    return output_of(_only(split(text, OUTPUT), OUTPUT))
+    return _output(_only(split(text, OUTPUT), OUTPUT))
+
+
+def _input(parts: Parts) -> InputTemplate:
+    template, problems = input_of(parts)
+    if problems:
+        raise TemplateError(INPUT, problems)
+    return template
+
+
+def _output(parts: Parts) -> OutputTemplate:
+    template, problems = output_of(parts)
+    if problems:
+        raise TemplateError(OUTPUT, problems)
+    return template
 
 
 def _only(parts: dict[str, list[Parts]], kind: str) -> Parts:
@@ -165,8 +179,12 @@ def _open_name(fields: Fields, ref: etree._Element, seen: dict[str, int]) -> str
     return name
 
 
-def input_of(parts: Parts) -> InputTemplate:
-    """Read an input template's elements; raises as :func:`read_input_template`."""
+def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
+    """Return what an input template says, and what is wrong with it; that reads as None.
+
+    Raises:
+        TemplateError: files and their file_refs cannot be told apart.
+    """
     problems: list[Problem] = []
     body, refs = _refs(parts, INPUT, problems)
     seen: dict[str, int] = {}
@@ -193,9 +211,7 @@ def input_of(parts: Parts) -> InputTemplate:
         priority=body.integer("priority", least=None),
         batch=body.integer("batch"),
     )
-    if problems:
-        raise TemplateError(INPUT, sorted(problems, key=lambda problem: problem.line))
-    return template
+    return template, sorted(problems, key=lambda problem: problem.line)
 
 
 def _check_numbers(fields: Fields, place: int, ref: etree._Element) -> None:
@@ -234,8 +250,8 @@ def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
     return file
 
 
-def output_of(parts: Parts) -> OutputTemplate:
-    """Read an output template's elements; raises as :func:`read_output_template`."""
+def output_of(parts: Parts) -> tuple[OutputTemplate, list[Problem]]:
+    """Return what an output template says, and what is wrong with it; as :func:`input_of`."""
     problems: list[Problem] = []
     body, refs = _refs(parts, OUTPUT, problems)
     by_name: dict[str, etree._Element] = {}
@@ -272,9 +288,8 @@ def output_of(parts: Parts) -> OutputTemplate:
     if not problems:
         files = _numbered(files, body)
     report_immediately = body.flag("report_immediately")
-    if problems:
-        raise TemplateError(OUTPUT, sorted(problems, key=lambda problem: problem.line))
-    return OutputTemplate(tuple(files), report_immediately)
+    template = OutputTemplate(tuple(files), report_immediately)
+    return template, sorted(problems, key=lambda problem: problem.line)
 
 
 def _output_file(fields: Fields, open_name: str, name: str) -> OutputFileInfo:

@@ -6,6 +6,7 @@ What ``create_work`` refuses is an error; the facts that ``seeds/000``, ``seeds/
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ class _Parameters:
                 )
                 self._error(small if self._given(small) is not None else large, "counts", text)
         self._check_bounds()
-        missing = [name for name in _WANTED if self._given(name) is None]
+        missing = [name for name in _WANTED if name not in self._places]
         if missing:
             names = ", ".join(f"<{name}>" for name in missing)
             values = ", ".join(f"{DEFAULTS[name]:g}" for name in missing)
@@ -138,9 +139,12 @@ class _Parameters:
         return value
 
     def _value(self, name: str) -> float:
+        """Return an attribute's value; what could not be read compares with nothing."""
         value = self._given(name)
         if value is not None:
             return value
+        if name in self._places:
+            return math.nan
         return self._value("min_quorum") if name == "target_nresults" else DEFAULTS[name]
 
     def _told(self, name: str) -> str:
@@ -300,7 +304,7 @@ def _check_no_delete_form(info: etree._Element, found: Findings) -> None:
 
 
 def _check_open_name(name: str, ref: etree._Element, found: Findings) -> None:
-    if not safe_open_name(name):
+    if name and not safe_open_name(name):
         found.warn(
             ref,
             "unsafe-open-name",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .markup import prolog_end, xml_error
-from .types import Problem
+from .types import Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,20 +71,14 @@ class Scan:
 
     def crowded(self) -> Iterator[Problem]:
         """Yield the lines that hold more than one element or tag, or part of one."""
-        for line in sorted({line for line, count in self._in_line.items() if count > 1}):
-            yield Problem(
-                line,
-                "more than one element or tag in a line: expected each on a line of its own, for "
-                "old clients and the server's file deleter go by lines (seeds/000)",
-                "one-per-line",
-            )
+        why = "old clients and the server's file deleter go by lines"
+        for line, count in self._in_line.items():
+            if count > 1:
+                text = "more than one element or tag in a line: expected each on a line of its own"
+                yield Problem(line, f"{text}; {why}", "one-per-line", Severity.WARNING)
         for line in self._split:
-            yield Problem(
-                line,
-                "an element whose text goes over several lines: expected it on one line, for old "
-                "clients go by lines (seeds/000)",
-                "one-per-line",
-            )
+            text = "an element whose text goes over several lines: expected it on one"
+            yield Problem(line, f"{text}; {why}", "one-per-line", Severity.WARNING)
 
     def _step(self, start: int) -> int:
         """Look at what begins at ``start``; return where to go on."""

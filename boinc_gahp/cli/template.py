@@ -1,0 +1,105 @@
+"""``boinc_gahp template check``: what is wrong with a job template, as a linter tells it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.terminal import coloured
+from boinc_gahp.templates import Problem, Severity, check_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+#: Bytes that are read of a file; a template that goes into a job has at most 64 KB.
+_MOST = 4 << 20
+
+_DESCRIPTION = """\
+Says what is wrong with job templates: an input template, an output template, or both in one file.
+Each finding is a line: file:line: error or warning: what, what is expected and why [code].
+"""
+_EPILOG = """\
+exit status: 0 no errors, 1 errors (with --strict also warnings), 2 a file cannot be read, or the
+command line is wrong
+"""
+
+
+class Unreadable(Exception):
+    """A file that cannot be checked; the text says why and what to do."""
+
+
+def run(arguments: list[str], _config: str | None) -> int:
+    """Check templates; return the exit status."""
+    options = _parser().parse_args(arguments)
+    errors = warnings = unreadable = 0
+    for name in options.files:
+        try:
+            problems = check_template(_text(name), kind=options.kind)
+        except Unreadable as error:
+            sys.stdout.flush()
+            print(f"boinc_gahp: {error}", file=sys.stderr)
+            unreadable += 1
+            continue
+        _show("<stdin>" if name == "-" else name, problems)
+        errors += sum(problem.severity is Severity.ERROR for problem in problems)
+        warnings += sum(problem.severity is Severity.WARNING for problem in problems)
+    checked = len(options.files) - unreadable
+    print(f"{_count(checked, 'file')}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
+    if unreadable:
+        return 2
+    return 1 if errors or (options.strict and warnings) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="boinc_gahp template", description="Looks after job templates."
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser(
+        "check",
+        help="say what is wrong with templates",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    check.add_argument("files", nargs="+", metavar="FILE", help="- is standard input")
+    check.add_argument("--strict", action="store_true", help="let warnings count as errors do")
+    check.add_argument(
+        "--kind", choices=("input", "output"), help="what the files hold (default: either or both)"
+    )
+    return parser
+
+
+def _text(name: str) -> str:
+    """Return what a file holds; bytes that are not UTF-8 are taken for some character.
+
+    Raises:
+        Unreadable: there is no such file, or it is none that could be a template.
+    """
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read(_MOST)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(_MOST)
+    except IsADirectoryError as error:
+        raise Unreadable(
+            f"{name} is a directory: expected files; name those in it, for example {name}/*"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Unreadable(f"{name!r} cannot be read: {reason}") from error
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _show(name: str, problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        word = coloured(problem.severity.value, _COLOURS[problem.severity], sys.stdout)
+        print(f"{name}:{problem.line}: {word}: {problem.text} [{problem.code}]")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
