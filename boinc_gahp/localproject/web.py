@@ -74,7 +74,6 @@ def make_app(core: Core) -> Flask:
     app = Flask("boinc_gahp.localproject", static_folder=None, template_folder=None)
     rules: tuple[tuple[str, Callable[..., AnyResponse | str]], ...] = (
         ("/", lambda: redirect("/test/")),
-        ("/test/", lambda: pages.front(core)),
         ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
         ("/test/job_file.php", lambda: _file_page(core)),
         ("/test/get_output.php", lambda: _output_page(core)),
@@ -82,6 +81,7 @@ def make_app(core: Core) -> Flask:
     )
     for number, (rule, view) in enumerate(rules):
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
+    app.register_blueprint(pages.make_blueprint(core))
     app.register_error_handler(404, lambda _error: pages.not_found())
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)

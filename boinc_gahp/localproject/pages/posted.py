@@ -1,0 +1,66 @@
+"""Forms that were sent to the page: read into the spool, and only taken with our own token."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flask import request
+
+from ..forms import BadForm, Form, UploadedFile, read_form
+from ..quirks import PhpLimits
+from . import access
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..core import Core
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A form that was sent."""
+
+    form: Form
+
+    def text(self, name: str) -> str:
+        """Return a field; empty if it is not there."""
+        return self.form.fields.get(name, b"").decode("utf-8", "replace")
+
+    def texts(self) -> dict[str, str]:
+        """Return all fields."""
+        return {name: self.text(name) for name in self.form.fields}
+
+    def file(self, name: str) -> UploadedFile | None:
+        """Return an uploaded file; browsers send a nameless one where none was chosen."""
+        return next((f for f in self.form.files if f.field_name == name and f.filename), None)
+
+
+@contextmanager
+def posted(core: Core) -> Iterator[Posted]:
+    """Read the request's form; its files are gone afterwards, unless they were staged.
+
+    PHP's limits are not for this page, which is none of PHP's.
+
+    Raises:
+        Refused: it cannot be read, or does not hold the token.
+    """
+    try:
+        form = read_form(
+            request.stream,
+            request.headers.get("Content-Type", ""),
+            request.content_length,
+            PhpLimits.none(),
+            core.download.incoming,
+        )
+    except BadForm as error:
+        raise access.Refused(
+            "Nothing was done", f"The form cannot be read: {error}. Load the page again.", 400
+        ) from error
+    try:
+        sent = Posted(form)
+        access.check_token(sent.text("token"))
+        yield sent
+    finally:
+        form.discard()

@@ -1,0 +1,347 @@
+"""What the pages about batches, hosts, apps and back-end programs show, read from one snapshot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .. import behaviour
+from ..states import BatchState, ErrorMask, ServerState
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from ..behaviour import Behaviour
+
+BATCHES_A_PAGE = 50
+
+#: The states of a job that people ask for, in the order in which they are shown. A job is running
+#: while some host has an instance of it.
+STATES = ("waiting", "running", "done", "failed", "aborted")
+
+_OPEN = "w.canonical_resultid = 0 AND w.error_mask = 0"
+_RUNNING = (
+    "EXISTS (SELECT 1 FROM result r WHERE r.workunitid = w.id "  # noqa: S608
+    f"AND r.server_state = {ServerState.IN_PROGRESS:d})"
+)
+_CANCELLED = f"w.error_mask & {ErrorMask.CANCELLED:d}"
+#: What is true of the jobs in a state.
+WHERE = {
+    "waiting": f"{_OPEN} AND NOT {_RUNNING}",
+    "running": f"{_OPEN} AND {_RUNNING}",
+    "done": "w.canonical_resultid != 0",
+    "failed": f"w.canonical_resultid = 0 AND w.error_mask != 0 AND NOT {_CANCELLED}",
+    "aborted": f"w.canonical_resultid = 0 AND {_CANCELLED}",
+}
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many jobs are in each of :data:`STATES`."""
+
+    waiting: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    aborted: int = 0
+
+    @property
+    def total(self) -> int:
+        """All jobs."""
+        return self.ended + self.waiting + self.running
+
+    @property
+    def ended(self) -> int:
+        """The jobs that are neither waiting nor running."""
+        return self.done + self.failed + self.aborted
+
+    @property
+    def percent(self) -> int:
+        """How much has ended, rounded down: 100 only when all has."""
+        return 100 * self.ended // self.total if self.total else 0
+
+    def parts(self) -> list[tuple[str, int, float, float]]:
+        """Return state, number, and where it begins and how long it is in a bar of 100."""
+        parts = []
+        begin = 0.0
+        for state in ("done", "failed", "aborted", "running", "waiting"):
+            number = getattr(self, state)
+            if number:
+                length = 100 * number / self.total
+                parts.append((state, number, begin, length))
+                begin += length
+        return parts
+
+    def __iadd__(self, other: Counts) -> Counts:
+        for state in STATES:
+            setattr(self, state, getattr(self, state) + getattr(other, state))
+        return self
+
+
+def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[int, Counts]:
+    """Count the jobs of a batch, or of all batches, by batch."""
+    where, parameters = ("", ()) if batch_id is None else ("WHERE w.batch = ?", (batch_id,))
+    found = {
+        row["batch"]: Counts(
+            waiting=row["jobs"] - row["done"] - row["failed"] - row["aborted"],
+            done=row["done"],
+            failed=row["failed"],
+            aborted=row["aborted"],
+        )
+        for row in connection.execute(
+            "SELECT w.batch, count(*) AS jobs, sum(w.canonical_resultid != 0) AS done, "  # noqa: S608
+            f"sum({WHERE['failed']}) AS failed, sum({WHERE['aborted']} != 0) AS aborted "
+            f"FROM workunit w {where} GROUP BY w.batch",
+            parameters,
+        )
+    }
+    # From the few results that hosts have to their jobs, not from all jobs to their results.
+    for row in connection.execute(
+        "SELECT w.batch, count(DISTINCT w.id) AS running FROM result r "  # noqa: S608
+        f"JOIN workunit w ON w.id = r.workunitid WHERE r.server_state = {ServerState.IN_PROGRESS:d}"
+        f" AND {_OPEN} GROUP BY w.batch"
+    ):
+        if row["batch"] in found:
+            found[row["batch"]].running = row["running"]
+            found[row["batch"]].waiting -= row["running"]
+    return found
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch. Times are seconds since the epoch; 0: not yet, or never."""
+
+    id: int
+    name: str
+    state: str
+    user_id: int
+    user: str
+    app_id: int
+    app: str
+    create_time: float
+    completion_time: float
+    expire_time: float
+    credit: float
+    jobs: Counts = field(default_factory=Counts)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something left to abort."""
+        return self.state in ("empty", "in progress")
+
+
+_STATE_WORDS = {
+    BatchState.INIT: "empty",
+    BatchState.IN_PROGRESS: "in progress",
+    BatchState.COMPLETE: "completed",
+    BatchState.ABORTED: "aborted",
+    BatchState.RETIRED: "retired",
+}
+_BATCH = (
+    "SELECT b.*, u.name AS user_name, a.name AS app_name FROM batch b "
+    "LEFT JOIN user u ON u.id = b.user_id LEFT JOIN app a ON a.id = b.app_id"
+)
+
+
+def _batch(row: sqlite3.Row, jobs: Counts) -> Batch:
+    state = BatchState(row["state"])
+    if state is BatchState.IN_PROGRESS and 0 < jobs.total == jobs.ended:
+        # As query_batch does; that is what writes it down.
+        state = BatchState.COMPLETE
+    return Batch(
+        id=row["id"],
+        name=row["name"],
+        state=_STATE_WORDS[state],
+        user_id=row["user_id"],
+        user=row["user_name"] or "",
+        app_id=row["app_id"],
+        app=row["app_name"] or "",
+        create_time=row["create_time"],
+        completion_time=row["completion_time"],
+        expire_time=row["expire_time"],
+        credit=row["credit_canonical"],
+        jobs=jobs,
+    )
+
+
+def batch(connection: sqlite3.Connection, batch_id: int) -> Batch | None:
+    """Return a batch; 0 is for the jobs that belong to none."""
+    jobs = counts(connection, batch_id).get(batch_id, Counts())
+    if batch_id == 0:
+        return Batch(0, "Jobs without a batch", "", 0, "", 0, "", 0, 0, 0, 0, jobs)
+    row = connection.execute(f"{_BATCH} WHERE b.id = ?", (batch_id,)).fetchone()
+    if row is None:
+        return None
+    found = _batch(row, jobs)
+    (found.credit,) = connection.execute(
+        "SELECT total(canonical_credit) FROM workunit WHERE batch = ?", (batch_id,)
+    ).fetchone()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A page of batches, newest first, and the jobs of all that are not retired."""
+
+    batches: list[Batch]
+    number: int
+    retired: int
+    totals: Counts
+    without_batch: Counts
+
+
+def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> Overview:
+    """Return the ``page``-th page (from 1) of the batches that are not retired, or of those."""
+    by_batch = counts(connection)
+    sign = "=" if retired else "!="
+    rows = connection.execute(
+        f"{_BATCH} WHERE b.state {sign} ? ORDER BY b.id DESC LIMIT ? OFFSET ?",
+        (BatchState.RETIRED, BATCHES_A_PAGE, (page - 1) * BATCHES_A_PAGE),
+    ).fetchall()
+    gone = {
+        row["id"]
+        for row in connection.execute("SELECT id FROM batch WHERE state = ?", (BatchState.RETIRED,))
+    }
+    (every,) = connection.execute("SELECT count(*) FROM batch").fetchone()
+    totals = Counts()
+    for batch_id, jobs in by_batch.items():
+        if batch_id not in gone:
+            totals += jobs
+    return Overview(
+        batches=[_batch(row, by_batch.get(row["id"], Counts())) for row in rows],
+        number=len(gone) if retired else every - len(gone),
+        retired=len(gone),
+        totals=totals,
+        without_batch=by_batch.get(0, Counts()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A result that a host has."""
+
+    result_id: int
+    name: str
+    job_id: int
+    sent_time: float
+    report_deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A volunteer's host: operations a second, bytes, bytes a second."""
+
+    id: int
+    name: str
+    speed: float
+    memory: float
+    disk: float
+    bandwidth: float
+    rpc_time: float
+    credit: float
+    running: list[Running]
+    behaviours: list[Behaviour]
+    active: bool
+
+
+def hosts(connection: sqlite3.Connection) -> list[Host]:
+    """Return all hosts, those that work now first."""
+    running: dict[int, list[Running]] = {}
+    for row in connection.execute(
+        "SELECT r.id, r.hostid, r.name, r.workunitid, r.sent_time, r.report_deadline FROM result r "  # noqa: S608
+        f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} ORDER BY r.sent_time, r.id"
+    ):
+        running.setdefault(row["hostid"], []).append(
+            Running(
+                row["id"], row["name"], row["workunitid"], row["sent_time"], row["report_deadline"]
+            )
+        )
+    return [
+        Host(
+            id=row["id"],
+            name=row["domain_name"],
+            speed=row["p_fpops"],
+            memory=row["m_nbytes"],
+            disk=row["d_free"],
+            bandwidth=row["n_bwdown"],
+            rpc_time=row["rpc_time"],
+            credit=row["total_credit"],
+            running=running.get(row["id"], []),
+            active=bool(row["active"]),
+            behaviours=behaviour.of_host(connection, row["id"]),
+        )
+        for row in connection.execute("SELECT * FROM host ORDER BY active DESC, id").fetchall()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The work of a back-end program; ``passes`` 0: it has not run yet."""
+
+    name: str
+    does: str
+    passes: int = 0
+    handled: int = 0
+    last_time: float = 0.0
+    last_seconds: float = 0.0
+    last_handled: int = 0
+    error: str = ""
+
+
+_DOES = {
+    "work_generator": "makes jobs while few are waiting",
+    "transitioner": "makes instances, notices time-outs and errors",
+    "size_regulator": "offers instances of each size class",
+    "validator": "compares results, chooses the canonical one, grants credit",
+    "assimilator": "hands finished jobs to their app's handler",
+    "file_deleter": "removes files that are no longer needed",
+    "expiry": "ends batches whose time is up",
+}
+
+
+def programs(connection: sqlite3.Connection) -> list[Program]:
+    """Return every program, also those that have not run yet."""
+    rows = {row["name"]: row for row in connection.execute("SELECT * FROM program")}
+    names = [*_DOES, *sorted(rows.keys() - _DOES.keys())]
+    return [
+        Program(does=_DOES.get(name, ""), **dict(rows.get(name, {"name": name}))) for name in names
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An app: its versions' numbers and commands, and what is pluggable."""
+
+    id: int
+    name: str
+    description: str
+    validator: str
+    assimilator: str
+    work_generator: str
+    n_size_classes: int
+    versions: list[tuple[int, str]]
+
+
+def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> list[App]:
+    """Return the apps that are not deprecated."""
+    versions: dict[int, list[tuple[int, str]]] = {}
+    for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
+        command = " ".join(json.loads(row["command"]))
+        versions.setdefault(row["appid"], []).append((row["version_num"], command))
+    wanted = None if ids is None else set(ids)
+    return [
+        App(
+            id=row["id"],
+            name=row["name"],
+            description=row["user_friendly_name"],
+            validator=row["validator"],
+            assimilator=row["assimilator"],
+            work_generator=row["work_generator"],
+            n_size_classes=row["n_size_classes"],
+            versions=versions.get(row["id"], []),
+        )
+        for row in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY name")
+        if wanted is None or row["id"] in wanted
+    ]

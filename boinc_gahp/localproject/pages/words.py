@@ -1,0 +1,110 @@
+"""Times, sizes and states in words, for people."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+
+from ..states import ErrorMask
+
+#: Seconds of each unit of time.
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_YEAR_2100 = 4_102_444_800
+
+#: What a job's error bits mean (``back-end.md``, "Entities"; ``seeds/001``).
+ERRORS = {
+    ErrorMask.COULDNT_SEND_RESULT: "no host could take it",
+    ErrorMask.TOO_MANY_ERROR_RESULTS: "too many instances failed",
+    ErrorMask.TOO_MANY_SUCCESS_RESULTS: "too many successes without agreement",
+    ErrorMask.TOO_MANY_TOTAL_RESULTS: "too many instances in all",
+    ErrorMask.CANCELLED: "aborted",
+    ErrorMask.NO_CANONICAL_RESULT: "no canonical result",
+}
+
+
+def duration(seconds: float) -> str:
+    """Return a time span with its two largest units: ``850 ms``, ``3 min 20 s``, ``2 d 4 h``."""
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    rest = round(seconds)
+    parts: list[str] = []
+    for unit, name in _UNITS:
+        if rest >= unit:
+            parts.append(f"{rest // unit:,} {name}")
+            rest %= unit
+        elif parts:
+            break
+    return " ".join(parts[:2])
+
+
+def ago(then: float, now: float | None = None) -> str:
+    """Return how far a time is from now: ``just now``, ``3 min ago``, ``in 2 h``."""
+    away = (time.time() if now is None else now) - then
+    if abs(away) < 2:
+        return "just now"
+    span = duration(_rounded(abs(away)))
+    return f"{span} ago" if away > 0 else f"in {span}"
+
+
+def _rounded(seconds: float) -> float:
+    """Cut off what nobody wants to read: seconds of minutes, minutes of hours, hours of days."""
+    return next((seconds // unit * unit for unit, _ in _UNITS if seconds >= unit), seconds)
+
+
+def clock(then: float) -> str:
+    """Return a time of this machine's clock: ``2026-03-01 14:05:09``."""
+    return _local(then).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso(then: float) -> str:
+    """Return a time as ``<time datetime>`` wants it."""
+    return _local(then).isoformat(timespec="seconds")
+
+
+def _local(then: float) -> datetime:
+    return datetime.fromtimestamp(min(max(then, 0), _YEAR_2100), timezone.utc).astimezone()
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number with a decimal prefix: ``16 GB``, ``1.5 kB``, ``1 GFLOPS``."""
+    prefixes = ["", "k", "M", "G", "T", "P"]
+    while abs(value) >= 999.5 and len(prefixes) > 1:
+        value /= 1000
+        del prefixes[0]
+    text = f"{value:,.0f}" if value >= 99.5 or value == int(value) else f"{value:.2g}"
+    return f"{text} {prefixes[0]}{unit}"
+
+
+def size(nbytes: float) -> str:
+    """Return a number of bytes in words."""
+    return amount(nbytes, "B") if nbytes >= 1000 else f"{nbytes:.0f} bytes"
+
+
+def speed(flops: float) -> str:
+    """Return a number of operations a second in words."""
+    return amount(flops, "FLOPS")
+
+
+def count(number: float) -> str:
+    """Return a whole number with thousands apart: ``10,000``."""
+    return f"{number:,.0f}"
+
+
+def errors(mask: int) -> str:
+    """Return what the bits of an error mask say; empty for 0."""
+    return ", ".join(words for bit, words in ERRORS.items() if mask & bit)
+
+
+def readable(text: str) -> str:
+    """Return text as a page can hold it: control characters become visible marks."""
+    return "".join(
+        char if char >= " " or char in "\n\t" else chr(0x2400 + ord(char)) for char in text
+    ).replace("\x7f", "\u2421")
+
+
+FILTERS = {
+    function.__name__: function
+    for function in (duration, ago, clock, iso, size, speed, count, errors, readable)
+}
