@@ -20,7 +20,7 @@ from .scheduler import Scheduler
 from .server import HOST, WebServer, port_is_free
 from .states import BatchState, ErrorMask
 from .supervisor import Supervisor
-from .volunteer import Volunteer
+from .volunteer import Volunteer, clean_up
 from .web import make_app
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ class LocalProject:
         self._wait_until_ready(self._server)
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
+        clean_up(self.directory / "slots")
         for number, host_id in enumerate(hosts.register(self._core.db, self._hosts)):
             slot = self.directory / "slots" / str(number)
             volunteer = Volunteer(self._core, scheduler, host_id, slot)

@@ -192,7 +192,7 @@ def test_what_volunteers_call_a_client_error(
     client.project.add_app(
         name,
         command=["{python}", "-c", program],
-        input_template=InputTemplate(max_error_results=0, rsc_memory_bound=1, rsc_disk_bound=1),
+        input_template=InputTemplate(max_error_results=0),
         output_template=template,
     )
     client.run(name, {f"{name}_1": ("", [])}, name)

@@ -1,0 +1,111 @@
+"""Running a job's app in its slot: no shell, bounds enforced, everything it started ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from .processes import MARK, Family
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Sequence
+
+    from .client_errors import JobFailed
+    from .limits import Watch
+    from .slot import Slot
+
+_FIRST_PAUSE = 0.004
+_LONGEST_PAUSE = 0.1
+_CRASH_PAUSE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the app ended; times in seconds. ``signal`` 0: by itself.
+
+    ``exceeded``: it was killed, for this.
+    """
+
+    status: int = 0
+    signal: int = 0
+    elapsed_time: float = 0.0
+    cpu_time: float = 0.0
+    exceeded: JobFailed | None = None
+
+
+def execute(
+    command: Sequence[str],
+    slot: Slot,
+    stderr: BinaryIO,
+    watch: Watch,
+    *,
+    stop: threading.Event,
+    crash_in: Sequence[str] = (),
+) -> Ended | None:
+    """Run the app; return None if ``stop`` was set before its end: it was killed then.
+
+    With ``crash_in`` it is killed by SIGSEGV as soon as one of the outputs with these open names
+    has contents.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    directory = slot.directory.resolve()
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(directory),
+        "TMPDIR": str(directory),
+        "LANG": "C.UTF-8",
+        MARK: str(directory),
+    }
+    begin = time.monotonic()
+    with (slot.directory / "stdout.txt").open("wb") as stdout:
+        process = subprocess.Popen(
+            command,
+            cwd=slot.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment,
+            start_new_session=True,
+        )
+    watch.begin(process.pid)
+    family = Family(directory, process.pid)
+    exceeded = None
+    pause = _FIRST_PAUSE
+    while not _has_ended(process.pid):
+        exceeded = watch.check(time.monotonic() - begin, family)
+        if exceeded is not None or stop.wait(pause):
+            break
+        pause = min(pause * 1.3, _CRASH_PAUSE if crash_in else _LONGEST_PAUSE)
+        if any(_has_contents(slot, open_name) for open_name in crash_in):
+            os.kill(process.pid, signal.SIGSEGV)
+    elapsed = time.monotonic() - begin
+    by_itself = _has_ended(process.pid)
+    family.kill()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if not by_itself and exceeded is None:
+        return None
+    return Ended(
+        status=max(process.returncode, 0),
+        signal=max(-process.returncode, 0),
+        elapsed_time=elapsed,
+        cpu_time=usage.ru_utime + usage.ru_stime + family.others_cpu_time,
+        exceeded=exceeded or watch.check_disk(),
+    )
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether our child has ended; it is left to be waited for, so that its number stays taken."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _has_contents(slot: Slot, open_name: str) -> bool:
+    path = slot.output(open_name)
+    return path is not None and path.stat().st_size > 0

@@ -1,0 +1,132 @@
+"""A job's bounds, and what is used of them: time, memory, disk (``back-end.md``, "Scheduler").
+
+They are sampled, as BOINC's client does it: what a job uses between two looks goes unnoticed. A
+single file cannot grow past the disk bound even then, nor is there ever a core file.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .client_errors import (
+    EXIT_DISK_LIMIT_EXCEEDED,
+    EXIT_MEM_LIMIT_EXCEEDED,
+    EXIT_TIME_LIMIT_EXCEEDED,
+    JobFailed,
+)
+
+if TYPE_CHECKING:
+    from .processes import Family
+    from .slot import Slot
+
+_MB = 1 << 20
+#: Seconds between two looks at memory, at the slot's size, and at all processes of the machine;
+#: more if a look takes more than a fiftieth of that.
+_MEMORY_EVERY = 0.05
+_DISK_EVERY = 0.2
+_EVERYWHERE_EVERY = 1.0
+_SHARE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a job may use: seconds, bytes of memory and of disk; 0 or infinity: no bound."""
+
+    elapsed_time: float = math.inf
+    memory: float = math.inf
+    disk: float = math.inf
+
+
+class _Every:
+    """Says when to look again."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._next = 0.0
+
+    def due(self) -> bool:
+        return time.monotonic() >= self._next
+
+    def looked(self, began: float) -> None:
+        now = time.monotonic()
+        self._next = now + max(self._interval, (now - began) * _SHARE)
+
+
+class Watch:
+    """Notices when a job goes over a bound.
+
+    ``inputs`` is the size, in bytes, of the input files that are not in the slot but linked: they
+    count too (``seeds/001``, "rsc_disk_bound").
+    """
+
+    def __init__(self, bounds: Bounds, slot: Slot, inputs: int = 0) -> None:
+        self._bounds = bounds
+        self._slot = slot
+        self._inputs = inputs
+        self._memory = _Every(_MEMORY_EVERY)
+        self._disk = _Every(_DISK_EVERY)
+        self._everywhere = _Every(_EVERYWHERE_EVERY)
+
+    def begin(self, pid: int) -> None:
+        """Set what the system itself enforces for a process that has just been started."""
+        if not hasattr(resource, "prlimit"):
+            return
+        largest = self._bounds.disk + 1
+        with suppress(OSError):
+            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+            if _bounded(self._bounds.disk) and largest < 1 << 62:
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (int(largest), int(largest)))
+
+    def check(self, elapsed: float, family: Family) -> JobFailed | None:
+        """Look at a running job, unless it has just been done; return what it has exceeded."""
+        began = time.monotonic()
+        if self._memory.due():
+            everywhere = self._everywhere.due()
+            used = sum(process.memory for process in family.look(everywhere=everywhere))
+            self._memory.looked(began)
+            if everywhere:
+                self._everywhere.looked(began)
+            if _bounded(self._bounds.memory) and used > self._bounds.memory:
+                return JobFailed(
+                    EXIT_MEM_LIMIT_EXCEEDED,
+                    "working set size > workunit.rsc_memory_bound: "
+                    f"{_megabytes(used, self._bounds.memory)}",
+                )
+        if self._disk.due():
+            exceeded = self.check_disk()
+            self._disk.looked(began)
+            if exceeded is not None:
+                return exceeded
+        return self.check_time(elapsed)
+
+    def check_disk(self) -> JobFailed | None:
+        """Return what is wrong if the job's files take more than they may."""
+        used = self._slot.usage() + self._inputs if _bounded(self._bounds.disk) else 0
+        if not _bounded(self._bounds.disk) or used <= self._bounds.disk:
+            return None
+        return JobFailed(
+            EXIT_DISK_LIMIT_EXCEEDED,
+            f"Maximum disk usage exceeded: {_megabytes(used, self._bounds.disk)}",
+        )
+
+    def check_time(self, elapsed: float) -> JobFailed | None:
+        """Return what is wrong if the job has taken longer than it may."""
+        if not _bounded(self._bounds.elapsed_time) or elapsed <= self._bounds.elapsed_time:
+            return None
+        return JobFailed(
+            EXIT_TIME_LIMIT_EXCEEDED,
+            f"exceeded elapsed time limit {self._bounds.elapsed_time:.2f} s",
+        )
+
+
+def _bounded(value: float) -> bool:
+    return 0 < value < math.inf
+
+
+def _megabytes(used: float, bound: float) -> str:
+    return f"{used / _MB:.2f}MB > {bound / _MB:.2f}MB"

@@ -1,0 +1,158 @@
+"""The processes of a job: the app's and all that it has started, found in ``/proc``.
+
+A process belongs to a job if the app or another one of the job is its parent, if it is in a session
+of theirs, or if its environment has the job's mark. So setsid alone does not hide it, nor does the
+end of its parent, nor both. What does: a process that has cleared its environment, begun a session
+and lost its parent before it was seen once. Where there is no ``/proc`` nothing is found, and only
+the app's process group is ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+#: The variable that marks a job's processes; its value is the path of the slot.
+MARK = "BOINC_LOCAL_PROJECT_SLOT"
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_KILL_TIMEOUT = 5.0
+_KILL_PAUSE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process as it was last seen: CPU time of it and of the children it has waited for, in s."""
+
+    pid: int
+    start: int
+    parent: int
+    session: int
+    ended: bool
+    cpu_time: float
+    memory: int
+
+
+def look_at(pid: int) -> Process | None:
+    """Return a process, None if it is gone."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    # The name before the last bracket may hold anything. Numbered as in proc(5), minus 3.
+    fields = text.rpartition(")")[2].split()
+    return Process(
+        pid=pid,
+        start=int(fields[19]),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        ended=fields[0] in "ZXx",
+        cpu_time=sum(map(int, fields[11:15])) / _TICKS,
+        memory=int(fields[21]) * _PAGE,
+    )
+
+
+class Family:
+    """The processes of one job.
+
+    Attributes:
+        root: the app's process id; 0 if only the mark is known.
+    """
+
+    def __init__(self, slot: Path, root: int = 0) -> None:
+        self.root = root
+        self._mark = f"{MARK}={slot}\0".encode()
+        self._seen: dict[int, Process] = {}
+        self._sessions = {root} - {0}
+        self._unwaited: dict[tuple[int, int], float] = {}
+
+    def look(self, *, everywhere: bool = False) -> list[Process]:
+        """Return those that are running; ``everywhere``: not only children of known ones."""
+        pids = {self.root, *self._seen} - {0}
+        if everywhere:
+            pids.update(self._marked())
+        found: dict[int, Process] = {}
+        waiting = list(pids)
+        while waiting:
+            pid = waiting.pop()
+            process = look_at(pid)
+            before = self._seen.get(pid)
+            reused = before is not None and process is not None and before.start != process.start
+            if pid not in found and process is not None and not reused:
+                found[pid] = process
+                waiting.extend(_children(pid))
+        for pid, before in self._seen.items():
+            # A parent has the CPU time of the children it waits for; nobody here that of an orphan.
+            if pid not in found and before.parent not in self._seen:
+                self._unwaited[pid, before.start] = before.cpu_time
+        self._seen = found
+        self._sessions.update(process.session for process in found.values())
+        return [process for process in found.values() if not process.ended]
+
+    def memory(self) -> int:
+        """Return how much memory they have, in bytes; what they share is counted for each."""
+        return sum(process.memory for process in self.look())
+
+    def kill(self) -> None:
+        """End all of them; an app that has ended by itself is left to be waited for."""
+        deadline = time.monotonic() + _KILL_TIMEOUT
+        pause = threading.Event()
+        while running := self.look(everywhere=True):
+            if time.monotonic() > deadline:
+                log.warning("processes %s cannot be ended", [each.pid for each in running])
+                break
+            for process in running:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process.pid, signal.SIGKILL)
+                if process.pid != self.root:
+                    # Its parent is killed as well, and does not wait for it.
+                    self._unwaited[process.pid, process.start] = process.cpu_time
+            pause.wait(_KILL_PAUSE)
+        if self.root:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.root, signal.SIGKILL)
+
+    @property
+    def others_cpu_time(self) -> float:
+        """CPU time, in s, that waiting for the app does not tell; complete after :meth:`kill`."""
+        return sum(self._unwaited.values())
+
+    def _marked(self) -> Iterator[int]:
+        own = os.getpid()
+        for pid in _all_processes():
+            with suppress(OSError):
+                if pid != own and (
+                    os.getsid(pid) in self._sessions
+                    or self._mark in (_PROC / str(pid) / "environ").read_bytes()
+                ):
+                    yield pid
+
+
+def _all_processes() -> Iterator[int]:
+    with suppress(OSError):
+        for entry in _PROC.iterdir():
+            if entry.name.isdigit():
+                yield int(entry.name)
+
+
+def _children(pid: int) -> Iterable[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            with suppress(OSError):
+                found.extend(map(int, (thread / "children").read_text("ascii").split()))
+    return found
