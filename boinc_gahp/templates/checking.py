@@ -60,7 +60,7 @@ def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
     for what, several in templates.items():
         for parts in several:
             _check_one(parts, _WORDS[what], found)
-    if templates[INPUT] and not templates[OUTPUT]:
+    if len(templates[INPUT]) == 1 and not templates[OUTPUT]:
         found.problems += _one_document(scan)
     found.problems += scan.crowded()
     return _told(found.problems)

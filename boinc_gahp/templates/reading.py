@@ -245,7 +245,7 @@ def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
     if file.urls and (file.md5_cksum is None or file.nbytes is None):
         fields.problem(
             "remote-incomplete",
-            "<url> without <md5_cksum> and <nbytes>: a remote file needs all three",
+            "<url> without <md5_cksum> and <nbytes>: expected all three for a remote file",
         )
     return file
 

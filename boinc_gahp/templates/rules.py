@@ -193,8 +193,8 @@ def _check_gzip(file: InputFileInfo, info: etree._Element, found: Findings) -> N
             found.warn(
                 info,
                 "gzip-without-size",
-                "<gzip/> without <gzipped_nbytes>: each file must then be staged with --gzip, or "
-                "create_work refuses the job; what is staged by web RPC is not",
+                "<gzip/> without <gzipped_nbytes>: expected that each file is staged with --gzip; "
+                "create_work refuses others, and what is staged by web RPC is not",
             )
     elif file.gzipped_nbytes is not None and not file.gzip:
         found.warn(
@@ -209,8 +209,8 @@ def _check_remote(file: InputFileInfo, info: etree._Element, found: Findings) ->
         found.error(
             info,
             "remote-incomplete",
-            "<md5_cksum> or <nbytes> without <url>: a remote file needs all three, a file on the "
-            "project's server none of them",
+            "<md5_cksum> or <nbytes> without <url>: expected all three for a remote file, and none "
+            "of them for a file on the project's server",
         )
     if file.md5_cksum is not None and not _MD5.fullmatch(file.md5_cksum):
         found.error(

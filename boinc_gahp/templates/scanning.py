@@ -133,7 +133,7 @@ class Scan:
 
     def _close(self, name: str, line: int) -> None:
         if not self._open:
-            self._fail_in(line, f"</{name}> closes nothing: expected no such tag, or a <{name}>")
+            self._fail_in(line, f"</{name}> closes nothing: expected a <{name}> before it")
             return
         element = self._open[-1]
         if element.name != name:

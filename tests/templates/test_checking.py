@@ -1,0 +1,121 @@
+"""Each finding of the checker: a template that has it, and the same one repaired."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boinc_gahp.localproject.supplied import SUPPLIED, SuppliedApp
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    Severity,
+    check_template,
+    checking,
+    write_input_template,
+    write_output_template,
+)
+from tests.templates.faulty import CASES, INPUT, NO_DELETE, OUTPUT, QUORUM, Case
+from tests.templates.test_reading import recorded
+
+#: What else there is to say where something has a finding of a certain code.
+FOLLOWS = {
+    "no-name": {"unknown-file-name"},
+    "duplicate-name": {"unknown-file-name"},
+    "file-order": {"deprecated"},
+    "remote-incomplete": {"no-delete-input"},
+    "unknown-element": {"default-bounds"},
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_each_finding_is_told_and_gone_when_repaired(case: Case) -> None:
+    found = check_template(case.broken)
+    [problem] = [problem for problem in found if problem.code == case.code]
+    assert (problem.severity, problem.line) == (case.severity, case.line)
+    assert case.words in problem.text
+    # What names something wrong also says what would be right.
+    assert re.search("expected|was <|leave it out|no XML|are the most", problem.text)
+    assert check_template(case.repaired) == []
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_nothing_else_is_told_than_what_follows_from_it(case: Case) -> None:
+    codes = {problem.code for problem in check_template(case.broken)}
+    assert codes - {case.code} <= FOLLOWS.get(case.code, set())
+
+
+def test_every_code_has_an_example() -> None:
+    sources = "".join(
+        path.read_text("utf-8") for path in sorted(Path(checking.__file__).parent.glob("*.py"))
+    )
+    codes = set(re.findall(r'"([a-z]+(?:-[a-z0-9]+)+)"', sources))
+    # The first is not one; writing alone has the second; a test of its own has the third.
+    codes -= {"utf-8", "bad-text", "wrong-kind"}
+    assert codes <= {case.code for case in CASES.values()}
+
+
+def test_a_kind_that_is_not_the_expected_one_is_an_error() -> None:
+    assert check_template(INPUT, kind="input") == check_template(OUTPUT, kind="output") == []
+    wrong, missing = check_template(OUTPUT, kind="input")
+    assert {wrong.code, missing.code} == {"wrong-kind", "no-template"}
+    assert "this is an output template: expected an input template" in (wrong.text, missing.text)
+    assert [p.code for p in check_template(INPUT + OUTPUT, kind="input")] == ["wrong-kind"]
+    with pytest.raises(ValueError, match="expected 'input', 'output'"):
+        check_template(INPUT, kind="in")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(INPUT + OUTPUT, id="two roots"),
+        pytest.param(OUTPUT + INPUT, id="output first"),
+        pytest.param(f"<templates>\n{INPUT}{OUTPUT}</templates>\n", id="one wrapper"),
+        pytest.param(
+            f"<?xml version='1.0'?>\n{INPUT}<?xml version='1.0'?>\n{OUTPUT}", id="prologs"
+        ),
+        pytest.param(f"<!DOCTYPE a [<!ENTITY b 'c'>]>\n{INPUT}{OUTPUT}", id="document type"),
+        pytest.param(f"\ufeff<?xml version='1.0'?>\n{INPUT}", id="byte order mark"),
+        pytest.param(
+            INPUT.replace("<copy_file/>", "<copy_file/> <!-- a < b & c -->"), id="comment"
+        ),
+        pytest.param(INPUT.replace(">in<", ">&#105;&#x6e;&amp;<"), id="entities"),
+        pytest.param(INPUT.replace("\n", "\n\n"), id="empty lines"),
+        pytest.param(
+            INPUT.replace(
+                "        <rsc_fpops_est>", "<command_line>\n-x\n</command_line>\n<rsc_fpops_est>", 1
+            ),
+            id="command line on lines of its own",
+        ),
+        pytest.param(INPUT.replace(NO_DELETE, "<generate_locally/>\n"), id="generated file"),
+    ],
+)
+def test_what_is_right_is_not_complained_of(text: str) -> None:
+    assert check_template(text) == []
+
+
+def test_the_same_in_many_lines_is_told_once() -> None:
+    template = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(20)))
+    [problem] = [p for p in check_template(write_input_template(template)) if "no-del" in p.code]
+    assert problem.line == 2
+    assert problem.text.endswith("(also in lines 4, 6, 8, 10, 12 and 14 more)")
+
+
+def test_one_error_does_not_hide_the_others() -> None:
+    text = INPUT.replace("1e12", "much").replace(QUORUM, "<min_quorum>9</min_quorum>")
+    assert [(p.line, p.code) for p in check_template(text)] == [(10, "bad-number"), (15, "counts")]
+
+
+@pytest.mark.parametrize("app", SUPPLIED, ids=lambda app: app.name)
+def test_the_supplied_templates_are_clean(app: SuppliedApp) -> None:
+    assert check_template(write_input_template(app.input_template), kind="input") == []
+    assert check_template(write_output_template(app.output_template), kind="output") == []
+
+
+@pytest.mark.parametrize("case", ["app_uppercase", "app_multi", "template_with_xml_prolog"])
+def test_recorded_templates_have_no_errors_but_traps(case: str) -> None:
+    found = check_template(recorded(case))
+    assert {p.code for p in found} == {"deprecated", "no-delete-input", "no-delete-output"}
+    assert {p.severity for p in found} == {Severity.WARNING}
