@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .new_job import NewJob, RemoteFile
 from .replies import RpcFailed
-from .request import php_float
+from .request import as_integer, php_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +30,10 @@ _IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
 
 #: Options with a number, and how create_work reads it.
 _NUMBERS: dict[str, Callable[[str], float]] = {
-    "priority": lambda text: int(php_float(text)),
+    "priority": lambda text: as_integer(php_float(text)),
     "rsc_fpops_est": php_float,
-    "target_host": lambda text: int(php_float(text)),
-    "target_user": lambda text: int(php_float(text)),
+    "target_host": lambda text: as_integer(php_float(text)),
+    "target_user": lambda text: as_integer(php_float(text)),
 }
 #: Options with a text, and the field that it is for.
 _TEXTS = {

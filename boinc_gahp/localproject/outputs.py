@@ -12,6 +12,7 @@ from lxml import etree
 
 from ..templates import TemplateError, read_result
 from .names import name_key
+from .request import as_integer
 from .states import Outcome
 
 if TYPE_CHECKING:
@@ -77,13 +78,14 @@ class Output:
     """What is sent: a file, under a name; ``temporary`` is removed afterwards.
 
     ``path`` None: nothing but a promise of ``nbytes``, as the real server makes it for a file
-    number that is out of range.
+    ``number`` that is out of range.
     """
 
     path: Path | None
     filename: str
     nbytes: int
     temporary: bool = False
+    number: int = 0
 
 
 def get_output(core: Core, arguments: Mapping[str, str]) -> Output:
@@ -115,7 +117,7 @@ def _text(arguments: Mapping[str, str], name: str) -> str:
 
 def _number(arguments: Mapping[str, str], name: str) -> int:
     try:
-        return int(arguments.get(name, ""))
+        return as_integer(int(arguments.get(name, "")))
     except ValueError as error:
         raise MissingArgument(name) from error
 
@@ -125,7 +127,10 @@ def _owner_authenticator(connection: sqlite3.Connection, batch_id: int) -> str:
         "SELECT u.authenticator FROM batch b JOIN user u ON u.id = b.user_id WHERE b.id = ?",
         (batch_id,),
     ).fetchone()
-    return str(row["authenticator"]) if row is not None else ""
+    if row is None:
+        # Without an owner there is no secret either.
+        raise OutputFailed(f"no batch {batch_id}")
+    return str(row["authenticator"])
 
 
 def _check(given: str, expected: str, words: str = "bad authenticator") -> None:
@@ -173,7 +178,7 @@ def _workunit_file(
     files = uploaded_files(result)
     if core.quirks.shifted_file_numbers:
         if not 0 <= number < len(files):
-            return Output(None, "d9", 4096)
+            return Output(None, "d9", 4096, number=number)
         file = files[number]
     else:
         file = _numbered(result, files, number)

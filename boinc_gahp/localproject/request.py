@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: SimpleXML reads what the declaration says; other encodings could hide a document type.
 _ENCODING = re.compile(
@@ -20,7 +24,7 @@ _NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 
 
 class MalformedRequest(Exception):
-    """The request cannot be parsed; the text is the parser's message."""
+    """The request cannot be parsed; the arguments are what PHP's parser says, line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Request:
 
     def integer(self, name: str) -> int:
         """Return the first such element as PHP's ``(int)`` makes it."""
-        return int(php_float(self.text(name)))
+        return as_integer(php_float(self.text(name)))
 
     def real(self, name: str) -> float:
         """Return the first such element as PHP's ``(double)`` makes it."""
@@ -88,6 +92,11 @@ def php_float(text: str) -> float:
     return value if abs(value) < 1e300 else 0.0
 
 
+def as_integer(value: float) -> int:
+    """Return a number as an integer of 64 bits, the nearest where it does not fit."""
+    return max(-(1 << 63), min(int(value), (1 << 63) - 1))
+
+
 def parse_request(data: bytes) -> Request:
     """Read a request. Jobs are dropped from the tree as they are read.
 
@@ -96,7 +105,7 @@ def parse_request(data: bytes) -> Request:
     """
     prolog = _PROLOG.match(data)
     if b"\0" in data or _ENCODING.match(data) or (prolog is not None and prolog[1]):
-        raise MalformedRequest("document types and rare encodings are not accepted")
+        raise MalformedRequest("document types, NUL and rare encodings are not accepted")
     jobs: list[JobRequest] = []
     try:
         context = etree.iterparse(
@@ -119,11 +128,23 @@ def parse_request(data: bytes) -> Request:
             while element.getprevious() is not None and element.getprevious().tag == "job":
                 parent.remove(element.getprevious())
         root = context.root
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise MalformedRequest(str(error)) from error
+    except etree.XMLSyntaxError as error:
+        raise MalformedRequest(*(_complaint(data, error) if data else ())) from error
     if root is None or (len(root) == 0 and not root.text):
-        raise MalformedRequest("empty document")
+        # For PHP the object is false, but there is nothing to complain about.
+        raise MalformedRequest
     return _request(root, jobs)
+
+
+def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
+    """Say what is wrong as libxml2 does: the message, the end of the line, and where."""
+    line, column = error.position
+    message = error.msg.rpartition(", line ")[0] or error.msg
+    yield f"Entity: line {line}: parser error : {message}"
+    text = data.decode("latin-1").split("\n")[line - 1] if line else ""
+    shown = text[max(0, column - 79) :][:79]
+    yield shown
+    yield " " * max(0, min(column, len(shown) + 1) - 1) + "^"
 
 
 def _request(root: etree._Element, jobs: list[JobRequest]) -> Request:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..templates import InputTemplate, TemplateError, read_output_template
@@ -11,18 +10,20 @@ from . import batches, work
 from .accounts import App, User, authenticate, check_job_limit, find_app
 from .fetch import FetchError, fetch
 from .job_line import read_job_line
+from .raw_sql import row_text, with_query
 from .replies import RpcFailed, php_number
-from .request import php_float
+from .request import as_integer, php_float
 from .rpc_batches import insert_batch
 from .states import BatchState
 from .store import directory_of, md5_file
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from .core import Core
+    from .new_job import NewJob
     from .replies import Reply
     from .request import InputFileRequest, JobRequest, Request
 
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     Begin = Callable[[sqlite3.Connection], int]
 
 #: The real server inserts about a megabyte of SQL at a time, each its own transaction.
-_CHUNK_BYTES = 1_000_000
-_SQL_AROUND_A_ROW = 250
+_PIECE_BYTES = 1_000_000
 
 
 def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
@@ -55,10 +55,10 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
     check_job_limit(connection, user, len(request.jobs))
     template = _input_template(core, request, app, reply)
     _check_counts(request.jobs, template)
-    batch_id = int(php_float(request.batch.get("batch_id", "")))
+    batch_id = as_integer(php_float(request.batch.get("batch_id", "")))
     if batch_id:
         _check_batch(connection, batch_id, user)
-    stage = _Stager(core, reply)
+    stage = _Stager(core, reply, user)
     lines = [_job_line(core, job, stage) for job in request.jobs]
     _check_allocation(core, request, app, user)
     maker = _maker(core, request, app, template)
@@ -74,13 +74,12 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
         name = request.batch.get("batch_name", "")
         return insert_batch(core, connection, user, app, name=name)
 
-    def rows(batch_id: int) -> Iterator[work.Row]:
-        return (maker.row(job, batch_id) for line in lines for job in read_job_line(line))
-
+    jobs = (job for line in lines for job in read_job_line(line))
     if core.quirks.partial_creation:
-        made_in = _create_in_pieces(core, begin, rows, len(request.jobs))
+        made_in = _create_in_pieces(core, maker, begin, jobs, len(request.jobs))
     else:
-        made_in = _create(core, user, begin, list(rows(batch_id)), new=not batch_id)
+        rows = [maker.row(job, batch_id) for job in jobs]
+        made_in = _create(core, user, begin, rows, new=not batch_id)
     core.wake.ring()
     reply.add(f"<batch_id>{made_in}</batch_id>\n")
 
@@ -92,8 +91,8 @@ def _maker(core: Core, request: Request, app: App, template: InputTemplate) -> w
         template,
         output_template=_output_template(core, request, app),
         params=request.job_params,
-        priority=int(php_float(request.batch.get("priority", ""))),
-        app_version_num=int(php_float(request.batch.get("app_version_num", ""))),
+        priority=as_integer(php_float(request.batch.get("priority", ""))),
+        app_version_num=as_integer(php_float(request.batch.get("app_version_num", ""))),
     )
 
 
@@ -110,15 +109,20 @@ def _create(core: Core, user: User, begin: Begin, rows: list[work.Row], *, new: 
 
 
 def _create_in_pieces(
-    core: Core, begin: Begin, rows: Callable[[int], Iterator[work.Row]], jobs: int
+    core: Core, maker: work.WorkMaker, begin: Begin, jobs: Iterator[NewJob], njobs: int
 ) -> int:
     """Make a batch's jobs as the real server does: piece by piece, each a transaction."""
     with core.db.write() as connection:
         batch_id = begin(connection)
-        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (jobs, batch_id))
-    for chunk in _chunks(rows(batch_id)):
-        with core.db.write() as connection:
-            work.insert(connection, chunk)
+        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (njobs, batch_id))
+    for piece in _pieces(maker, batch_id, jobs):
+        try:
+            rows = [maker.row(job, batch_id) for job in piece]
+            with core.db.write() as connection:
+                work.insert(connection, rows)
+        except RpcFailed as error:
+            query = (maker.row(job, batch_id, as_sql=True) for job in piece)
+            raise with_query(error, query) from error
     with core.db.write() as connection:
         connection.execute(
             "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
@@ -126,17 +130,17 @@ def _create_in_pieces(
     return batch_id
 
 
-def _chunks(rows: Iterable[work.Row]) -> Iterator[list[work.Row]]:
-    chunk: list[work.Row] = []
+def _pieces(maker: work.WorkMaker, batch_id: int, jobs: Iterator[NewJob]) -> Iterator[list[NewJob]]:
+    piece: list[NewJob] = []
     size = 0
-    for row in rows:
-        chunk.append(row)
-        size += _SQL_AROUND_A_ROW + sum(len(str(value)) for value in islice(row.values, 2, 5))
-        if size > _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+    for job in jobs:
+        piece.append(job)
+        size += len(row_text(maker.row(job, batch_id, as_sql=True)))
+        if size > _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def _check_batch(connection: sqlite3.Connection, batch_id: int, user: User) -> None:
@@ -205,7 +209,7 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
         parts.append(f'--command_line "{job.command_line}"')
     parts += [f"--{name} {shlex.quote(value)}" for name, value in job.targets]
     if job.priority:
-        parts.append(f"--priority {int(php_float(job.priority))}")
+        parts.append(f"--priority {as_integer(php_float(job.priority))}")
     if job.rsc_fpops_est:
         parts.append(f"--rsc_fpops_est {job.rsc_fpops_est!r}")
     parts += [stage(file) for file in job.files]
@@ -223,9 +227,10 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
 class _Stager:
     """Stages a job's input files by their modes; returns what to write into the job's line."""
 
-    def __init__(self, core: Core, reply: Reply) -> None:
+    def __init__(self, core: Core, reply: Reply, user: User) -> None:
         self._core = core
         self._reply = reply
+        self._user = user
         self._done: dict[tuple[str, str], str] = {}
 
     def __call__(self, file: InputFileRequest) -> str:
@@ -247,8 +252,16 @@ class _Stager:
         if file.mode == "semilocal":
             return self._semilocal(file.source)
         if file.mode == "sandbox":
+            self._say_no_sandbox(self._reply.text(file.source))
             raise RpcFailed(f"sandbox link file {file.source} not found")
         raise RpcFailed(f"unsupported file mode: {file.mode}")
+
+    def _say_no_sandbox(self, source: str) -> None:
+        path, place = f"../../sandbox/{self._user.id}/{source}", "inc/submit_util.inc"
+        missing = f"md5_file({path}): Failed to open stream: No such file or directory"
+        self._reply.warn(missing, place, 510)
+        self._reply.warn(f"stat(): stat failed for {path}", place, 511)
+        self._reply.warn("Trying to access array offset on value of type bool", place, 512)
 
     def _inline(self, contents: str) -> str:
         incoming = self._core.download.incoming()

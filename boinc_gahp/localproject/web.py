@@ -131,7 +131,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
     try:
         parsed = parse_request(data or b"")
     except MalformedRequest as error:
-        return _malformed(core, data, page, str(error))
+        return _malformed(core, data, page, error.args)
     handler = handlers.get(parsed.name)
     if handler is None:
         return _xml(PROLOG + error_element(unknown, -1))
@@ -170,20 +170,44 @@ def _check_up(core: Core) -> None:
         raise RpcFailed("Can't connect to database", DATABASE_DOWN)
 
 
-def _malformed(core: Core, data: bytes | None, page: str, error: str) -> Response:
+def _malformed(core: Core, data: bytes | None, page: str, complaint: tuple[str, ...]) -> Response:
     """Answer to what is no request: the echo holds the bytes as they came."""
     messages = ""
-    if core.quirks.display_errors and data is None:
-        line = 1086 if page == _SUBMIT_PAGE else 299
-        messages = php_message('Undefined array key "request"', page, line)
-    elif core.quirks.display_errors and data:
-        text = f"simplexml_load_string(): Entity: parser error : {htmlspecialchars(error)}"
-        messages = php_message(text, "inc/util_basic.inc", 325)
+    if core.quirks.display_errors:
+        messages = _no_request(page) if data is None else _no_xml(complaint)
     more = f"    <file>/srv/{page}</file>\n    <line>302</line>\n" if page == _FILE_PAGE else ""
     # Latin-1 maps bytes to characters and back, so that the echo is what was sent.
     echo = htmlspecialchars((data or b"").decode("latin-1"))
     text = PROLOG + messages + error_element(f"can't parse request message: {echo}", -1, more)
     return Response(text.encode("latin-1", "xmlcharrefreplace"), content_type=CONTENT_TYPE)
+
+
+def _no_request(page: str) -> str:
+    """What PHP says when there is no form field ``request``."""
+    place = 1086 if page == _SUBMIT_PAGE else 299
+    null = "Passing null to parameter #1 ({}) of type string is deprecated"
+    return (
+        php_message('Undefined array key "request"', page, place)
+        + php_message(
+            f"simplexml_load_string(): {null.format('$data')}",
+            "inc/util_basic.inc",
+            325,
+            "Deprecated",
+        )
+        + php_message(
+            f"htmlspecialchars(): {null.format('$string')}",
+            page,
+            place + 18 if page == _SUBMIT_PAGE else 302,
+            "Deprecated",
+        )
+    )
+
+
+def _no_xml(complaint: tuple[str, ...]) -> str:
+    return "".join(
+        php_message(f"simplexml_load_string(): {escape(line)}", "inc/util_basic.inc", 325)
+        for line in complaint
+    )
 
 
 def _xml(text: str, status: int = 200) -> Response:
@@ -224,10 +248,8 @@ def _attachment(core: Core, output: Output) -> Response:
     }
     if output.path is None:
         # The connection ends short of what was promised, as it does on the real server.
-        notice = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
-        body = php_message(notice, "inc/util.inc", 1112, "Notice")
-        text = body.encode() if core.quirks.display_errors else b""
-        return Response([text], headers=headers, content_type="application/octet-stream")
+        body = _no_such_number(output.number).encode() if core.quirks.display_errors else b""
+        return Response([body], headers=headers, content_type="application/octet-stream")
     file = output.path.open("rb")
     if output.temporary:
         output.path.unlink()
@@ -236,6 +258,17 @@ def _attachment(core: Core, output: Output) -> Response:
         headers=headers,
         content_type="application/octet-stream",
         direct_passthrough=True,
+    )
+
+
+def _no_such_number(number: int) -> str:
+    """What PHP says on its way from a file number out of range to a directory."""
+    null = "md5(): Passing null to parameter #1 ($string) of type string is deprecated"
+    read = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
+    return (
+        php_message(f"Undefined array key {number}", "user/get_output.php", 153)
+        + php_message(null, "inc/dir_hier.inc", 22, "Deprecated")
+        + php_message(read, "inc/util.inc", 1112, "Notice")
     )
 
 

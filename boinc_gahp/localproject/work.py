@@ -55,7 +55,7 @@ _SUFFIX = f"r{2**31}"
 #: ``assignment.target_type`` for the fields of a job.
 _TARGETS = {"target_host": (1, "host"), "target_user": (2, "user")}
 
-_COLUMNS = (
+COLUMNS = (
     "create_time",
     "appid",
     "name",
@@ -81,8 +81,8 @@ _COLUMNS = (
     "mod_time",
 )
 _INSERT = (
-    f"INSERT INTO workunit ({', '.join(_COLUMNS)}) "  # noqa: S608
-    f"VALUES ({', '.join('?' * len(_COLUMNS))})"
+    f"INSERT INTO workunit ({', '.join(COLUMNS)}) "  # noqa: S608
+    f"VALUES ({', '.join('?' * len(COLUMNS))})"
 )
 
 
@@ -117,8 +117,8 @@ class WorkMaker:
     _longest: dict[str, int] = field(default_factory=dict)
     _made: int = 0
 
-    def row(self, job: NewJob, batch_id: int) -> Row:
-        """Return the workunit's row.
+    def row(self, job: NewJob, batch_id: int, *, as_sql: bool = False) -> Row:
+        """Return the workunit's row; ``as_sql``: as it stands in the real server's query.
 
         Raises:
             WorkError: create_work would refuse the job.
@@ -126,10 +126,10 @@ class WorkMaker:
         template = self._template(job)
         name = job.name or f"{self.app.name}_{os.getpid()}_{self.now:.6f}_{self._made}"
         command_line = job.command_line
-        if self.core.quirks.raw_sql:
+        if self.core.quirks.raw_sql and not as_sql:
             name = through_sql(name)
             command_line = through_sql(command_line) if command_line else command_line
-        if len(name) > _MAX_NAME:
+        if len(name) > _MAX_NAME and not as_sql:
             raise WorkError(
                 f"the job's name has {len(name)} characters: expected at most {_MAX_NAME}",
                 "create_work failed: Database error: Data too long for column 'name' at row 1\n"
@@ -138,7 +138,7 @@ class WorkMaker:
         counts = _counts(template, job)
         if not self.core.quirks.long_names_stop_transitioner:
             _check_result_names(name, counts[_MAX_TOTAL])
-        self._made += 1
+        self._made += not as_sql
         try:
             document = self._document(template, job, command_line)
             output_template = self._checked_output_template(job, name)
@@ -385,7 +385,7 @@ def _assign(connection: sqlite3.Connection, workunit_id: int, kind: int, target:
 
 def _duplicate(connection: sqlite3.Connection, rows: Sequence[Row]) -> object:
     seen = set()
-    name_at, key_at = _COLUMNS.index("name"), _COLUMNS.index("name_key")
+    name_at, key_at = COLUMNS.index("name"), COLUMNS.index("name_key")
     for row in rows:
         key = row.values[key_at]
         if (

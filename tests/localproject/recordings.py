@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import requests
+import requests
+from lxml import etree
 
 WIRE = Path(__file__).parent.parent / "contract" / "wire"
 
@@ -54,22 +53,27 @@ class Recording:
         }
 
 
-def load(leaving_out: Collection[str]) -> list[Recording]:
+def load() -> list[Recording]:
+    """Return all recordings."""
     found = []
     for path in sorted(WIRE.glob("*__*.meta.json")):
         name = path.name.removesuffix(".meta.json")
-        request = WIRE / f"{name}.req.xml"
-        if name in leaving_out:
-            continue
         found.append(
             Recording(
                 name,
-                request.read_bytes(),
+                _request(name),
                 (WIRE / f"{name}.rep.xml").read_bytes(),
                 json.loads(path.read_text("utf-8")),
             )
         )
     return found
+
+
+def _request(name: str) -> bytes:
+    if name == "submit_batch__max_jobs_in_progress_9MB_over_post_max":
+        # The one request that was not kept; its name tells what it was.
+        return b"<submit_batch>" + b"<job/>" * 1_500_000 + b"</submit_batch>"
+    return (WIRE / f"{name}.req.xml").read_bytes()
 
 
 def outcome(
@@ -109,6 +113,30 @@ def _output_outcome(content_type: str, text: str) -> tuple[object, ...]:
     return ("page",) if "<html" in text else ("text", _plain(text))
 
 
+def php_messages(body: bytes) -> list[str]:
+    """PHP's messages in a reply, each once, in order.
+
+    Of the parser's, which come in threes, the first line is not compared: it differs from one
+    libxml2 to the next. Nor are its further complaints about the same request.
+    """
+    text = body.decode("utf-8", "replace")
+    found = re.findall(r"<br />\n<b>(\w[\w ]*)</b>:\s+(.*?) in (?:<b>)?/", text, re.DOTALL)
+    messages = [
+        f"{kind}: {re.sub('parser error : .*', 'parser error', _plain(words), flags=re.DOTALL)}"
+        for kind, words in found
+    ]
+    return list(dict.fromkeys(messages))
+
+
+def is_well_formed(body: bytes) -> bool:
+    """Whether a strict parser takes a reply; its bytes are UTF-8, whatever its prolog says."""
+    try:
+        etree.fromstring(body.replace(b"ISO-8859-1", b"UTF-8", 1))
+    except etree.XMLSyntaxError:
+        return False
+    return True
+
+
 def values(recording: Recording, body: bytes) -> list[tuple[str, str]]:
     """What a reply says where times, ids and sizes of our own making do not come in."""
     names = "status|job_name|error|exit_status|seconds|error_mask|canonical_instance_id"
@@ -134,7 +162,17 @@ def _plain(text: str) -> str:
     text = text.replace("html/inc/../../", "")
     text = re.sub(r"cd \S+", "cd DIR", text).replace("r760495882", "r799338679")
     text = re.sub(r"(upload|download)/[0-9a-f]{1,3}/", r"\1/DIR/", text)
+    text = re.sub(r"sandbox/\d+", "sandbox/N", text)
     return re.sub(r"--user \d+", "--user N", text)
+
+
+def received(reply: requests.Response) -> bytes:
+    """Return what came of a reply: of a directory, the real server promises 4096 bytes."""
+    body = bytearray()
+    with contextlib.suppress(requests.exceptions.ChunkedEncodingError):
+        for chunk in reply.iter_content(1):
+            body += chunk
+    return bytes(body)
 
 
 def send(session: requests.Session, url: str, recording: Recording) -> requests.Response:

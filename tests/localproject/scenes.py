@@ -66,6 +66,16 @@ def _staged(*names: str, batches: tuple[int, ...] = ()) -> Scene:
     return scene
 
 
+def _template(name: str, edit: Callable[[str], str] | None) -> Scene:
+    return lambda stage: stage.template(name, edit)
+
+
+def _without_associations(stage: Stage) -> None:
+    """A project where schema_condor.sql was never applied."""
+    _b1()(stage)
+    stage.without_table("batch_file_assoc")
+
+
 def _ignore(_value: object) -> None:
     """Turn an expression into a statement."""
 
@@ -181,6 +191,16 @@ SCENES: dict[str, Scene] = {
     "set_expire_time__no_expire_time": _multi,
     "set_expire_time__not_owner": _multi,
     "get_templates__by_job_name_with_own_templates": _jobs(295, "tpl", "tpl"),
+    "get_templates__template_file_missing": _template("optmid_out", None),
+    "get_templates__template_with_xml_prolog": _template(
+        "optmid_in", lambda text: f'<?xml version="1.0"?>\n{text}'
+    ),
+    # PHP 8's libxml loads no file there; what it says is what it says of one that is not there.
+    "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug": _template("uppercase_in", None),
+    "submit_batch__UNPATCHED_HEAD_template_entity_loader_bug": _template("uppercase_in", None),
+    "query_files__no_schema_condor_with_batch_id": _all(_staged(EA), _without_associations),
+    "upload_files__no_schema_condor_with_batch_id": _without_associations,
+    "upload_files__no_schema_condor_no_batch_id": _without_associations,
     "get_output__batch_files_no_outputs": _batch(206, "b1", _INIT),
     "get_output__batch_files_ok": _DONE,
     "get_output__batch_files_bad_auth": _DONE,

@@ -19,7 +19,8 @@ from boinc_gahp.templates import fill_output
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from boinc_gahp.localproject import LocalProject
 
@@ -52,17 +53,40 @@ class Stage:
     def __init__(self, project: LocalProject) -> None:
         self.project = project
         self.core = project.core
+        self._templates: dict[Path, str] = {}
+        self._table = ""
 
     def clear(self) -> None:
-        """Remove all batches, jobs and files."""
+        """Remove all batches, jobs and files, and put back what was taken away."""
         self.project.stop_web(False)
         self.project.database_down(False)
+        for path, text in self._templates.items():
+            path.write_text(text, "utf-8")
+        self._templates = {}
         with self.core.db.write() as connection:
+            if self._table:
+                connection.execute(f"ALTER TABLE missing RENAME TO {self._table}")
+                self._table = ""
             for table in ("batch_file_assoc", "job_file", "result", "workunit", "batch"):
                 connection.execute(f"DELETE FROM {table}")
         for store in (self.core.download, self.core.upload):
             shutil.rmtree(store.root)
             store.root.mkdir()
+
+    def template(self, name: str, edit: Callable[[str], str] | None) -> None:
+        """Edit a template file, or take it away."""
+        path = self.core.templates / name
+        text = self._templates[path] = path.read_text("utf-8")
+        if edit is None:
+            path.unlink()
+        else:
+            path.write_text(edit(text), "utf-8")
+
+    def without_table(self, name: str) -> None:
+        """Take a table away."""
+        with self.core.db.write() as connection:
+            connection.execute(f"ALTER TABLE {name} RENAME TO missing")
+        self._table = name
 
     def file(self, name: str, contents: bytes = CONTENTS, *batches: int) -> None:
         """Stage a file, associated with batches."""
@@ -144,18 +168,25 @@ class Stage:
                     time.time(),
                 ),
             )
+            template = self.core.output_template(self.core.templates / f"{app}_out")
             for number in range(3 if failed else 1):
-                self._result(connection, f"{name}_{number}", state, (job_id, batch, app_id))
+                result = f"{name}_{number}"
+                document = fill_output(template, result, "http://u", "r799338679")
+                self._result(connection, result, state, (job_id, batch, app_id), document)
             connection.execute(
                 "UPDATE result SET exit_status = ? WHERE workunitid = ? AND outcome = ?",
                 (exit_status, job_id, Outcome.CLIENT_ERROR),
             )
         if state == "done":
-            self._finish(job_id, f"{name}_0", app, files or {0: b"FILE ONE P0_261751"})
+            self._finish(job_id, f"{name}_0", files or {0: b"FILE ONE P0_261751"})
 
     @staticmethod
     def _result(
-        connection: sqlite3.Connection, name: str, state: str, ids: tuple[int, int, int]
+        connection: sqlite3.Connection,
+        name: str,
+        state: str,
+        ids: tuple[int, int, int],
+        document: str,
     ) -> None:
         server_state, outcome = {
             "unsent": (ServerState.UNSENT, Outcome.INIT),
@@ -170,12 +201,11 @@ class Stage:
         connection.execute(
             "INSERT INTO result (create_time, workunitid, server_state, outcome, "
             "validate_state, name, xml_doc_in, stderr_out, batch, random, appid, cpu_time, "
-            "elapsed_time) VALUES (1, ?, ?, ?, ?, ?, '', ?, ?, 1, ?, 1.5, 2)",
-            (job, server_state, outcome, valid, name, _STDERR, batch, app),
+            "elapsed_time) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 1.5, 2)",
+            (job, server_state, outcome, valid, name, document, _STDERR, batch, app),
         )
 
-    def _finish(self, job: int, result: str, app: str, files: Mapping[int, bytes]) -> None:
-        template = self.core.output_template(self.core.templates / f"{app}_out")
+    def _finish(self, job: int, result: str, files: Mapping[int, bytes]) -> None:
         lists = []
         for number, contents in files.items():
             name = f"{result}_r799338679_{number}"
@@ -186,8 +216,7 @@ class Stage:
             )
         with self.core.db.write() as connection:
             connection.execute(
-                "UPDATE result SET xml_doc_in = ?, xml_doc_out = ? WHERE name = ?",
-                (fill_output(template, result, "http://u", "r799338679"), "".join(lists), result),
+                "UPDATE result SET xml_doc_out = ? WHERE name = ?", ("".join(lists), result)
             )
             connection.execute(
                 "UPDATE workunit SET canonical_resultid = (SELECT id FROM result WHERE name = ?) "

@@ -242,7 +242,9 @@ def test_rights_are_per_app_and_jobs_can_be_limited(sane: Client) -> None:
         (name,) = client.upload(b"x")
         first, second = client.create_batch("one"), client.create_batch("two")
         client.submit(first, [job("l1", name), job("l2", name)])
-        assert "max jobs in progress exceeded" in error(client.submit(second, [job("l3", name)]))
+        assert "limit on jobs in progress exceeded" in error(
+            client.submit(second, [job("l3", name)])
+        )
     with pytest.raises(ValueError, match="there is a user 'limited' already"):
         project.add_user("limited")
     with pytest.raises(ValueError, match="app not found: nosuch"):
