@@ -10,7 +10,7 @@ from boinc_gahp.localproject.assimilator import assimilate_pass
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.file_deleter import delete_pass
 from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
-from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.localproject.transitioner import transition_pass
 from boinc_gahp.localproject.validator import validate_pass
 from boinc_gahp.templates import (
@@ -83,6 +83,34 @@ class Bench:
             cursor = connection.execute(
                 f"INSERT INTO workunit ({', '.join(fields)}) "
                 f"VALUES ({', '.join('?' * len(fields))})",
+                tuple(fields.values()),
+            )
+            assert cursor.lastrowid is not None
+            return cursor.lastrowid
+
+    def result(self, state: ServerState, outcome: Outcome = Outcome.INIT, **columns: object) -> int:
+        """Add a result to the newest workunit, as something has left it; return its id."""
+        with self.core.db.write() as connection:
+            (workunit, name) = connection.execute(
+                "SELECT id, name FROM workunit ORDER BY id DESC LIMIT 1"
+            ).fetchone()
+            (number,) = connection.execute(
+                "SELECT count(*) FROM result WHERE workunitid = ?", (workunit,)
+            ).fetchone()
+            fields: dict[str, object] = {
+                "create_time": NOW,
+                "workunitid": workunit,
+                "server_state": state,
+                "outcome": outcome,
+                "name": f"{name}_{number}",
+                "xml_doc_in": "",
+                "batch": 1,
+                "random": 1,
+                "appid": 1,
+                **columns,
+            }
+            cursor = connection.execute(
+                f"INSERT INTO result ({', '.join(fields)}) VALUES ({', '.join('?' * len(fields))})",
                 tuple(fields.values()),
             )
             assert cursor.lastrowid is not None
