@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import directory as layout
 from .project import LocalProject
+from .server import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +42,14 @@ def run_project(
     hosts: int = 4,
     *,
     quirks: Quirks | None = None,
+    listen: str = HOST,
+    remote_page: bool = False,
     announce: Callable[[str], None] = print,
 ) -> int:
     """Run a project until SIGINT or SIGTERM; return the exit status 0.
 
     Must be called in the main thread. ``announce`` gets the line that says where it is, once it
-    answers.
+    answers. ``listen`` and ``remote_page`` as in :class:`LocalProject`.
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
@@ -60,7 +63,9 @@ def run_project(
         number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        with LocalProject(directory, port=port, hosts=hosts, quirks=quirks) as project:
+        with LocalProject(
+            directory, port=port, hosts=hosts, quirks=quirks, listen=listen, remote_page=remote_page
+        ) as project:
             announce(
                 f"The project answers at {project.url} ({hosts} volunteers). Settings for the "
                 f"submitter: {directory / 'boinc_gahp.toml'}. Stop it with Ctrl-C."

@@ -9,6 +9,7 @@ from . import accounts, batches, work
 from .new_job import NewJob, RemoteFile, WorkError
 from .replies import PhpFatal, RpcFailed
 from .rpc_batches import insert_batch
+from .settings import SUBMITTER
 from .states import BatchState
 
 if TYPE_CHECKING:
@@ -80,9 +81,18 @@ def submit(
     return batch_id
 
 
+def submit_as_submitter(core: Core, app_name: str, batch_name: str, jobs: Iterable[NewJob]) -> int:
+    """Make a batch of the submitter's, as :func:`submit`, for the command line."""
+    connection = core.db.connection()
+    user = accounts.find_user(connection, SUBMITTER)
+    if user is None:
+        raise WorkError(f"there is no user {SUBMITTER!r} whose the batch could be")
+    return submit(core, user, _app(connection, app_name), batch_name, jobs)
+
+
 def _rows(core: Core, app: accounts.App, jobs: Iterable[NewJob], batch_id: int) -> list[work.Row]:
     maker = work.WorkMaker(core, app)
-    rows = []
+    rows: list[work.Row] = []
     for job in jobs:
         if job.name and not _NAME.fullmatch(job.name):
             raise WorkError(

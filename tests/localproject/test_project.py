@@ -169,12 +169,13 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
     before = _ours()
     project = LocalProject(tmp_path / "p", hosts=0).__enter__()
-    with project.core.db.write() as connection:
-        connection.execute("DROP TABLE result")
-        connection.execute("DROP TABLE workunit")
-    project.core.wake.ring()
-    wait_for(lambda: project._failure, "the back end has died")
-    with pytest.raises(ProjectFailed, match="no such table: workunit"):
+
+    def broken() -> None:
+        raise RuntimeError("out of order")
+
+    project._run(broken, "localproject-broken")
+    wait_for(lambda: project._failure, "the thread has died")
+    with pytest.raises(ProjectFailed, match="out of order"):
         project.__exit__(None, None, None)
     assert _ours() == before
 

@@ -1,0 +1,138 @@
+"""``local-project add-app``."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.local_project.arguments import (
+    action_parser,
+    number,
+    opened,
+    refused,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    import argparse
+
+_MOST = 2**31 - 1
+
+
+def add_app(words: list[str]) -> int:
+    """Add an app, or a version of one."""
+    from boinc_gahp.localproject import new_app
+
+    options = _parser().parse_args(words)
+    templates = None
+    if options.input_template or options.output_template:
+        if not (options.input_template and options.output_template):
+            _parser().error("--input-template and --output-template go together")
+        if options.inputs or options.outputs:
+            _parser().error("--in and --out are for an app without templates of its own")
+        templates = (options.input_template, options.output_template)
+    wanted = new_app.NewApp(
+        name=options.name,
+        command=options.command,
+        version=options.version,
+        inputs=tuple(options.inputs),
+        outputs=tuple(options.outputs),
+        templates=templates,
+        max_nbytes=options.max_nbytes,
+        copy_file=options.copy,
+        gzip_when_done=options.gzip_out,
+        quorum=options.quorum,
+        n_size_classes=options.size_classes,
+        validator=options.validator,
+        assimilator=options.assimilator,
+        work_generator=options.work_generator,
+        work_low=options.work_low,
+    )
+    with opened(options.directory) as core, refused():
+        added = new_app.add(core, wanted)
+    print(f"App {options.name}, version {options.version}: {added.words}")
+    for path in added.written:
+        print(f"  {path}")
+    for warning in added.warnings:
+        print(f"warning: {warning}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = action_parser(
+        "add-app",
+        "Adds an app: volunteers start its command, with the job's arguments after it, in a "
+        "directory of their own that holds the inputs, and send back the outputs that it leaves "
+        "there. The command is run without a shell; {python}, {apps} and {project} in it stand for "
+        "this Python, the supplied apps and the project's directory. Both job templates are "
+        "written to DIR/templates, and can be edited there. The app can be used at once. For an "
+        "app that is there already, another --version with its --command is added.",
+        "boinc_gahp local-project add-app ~/project sort --command 'sort -o out in' --in in "
+        "--out out\n"
+        "boinc_gahp local-project add-app ~/project fit --command '{python} /home/me/fit.py' \\\n"
+        "  --in data.csv --in start.txt --out fit.json --optional-out plot.png --quorum 2 "
+        "--validator bitwise\n"
+        "boinc_gahp local-project add-app ~/project sort --command 'sort -r -o out in' "
+        "--version 101",
+    )
+    add = parser.add_argument
+    add("name", metavar="NAME")
+    add("--command", required=True, metavar='"PROGRAM ARG..."', help="what volunteers start")
+    add("--version", type=partial(whole_number, 1, _MOST), default=100, metavar="N")
+    add(
+        "--in",
+        dest="inputs",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the name under which the app reads an input file; can be given several times",
+    )
+    add(
+        "--out",
+        dest="outputs",
+        action="append",
+        default=[],
+        type=lambda name: (name, False),
+        metavar="NAME",
+        help="the name under which it writes an output file",
+    )
+    add(
+        "--optional-out",
+        dest="outputs",
+        action="append",
+        type=lambda name: (name, True),
+        metavar="NAME",
+        help="likewise, and it may be missing",
+    )
+    add(
+        "--max-nbytes",
+        type=number,
+        default=5e6,
+        metavar="N",
+        help="an output that is larger is an error (default: 5e6)",
+    )
+    add("--copy", action="store_true", help="<copy_file/>: copy files, rather than link them")
+    add("--gzip-out", action="store_true", help="volunteers compress the outputs")
+    add(
+        "--quorum",
+        type=partial(whole_number, 1, 100),
+        default=1,
+        metavar="N",
+        help="results of each job that must agree (default: 1)",
+    )
+    spec = "a name or module:function (in DIR/modules, or installed)"
+    add("--validator", default="trivial", metavar="SPEC", help=f"trivial, bitwise, {spec}")
+    add("--assimilator", default="", metavar="SPEC", help=spec)
+    add("--work-generator", default="", metavar="SPEC", help=spec)
+    add(
+        "--work-low",
+        type=partial(whole_number, 1, _MOST),
+        default=10,
+        metavar="N",
+        help="ask the work generator while fewer results wait (default: 10)",
+    )
+    add("--size-classes", type=partial(whole_number, 0, 100), default=0, metavar="N")
+    add("--input-template", type=Path, metavar="FILE", help="in place of --in")
+    add("--output-template", type=Path, metavar="FILE", help="in place of --out")
+    return parser

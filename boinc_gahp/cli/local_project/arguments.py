@@ -1,0 +1,131 @@
+"""What the actions share: how their arguments are read, and how what goes wrong is told."""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import textwrap
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import GahpError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.localproject.core import Core
+
+_WIDTH = 80
+
+#: What to do about what SQLite says.
+_SQLITE = {
+    "full": "make room there, and do it again",
+    "locked": "another process has been writing to it all the time: try again",
+    "readonly": "you may not write to it: use your own project, or ask who owns this one",
+    "unable to open": "you may not write to its directory, or it has gone",
+    "disk I/O": "the disk is full, or fails: look at it, and do it again",
+}
+
+
+class LocalProjectTrouble(GahpError):
+    """The local project cannot do what was asked; the text says why."""
+
+
+def action_parser(
+    action: str, description: str, examples: str, usage: str | None = None
+) -> argparse.ArgumentParser:
+    """Return the parser of an action's arguments; the first is the project's directory."""
+    parser = argparse.ArgumentParser(
+        prog=f"boinc_gahp local-project {action}",
+        usage=usage and f"%(prog)s {usage}",
+        description=_wrapped(description),
+        epilog="examples:\n" + "".join(f"  {line}\n" for line in examples.splitlines()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", type=directory, metavar="DIR", help="the project's directory")
+    return parser
+
+
+def _wrapped(text: str) -> str:
+    """Wrap the paragraphs that are not laid out already."""
+    return "\n\n".join(
+        part if "\n" in part else textwrap.fill(part, _WIDTH) for part in text.split("\n\n")
+    )
+
+
+def directory(text: str) -> Path:
+    """Read a directory's path."""
+    return Path(text).expanduser().absolute()
+
+
+def whole_number(least: int, most: int, text: str) -> int:
+    """Read a whole number."""
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given; a number from {least} to {most} is expected"
+        )
+    return number
+
+
+def number(text: str) -> float:
+    """Read a number that is not negative; exponents may be written, 1e9."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} was given; a number such as 1e9 is expected")
+    return value
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Core]:
+    """Open a project beside whatever runs it."""
+    from boinc_gahp.localproject.directory import open_core
+
+    core = open_core(directory)
+    try:
+        yield core
+    finally:
+        core.db.close()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what the project raises on purpose, and what the system does, into one line."""
+    from boinc_gahp import localproject as room
+    from boinc_gahp.localproject.new_job import WorkError
+    from boinc_gahp.localproject.plugins import PluginError
+
+    try:
+        yield
+    except (
+        room.ProjectDirectoryError,
+        room.DatabaseError,
+        room.ProjectFailed,
+        PluginError,
+        WorkError,
+    ) as error:
+        raise LocalProjectTrouble(str(error)) from error
+    except sqlite3.Error as error:
+        advice = next((words for part, words in _SQLITE.items() if part in str(error)), "")
+        raise LocalProjectTrouble(
+            f"the project's database: {error}; nothing was changed" + (advice and f": {advice}")
+        ) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise LocalProjectTrouble(
+            f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        ) from error
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn the ValueError with which the project refuses what it was given into one line."""
+    try:
+        yield
+    except ValueError as error:
+        raise LocalProjectTrouble(str(error)) from error

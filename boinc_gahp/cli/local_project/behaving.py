@@ -1,0 +1,97 @@
+"""``local-project behave`` and ``set-host``."""
+
+from __future__ import annotations
+
+import argparse
+
+from boinc_gahp.cli.local_project.arguments import (
+    LocalProjectTrouble,
+    action_parser,
+    number,
+    opened,
+    refused,
+)
+
+_NORMAL = "normal"
+_CAPACITIES = ("speed", "memory", "disk", "bandwidth")
+
+
+def behave(words: list[str]) -> int:
+    """Let a host, or all hosts with a job, misbehave."""
+    from boinc_gahp.localproject import behaviour
+
+    kinds = [*_kinds(), (_NORMAL, "as before")]
+    width = max(len(kind) for kind, _ in kinds)
+    listed = "\n".join(f"  {kind:<{width}}  {text}" for kind, text in kinds)
+    parser = action_parser(
+        "behave",
+        "Lets a host, or every host with one job, misbehave, so that one can watch what the "
+        "project does about it. It counts for what is handed out from now on.\n\nbehaviours "
+        f"(xN at the end: for N results only):\n{listed}",
+        "boinc_gahp local-project behave ~/project volunteer-0 fail=3\n"
+        "boinc_gahp local-project behave ~/project volunteer-1 slow=5 differx2\n"
+        "boinc_gahp local-project behave ~/project --job job7 crash\n"
+        "boinc_gahp local-project behave ~/project volunteer-0 normal",
+        "DIR (HOST | --job NAME) BEHAVIOUR...",
+    )
+    parser.add_argument("words", nargs="+", metavar="[HOST] BEHAVIOUR", help="see above")
+    parser.add_argument("--job", metavar="NAME", default="", help="whatever host runs this job")
+    options = parser.parse_intermixed_args(words)
+    host, wanted = ("", options.words) if options.job else (options.words[0], options.words[1:])
+    if not wanted:
+        parser.error(f"the behaviour is missing: {behaviour.expected()}; or {_NORMAL}")
+    with opened(options.directory) as core, refused():
+        who = f"Job {options.job}" if options.job else f"Host {host}"
+        if _NORMAL in wanted:
+            if len(wanted) > 1:
+                raise LocalProjectTrouble(f"{_NORMAL!r} goes with no other behaviour")
+            behaviour.clear(core.db, host=host, job=options.job)
+            print(f"{who}: {_NORMAL}")
+            return 0
+        behaviours = [behaviour.parse_behaviour(text) for text in wanted]
+        behaviour.set_behaviours(core.db, behaviours, host=host, job=options.job)
+    print(f"{who}: {' '.join(map(str, behaviours))}")
+    return 0
+
+
+def _kinds() -> list[tuple[str, str]]:
+    from boinc_gahp.localproject.behaviour import KINDS
+
+    return [
+        (
+            f"{kind}={value}" if value and value[0] != "[" else kind + value.replace("[", "[="),
+            text,
+        )
+        for kind, (value, text) in KINDS.items()
+    ]
+
+
+def set_host(words: list[str]) -> int:
+    """Change what a host has."""
+    from boinc_gahp.localproject import hosts
+
+    parser = action_parser(
+        "set-host",
+        "Changes what a host pretends to have: speed in operations a second, memory and disk in "
+        "bytes, bandwidth in bytes a second. The scheduler goes by it, and so do the limits on "
+        "time.",
+        "boinc_gahp local-project set-host ~/project volunteer-0 speed=5e9 memory=32e9",
+        f"DIR HOST {' '.join(f'[{name}=X]' for name in _CAPACITIES)}",
+    )
+    parser.add_argument("host", metavar="HOST")
+    parser.add_argument("changes", nargs="+", metavar="NAME=X")
+    options = parser.parse_args(words)
+    given = {}
+    for change in options.changes:
+        name, equals, value = change.partition("=")
+        if name not in _CAPACITIES or not equals:
+            expected = ", ".join(f"{name}=X" for name in _CAPACITIES)
+            parser.error(f"{change!r} was given; expected one of {expected}")
+        try:
+            given[name] = number(value)
+        except argparse.ArgumentTypeError as error:
+            parser.error(f"{name}: {error}")
+    with opened(options.directory) as core, refused():
+        hosts.set_host(core.db, options.host, **given)
+    print(f"Host {options.host}: {' '.join(f'{name}={x:g}' for name, x in given.items())}")
+    return 0

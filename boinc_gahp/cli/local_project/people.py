@@ -1,0 +1,85 @@
+"""``local-project add-user``."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from boinc_gahp.cli.local_project.arguments import (
+    LocalProjectTrouble,
+    action_parser,
+    opened,
+    refused,
+    whole_number,
+)
+
+#: The name is a file's name, too.
+_NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")
+_ALL = ""
+
+
+def add_user(words: list[str]) -> int:
+    """Add a user."""
+    parser = action_parser(
+        "add-user",
+        "Adds a user and writes DIR/users/NAME.toml (readable by you alone), which holds the "
+        "project's address and the user's authenticator. Without --app the user may submit jobs "
+        "to all apps. Rights to manage, that is, to abort and retire the batches of others, count "
+        "on the project's page; the web RPCs let owners alone do that, as BOINC's do.",
+        "boinc_gahp local-project add-user ~/project alice\n"
+        "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100\n"
+        "boinc_gahp local-project add-user ~/project carol --manage --no-submit",
+    )
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument(
+        "--app",
+        action="append",
+        default=[],
+        metavar="APP",
+        help="may submit to this app only; can be given several times",
+    )
+    parser.add_argument(
+        "--manage",
+        action="append",
+        nargs="?",
+        const=_ALL,
+        default=[],
+        metavar="APP",
+        help="may abort and retire the batches of others, of all apps or of APP",
+    )
+    parser.add_argument(
+        "--max-jobs",
+        type=partial(whole_number, 1, 10**9),
+        default=0,
+        metavar="N",
+        help="may have no more than N jobs in progress",
+    )
+    parser.add_argument("--no-submit", action="store_true", help="may submit no jobs")
+    parser.add_argument("--show", action="store_true", help="print the authenticator as well")
+    options = parser.parse_args(words)
+    if options.no_submit and options.app:
+        parser.error("--no-submit and --app exclude each other")
+    if not _NAME.fullmatch(options.name):
+        raise LocalProjectTrouble(
+            f"a user cannot be named {options.name!r}: expected letters, digits and any of _ @ + . "
+            "-, at most 100 of them, since the settings file is named so, too"
+        )
+    with opened(options.directory) as core, refused():
+        from boinc_gahp.localproject import accounts
+        from boinc_gahp.localproject.settings import add_settings
+
+        authenticator = accounts.add_user(
+            core.db,
+            options.name,
+            submit_all=not options.no_submit,
+            apps=options.app,
+            manage_all=_ALL in options.manage,
+            manage=[app for app in options.manage if app != _ALL],
+            max_jobs_in_progress=options.max_jobs,
+        )
+        path = add_settings(options.directory, core.db.connection(), options.name)
+    print(f"User {options.name} is added. To work as {options.name}:")
+    print(f"  boinc_gahp --config {path}")
+    if options.show:
+        print(f"The authenticator: {authenticator}")
+    return 0

@@ -1,0 +1,85 @@
+"""``local-project init`` and ``run``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from boinc_gahp.cli.local_project.arguments import action_parser, whole_number
+
+_MOST_HOSTS = 100
+
+
+def init(words: list[str]) -> int:
+    """Make a project."""
+    from boinc_gahp.localproject import init_project
+
+    parser = action_parser(
+        "init",
+        "Makes a project in a new or empty directory: its database, the supplied apps with their "
+        "templates, an account to submit jobs with, and settings that lead to it.",
+        "boinc_gahp local-project init ~/project",
+    )
+    directory = parser.parse_args(words).directory
+    settings = init_project(directory)
+    print(f"A project is in {directory}. Run it, and talk to it from another terminal:")
+    print(f"  boinc_gahp local-project run {directory}")
+    print(f"  boinc_gahp --config {settings}")
+    return 0
+
+
+def run(words: list[str]) -> int:
+    """Run a project until it is interrupted."""
+    from boinc_gahp.localproject import Quirks, run_project
+
+    parser = action_parser(
+        "run",
+        "Runs a project: its web RPCs and its page, the back-end programs, and volunteers that run "
+        "the jobs as processes on this machine. It ends with Ctrl-C, or any other way: nothing is "
+        "lost, and the next run goes on. The other actions work while it runs.",
+        "boinc_gahp local-project run ~/project\n"
+        "boinc_gahp local-project run ~/project --hosts 10 --port 8080\n"
+        "boinc_gahp local-project run ~/project --as-is",
+    )
+    parser.add_argument(
+        "--port",
+        type=partial(whole_number, 0, 65535),
+        default=0,
+        metavar="N",
+        help="where it listens (default: where it last did, or any free port)",
+    )
+    parser.add_argument(
+        "--hosts",
+        type=partial(whole_number, 0, _MOST_HOSTS),
+        default=4,
+        metavar="N",
+        help="number of volunteers (default: 4)",
+    )
+    parser.add_argument(
+        "--as-is",
+        action="store_true",
+        help="misbehave as a real server does: PHP warnings in replies, unclosed elements, batch "
+        "names taken twice, half-made batches",
+    )
+    parser.add_argument(
+        "--listen",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the address of this machine on which it listens; 0.0.0.0 for all (default: "
+        "127.0.0.1). Passwords and data travel unencrypted",
+    )
+    parser.add_argument(
+        "--page-for-everyone",
+        action="store_true",
+        help="show the page to browsers on other machines, too",
+    )
+    options = parser.parse_args(words)
+    return run_project(
+        options.directory,
+        options.port,
+        options.hosts,
+        quirks=Quirks.as_is() if options.as_is else None,
+        listen=options.listen,
+        remote_page=options.page_for_everyone,
+        # Whoever waits for the line that says where it is may do so through a pipe.
+        announce=partial(print, flush=True),
+    )

@@ -1,0 +1,126 @@
+"""``local-project status``."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli.local_project.arguments import action_parser, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_SHOWN_BATCHES = 20
+
+
+def status(words: list[str]) -> int:
+    """Tell what a project holds and does."""
+    from boinc_gahp.localproject.status import status as of
+
+    parser = action_parser(
+        "status",
+        "Tells whether the project runs, and what it holds: batches, jobs by state, hosts and what "
+        "they do, the back-end programs, apps, and users without their secrets.",
+        "boinc_gahp local-project status ~/project\n"
+        "boinc_gahp local-project status ~/project --json | jq .jobs.done",
+    )
+    parser.add_argument("--json", action="store_true", help="all of it, for programs")
+    options = parser.parse_args(words)
+    with opened(options.directory) as core:
+        found = of(core)
+    if options.json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return 0
+    for line in _lines(found):
+        print(line)
+    return 0
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    state = "runs" if found["running"] else "does not run now"
+    yield f"The project in {found['directory']} {state}; its address is {found['url']}"
+    jobs = ", ".join(f"{number} {name}" for name, number in found["jobs"].items())
+    yield f"Jobs: {jobs}"
+    yield from _table(
+        "Batches",
+        ("id", "name", "app", "user", "state", "jobs", "done", "failed", "aborted"),
+        (
+            (
+                *(b[key] for key in ("id", "name", "app", "user", "state")),
+                *(b["jobs"][key] for key in ("total", "done", "failed", "aborted")),
+            )
+            for b in found["batches"][:_SHOWN_BATCHES]
+        ),
+    )
+    if len(found["batches"]) > _SHOWN_BATCHES:
+        yield f"  and {len(found['batches']) - _SHOWN_BATCHES} older ones"
+    yield from _table(
+        "Hosts",
+        ("name", "speed", "memory", "disk", "bandwidth", "credit", "behaviour", "running"),
+        (
+            (
+                host["name"],
+                *(f"{host[key]:g}" for key in ("speed", "memory", "disk", "bandwidth")),
+                f"{host['credit']:.3g}",
+                " ".join(host["behaviours"]) or "normal",
+                " ".join(host["running"]) or ("idle" if host["active"] else "away"),
+            )
+            for host in found["hosts"]
+        ),
+    )
+    now = time.time()
+    yield from _table(
+        "Programs",
+        ("name", "passes", "handled", "last", "error"),
+        (
+            (
+                program["name"],
+                program["passes"],
+                program["handled"],
+                f"{now - program['last_time']:.0f} s ago" if program["last_time"] else "never",
+                program["error"],
+            )
+            for program in found["programs"]
+        ),
+    )
+    yield from _table(
+        "Apps",
+        ("name", "versions", "validator", "assimilator", "work generator"),
+        (
+            (
+                app["name"],
+                " ".join(map(str, app["versions"])),
+                app["validator"],
+                app["assimilator"] or "-",
+                f"{app['work_generator'] or '-'} {app['work_error']}",
+            )
+            for app in found["apps"]
+        ),
+    )
+    yield from _table(
+        "Users",
+        ("name", "submits to", "manages", "jobs at most", "credit"),
+        (
+            (
+                user["name"],
+                " ".join(user["submits_to"]) or "-",
+                " ".join(user["manages"]) or "-",
+                user["max_jobs_in_progress"] or "-",
+                f"{user['credit']:.3g}",
+            )
+            for user in found["users"]
+        ),
+    )
+
+
+def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    texts = [head, *([str(cell) for cell in row] for row in rows)]
+    if len(texts) == 1:
+        return
+    widths = [max(len(row[place]) for row in texts) for place in range(len(head))]
+    yield ""
+    yield f"{title}:"
+    for row in texts:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()

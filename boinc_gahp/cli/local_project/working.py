@@ -1,0 +1,281 @@
+"""``local-project stage-file`` and ``create-work``, named and called as BOINC's programs."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.local_project.arguments import (
+    LocalProjectTrouble,
+    action_parser,
+    number,
+    opened,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.new_job import NewJob, RemoteFile
+
+#: The parameters of ``seeds/001``, under BOINC's own names, and what they are.
+_REAL = {
+    "rsc_fpops_est": "floating-point operations, estimated",
+    "rsc_fpops_bound": "floating-point operations after which the job is aborted",
+    "rsc_memory_bound": "bytes of memory",
+    "rsc_disk_bound": "bytes of disk space",
+    "rsc_bandwidth_bound": "bytes a second that a host must be able to download",
+    "delay_bound": "seconds between sending and deadline",
+}
+_WHOLE = {
+    "min_quorum": "results that must agree",
+    "target_nresults": "results to make at first",
+    "max_error_results": "failed results; one more ends the job",
+    "max_total_results": "results in all",
+    "max_success_results": "successful results without agreement",
+    "size_class": "for apps that have size classes",
+    "app_version_num": "run by this version of the app only",
+}
+#: Other spellings of options: BOINC's own, and with underscores.
+_SPELLINGS = {
+    "--wu_name": "--name",
+    "--wu_template": "--input-template",
+    "--result_template": "--output-template",
+    "--input_template": "--input-template",
+    "--output_template": "--output-template",
+    "--command_line": "--command-line",
+    "--remote_file": "--remote-file",
+    "--target_host": "--target-host",
+    "--target_user": "--target-user",
+    **{f"--{name.replace('_', '-')}": f"--{name}" for name in (*_REAL, *_WHOLE)},
+}
+_REMOTE = "\0remote\0"
+
+
+def stage_file(words: list[str]) -> int:
+    """Stage input files."""
+    parser = action_parser(
+        "stage-file",
+        "Copies files to the project's download directory under their own names, which are then "
+        "their physical names. A staged file never changes: another file of the same name is "
+        "refused.",
+        "boinc_gahp local-project stage-file ~/project data1.txt data2.txt\n"
+        "boinc_gahp local-project stage-file ~/project --gzip big.dat",
+        "DIR [--gzip] FILE...",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--gzip",
+        action="store_true",
+        help="also stage FILE.gz, for templates with <gzip/>: volunteers fetch that one",
+    )
+    options = parser.parse_intermixed_args(words)
+    with opened(options.directory) as core:
+        from boinc_gahp.localproject.staging import stage_file as stage
+
+        for file in options.files:
+            print(stage(core, file, gzip=options.gzip))
+    return 0
+
+
+def create_work(words: list[str]) -> int:
+    """Make jobs."""
+    parser = _create_work_parser()
+    options = parser.parse_intermixed_args(list(_joined(words)))
+    if options.stdin and (options.name or options.files):
+        parser.error("with --stdin, names and files stand in the lines")
+    with opened(options.directory) as core:
+        from boinc_gahp.localproject.new_job import NewJob
+
+        defaults = NewJob(
+            name=options.name,
+            command_line=options.command_line,
+            files=tuple(map(_file, options.files)),
+            priority=options.priority,
+            input_template=_template(core, options.input_template),
+            output_template=_template(core, options.output_template),
+            target_host=_target(core, "host", options.target_host),
+            target_user=_target(core, "user", options.target_user),
+            **{name: getattr(options, name) for name in (*_REAL, *_WHOLE)},
+        )
+        jobs = list(_jobs_from(sys.stdin, defaults)) if options.stdin else [defaults]
+        ids = _create(core, options.app, jobs, options.batch)
+        names = {
+            row["id"]: row["name"]
+            for row in core.db.connection().execute(
+                "SELECT id, name FROM workunit WHERE id BETWEEN ? AND ?",
+                (min(ids, default=0), max(ids, default=-1)),
+            )
+        }
+    for workunit_id in ids:
+        print(names[workunit_id])
+    return 0
+
+
+def _create_work_parser() -> argparse.ArgumentParser:
+    parser = action_parser(
+        "create-work",
+        "Makes a job of an app, or with --stdin several, and prints their names. FILEs are the "
+        "physical names of staged files, in the order of the input template; what is not given is "
+        "as the template says. The options are those of BOINC's create_work, whose spellings "
+        "(--wu_name, --command_line, --wu_template, --remote_file, ...) are taken, too.\n\n"
+        "with --stdin each line is a job:\n"
+        '  [--wu_name X] [--command_line "X"] [--priority N] [--rsc_fpops_est X]\n'
+        "  [--wu_template X] [--result_template X] [--target_host ID] [--target_user ID]\n"
+        "  [--remote_file URL NBYTES MD5]... [FILE]...\n\n"
+        "The options here are for all lines that do not say otherwise; empty lines are skipped. "
+        "Either all jobs are made, or none.",
+        "boinc_gahp local-project create-work ~/project uppercase --name job1 data1.txt\n"
+        "boinc_gahp local-project create-work ~/project uppercase --batch first --min_quorum 2 "
+        "data1.txt\n"
+        "seq -f '--command_line \"--sleep %%g\" data1.txt' 5 | \\\n"
+        "  boinc_gahp local-project create-work ~/project uppercase --batch first --stdin".replace(
+            "%%", "%"
+        ),
+        "DIR APP [OPTION]... [FILE]...",
+    )
+    parser.add_argument("app", metavar="APP")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="physical names of staged files")
+    add = parser.add_argument
+    add("--name", default="", help="unique in the project (default: made up)")
+    add(
+        "--batch",
+        metavar="ID|NAME",
+        help="a batch; one of a new name is made, and is the submitter's",
+    )
+    add("--command-line", metavar="X", help="arguments for the app")
+    add("--priority", type=int, metavar="N", help="higher goes first")
+    for name, text in _REAL.items():
+        add(f"--{name}", type=number, metavar="X", help=text)
+    for name, text in _WHOLE.items():
+        add(f"--{name}", type=partial(whole_number, 0, 2**31 - 1), metavar="N", help=text)
+    add("--target-host", metavar="HOST", help="a host's name or id: goes to no other")
+    add("--target-user", metavar="USER", help="a user's name or id: goes to no other's hosts")
+    add("--input-template", type=Path, metavar="FILE", help="in place of the app's")
+    add("--output-template", type=Path, metavar="FILE", help="in place of the app's")
+    add(
+        "--remote-file",
+        nargs=3,
+        metavar=("URL", "NBYTES", "MD5"),
+        help="an input file that volunteers fetch from elsewhere; may stand among the FILEs",
+    )
+    add("--stdin", action="store_true", help="read jobs from standard input")
+    return parser
+
+
+def _joined(words: Iterable[str]) -> Iterable[str]:
+    """Yield words as argparse can read them.
+
+    Spellings become one; --command-line takes the next word whatever that begins with; a remote
+    file becomes one word among the FILEs, since it has a place among them.
+    """
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        option = _SPELLINGS.get(option, option)
+        if option == "--remote-file" and not equals:
+            three = [text for text, _ in zip(rest, range(3), strict=False)]
+            if len(three) == 3:
+                yield _REMOTE + "\0".join(three)
+            else:
+                yield from (option, *three)
+        elif option == "--command-line" and not equals:
+            following = next(rest, None)
+            yield option if following is None else f"{option}={following}"
+        elif word.startswith("--"):
+            yield option + equals + value
+        else:
+            yield word
+
+
+def _file(text: str) -> str | RemoteFile:
+    from boinc_gahp.localproject.new_job import RemoteFile
+
+    if not text.startswith(_REMOTE):
+        return text
+    url, nbytes, md5 = text.removeprefix(_REMOTE).split("\0")
+    if not nbytes.isascii() or not nbytes.isdigit():
+        raise LocalProjectTrouble(
+            f"--remote-file {url}: {nbytes!r} was given as its size: a number of bytes is expected"
+        )
+    return RemoteFile(url, float(nbytes), md5)
+
+
+def _template(core: Core, path: Path | None) -> str:
+    """Keep a copy of a template for its jobs, so that it may be edited; return its place."""
+    if path is None:
+        return ""
+    from boinc_gahp.localproject.work import keep_template
+
+    return keep_template(core, path.read_text("utf-8", "replace"))
+
+
+def _target(core: Core, table: str, given: str | None) -> int | None:
+    if given is None:
+        return None
+    column = {"host": "domain_name", "user": "name"}[table]
+    row = (
+        core.db.connection()
+        .execute(
+            f"SELECT id FROM {table} WHERE {column} = ? OR id = ?",  # noqa: S608
+            (given, int(given) if given.isascii() and given.isdigit() else 0),
+        )
+        .fetchone()
+    )
+    if row is None:
+        names = ", ".join(
+            row[0]
+            for row in core.db.connection().execute(
+                f"SELECT {column} FROM {table} ORDER BY id LIMIT 20"  # noqa: S608
+            )
+        )
+        raise LocalProjectTrouble(
+            f"--target-{table} {given!r} was given: there is no such {table}; there are {names}"
+        )
+    return int(row["id"])
+
+
+def _jobs_from(lines: Iterable[str], defaults: NewJob) -> Iterable[NewJob]:
+    from boinc_gahp.localproject.job_line import read_job_line
+    from boinc_gahp.localproject.replies import RpcFailed
+
+    for place, line in enumerate(lines, 1):
+        try:
+            for job in read_job_line(line.rstrip("\n")):
+                yield job.over(defaults)
+        except RpcFailed as error:
+            said = error.message.removeprefix("create_work failed: ").strip()
+            raise LocalProjectTrouble(f"line {place}: {said}; no job was made") from error
+
+
+def _create(core: Core, app_name: str, jobs: list[NewJob], batch: str | None) -> list[int]:
+    from boinc_gahp.localproject import create_work as work
+
+    connection = core.db.connection()
+    if batch is None:
+        return work.create_work(core, app_name, jobs)
+    batch_id = _batch_id(core, batch)
+    if batch_id:
+        return work.create_work(core, app_name, jobs, batch_id=batch_id)
+    if not jobs:
+        return []
+    batch_id = work.submit_as_submitter(core, app_name, batch, jobs)
+    rows = connection.execute("SELECT id FROM workunit WHERE batch = ? ORDER BY id", (batch_id,))
+    return [row["id"] for row in rows]
+
+
+def _batch_id(core: Core, given: str) -> int:
+    """Return a batch's id; 0 for a new name."""
+    from boinc_gahp.localproject import batches
+
+    connection = core.db.connection()
+    if given.isascii() and given.isdigit() and batches.by_id(connection, int(given)) is not None:
+        return int(given)
+    batch = batches.by_name(connection, given, raw=False)
+    if batch is None and given.isascii() and given.isdigit():
+        raise LocalProjectTrouble(f"--batch {given} was given: there is no such batch")
+    return 0 if batch is None else int(batch["id"])

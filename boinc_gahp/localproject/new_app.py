@@ -1,0 +1,197 @@
+"""A new app from the names of its files: its command looked for, its templates written, checked."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..templates import (
+    Severity,
+    check_template,
+    safe_open_name,
+    write_input_template,
+    write_output_template,
+)
+from . import plugins, supplied
+from .command_line import fill_in
+from .directory import add_app, add_app_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .core import Core
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
+#: How many results more than its quorum a job may have without agreement, in error, in all.
+_MORE = {"max_success_results": 2, "max_error_results": 1, "max_total_results": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class NewApp:
+    """What an admin says of a new app.
+
+    Attributes:
+        command: program and arguments, as one would type them in a shell.
+        inputs: open names of the input files.
+        outputs: open names of the output files, and whether each is optional.
+        templates: in place of these: paths of an input and an output template.
+        max_nbytes: of each output, in bytes.
+        validator, assimilator, work_generator: as :mod:`.plugins` reads them.
+    """
+
+    name: str
+    command: str
+    version: int = 100
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[tuple[str, bool], ...] = ()
+    templates: tuple[Path, Path] | None = None
+    max_nbytes: float = 5e6
+    copy_file: bool = False
+    gzip_when_done: bool = False
+    quorum: int = 1
+    n_size_classes: int = 0
+    validator: str = "trivial"
+    assimilator: str = ""
+    work_generator: str = ""
+    work_low: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of it: the command as it is kept, files written, what a linter would say."""
+
+    words: str
+    written: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def add(core: Core, app: NewApp) -> Added:
+    """Add an app, or, if there is one of the name, another version of it.
+
+    Raises:
+        ValueError: something is wrong with what was said; nothing was added.
+        PluginError: a validator, assimilator or work generator cannot be loaded.
+        OSError: a template cannot be read.
+    """
+    if not _NAME.fullmatch(app.name):
+        raise ValueError(
+            f"an app cannot be named {app.name!r}: expected letters, digits, '_', '-' and '.', at "
+            "most 100 of them"
+        )
+    words = _command(core, app)
+    connection = core.db.connection()
+    if connection.execute("SELECT 1 FROM app WHERE name = ?", (app.name,)).fetchone():
+        if app.inputs or app.outputs or app.templates:
+            raise ValueError(
+                f"there is an app {app.name!r} already: for another version of it give --version "
+                "and --command alone; its templates can be edited in "
+                f"{core.templates}/{app.name}_in and {app.name}_out"
+            )
+        add_app_version(core.db, app.name, app.version, words)
+        return Added(shlex.join(words))
+    given = _given_templates(app) if app.templates else _made_templates(app)
+    warnings = [*_check("input", given[0]), *_check("output", given[1])]
+    for spec, group in (
+        (app.validator, plugins.VALIDATORS),
+        (app.assimilator, plugins.ASSIMILATORS),
+        (app.work_generator, plugins.WORK_GENERATORS),
+    ):
+        if spec:
+            plugins.load(core, spec, group)
+    add_app(
+        core.directory,
+        core.db,
+        app.name,
+        command=words,
+        input_template=given[0],
+        output_template=given[1],
+        version=app.version,
+        validator=app.validator,
+        assimilator=app.assimilator,
+        work_generator=app.work_generator,
+        work_low=app.work_low,
+        n_size_classes=app.n_size_classes,
+    )
+    written = tuple(core.templates / f"{app.name}_{kind}" for kind in ("in", "out"))
+    return Added(shlex.join(words), written, tuple(warnings))
+
+
+def _command(core: Core, app: NewApp) -> list[str]:
+    """Split a command, and name files by their full paths: it runs in another directory."""
+    try:
+        words = shlex.split(app.command)
+    except ValueError as error:
+        raise ValueError(f"the command {app.command!r} cannot be split: {error}") from error
+    if not words:
+        raise ValueError("the command is empty: expected a program and its arguments")
+    program = fill_in(words[0], core.directory)
+    found = shutil.which(program)
+    if found is None:
+        where = "it is no executable file" if "/" in program else "it is not in the PATH"
+        raise ValueError(f"the program {program!r} cannot be run: {where}")
+    if not words[0].startswith("{"):
+        words[0] = str(Path(found).absolute())
+    names = {*app.inputs, *(name for name, _ in app.outputs)}
+    for place, word in enumerate(words[1:], 1):
+        if word not in names and not word.startswith(("-", "{", "/")) and Path(word).is_file():
+            words[place] = str(Path(word).absolute())
+    return words
+
+
+def _given_templates(app: NewApp) -> tuple[str, str]:
+    first, second = app.templates or (Path(), Path())
+    return first.read_text("utf-8", "replace"), second.read_text("utf-8", "replace")
+
+
+def _made_templates(app: NewApp) -> tuple[str, str]:
+    if not app.outputs:
+        raise ValueError("the app has no output file: expected --out with the name of one")
+    outputs = tuple(name for name, _ in app.outputs)
+    for names in (app.inputs, outputs):
+        _check_names(names)
+    made = supplied.input_template(*app.inputs)
+    limits = {name: max(getattr(made, name), app.quorum + more) for name, more in _MORE.items()}
+    template = replace(
+        made,
+        files=tuple(replace(file, copy_file=app.copy_file) for file in made.files),
+        min_quorum=app.quorum,
+        target_nresults=app.quorum,
+        **limits,
+    )
+    output = supplied.output_template(
+        *outputs,
+        optional=tuple(name for name, optional in app.outputs if optional),
+        max_nbytes=app.max_nbytes,
+        gzip_when_done=app.gzip_when_done,
+    )
+    output = replace(
+        output, files=tuple(replace(file, copy_file=app.copy_file) for file in output.files)
+    )
+    return write_input_template(template), write_output_template(output)
+
+
+def _check_names(names: Iterable[str]) -> None:
+    seen = set()
+    for name in names:
+        if not safe_open_name(name):
+            raise ValueError(f"{name!r} leads out of the job's directory: expected a file name")
+        if name in seen:
+            raise ValueError(f"{name!r} is given twice: expected different names")
+        seen.add(name)
+
+
+def _check(kind: str, text: str) -> list[str]:
+    """Return the warnings about a template.
+
+    Raises:
+        ValueError: it has errors.
+    """
+    problems = check_template(text, kind=kind)
+    errors = [str(problem) for problem in problems if problem.severity is Severity.ERROR]
+    if errors:
+        raise ValueError(f"{kind} template: {'; '.join(errors)}")
+    return [f"{kind} template: {problem}" for problem in problems]
