@@ -1,0 +1,371 @@
+"""What can happen to a project, one thing after the other: on a directory, without threads.
+
+A :class:`World` is a project whose web server is called, not listened to, whose hosts do what they
+are told, and whose time is a number. Each of its actions takes names and numbers, and may be
+repeated after a crash, as whoever asked for it would repeat it; so a list of actions is a history
+that can be replayed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.assimilator import assimilate_pass
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.expiry import (
+    delete_job_files,
+    delete_retired_outputs,
+    expire_batches,
+)
+from boinc_gahp.localproject.file_deleter import delete_pass
+from boinc_gahp.localproject.forms import Form
+from boinc_gahp.localproject.replies import Reply
+from boinc_gahp.localproject.request import parse_request
+from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
+from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.localproject.validator import validate_pass
+from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    OutputFileInfo,
+    OutputTemplate,
+    read_result,
+    write_input_template,
+)
+
+from .client import job as job_element
+from .client import value
+from .crashes import crash
+from .facts import APPS, Answer, Facts, Plan, Sent, payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from .crashes import Points
+
+#: Later than the present, so that nothing that looks at the real clock comes after it.
+NOW = 2_000_000_000.0
+HOSTS = 4
+#: Hosts that come when all is to be finished: they answer, and rightly.
+HELPERS = 12
+_MEMORY = 1e9
+_ROUNDS = 300
+_LONG = 3700.0
+
+#: The back-end programs, in the order in which they run.
+PROGRAMS: dict[str, Callable[[Core, float], int]] = {
+    "transitioner": transition_pass,
+    "validator": validate_pass,
+    "assimilator": assimilate_pass,
+    "file_deleter": lambda core, _now: delete_pass(core),
+    "expiry": expire_batches,
+    "cleaner": delete_job_files,
+    "output_cleaner": delete_retired_outputs,
+}
+
+
+def make_base(directory: Path) -> None:
+    """Make the project that every history begins with."""
+    layout.make(directory)
+    core = Core(directory, Quirks())
+    for name, app in APPS.items():
+        layout.add_app(
+            directory,
+            core.db,
+            name,
+            command=["true"],
+            input_template=_input_template(Plan(app=name)),
+            output_template=OutputTemplate(
+                (
+                    OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=1e6, no_delete=app.keep),
+                    OutputFileInfo(
+                        "log",
+                        "<OUTFILE_1/>",
+                        max_nbytes=1e6,
+                        no_delete=app.keep,
+                        optional=True,
+                        no_validate=True,
+                    ),
+                )
+            ),
+        )
+        with core.db.write() as connection:
+            connection.execute("UPDATE app SET validator = ? WHERE name = ?", (app.validator, name))
+    with core.db.write() as connection:
+        for number in range(1, HOSTS + 1):
+            _add_host(connection, number)
+    core.db.close()
+
+
+def _add_host(connection: Any, number: int) -> None:
+    connection.execute(
+        "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
+        "d_free, n_bwdown) VALUES (?, 0, (SELECT id FROM user WHERE name = ?), ?, 1e9, ?, 1e12, "
+        "1e9)",
+        (number, layout.VOLUNTEERS, f"h{number}", _MEMORY),
+    )
+
+
+def _input_template(plan: Plan) -> InputTemplate:
+    return InputTemplate(
+        files=(InputFileInfo(open_name="in", no_delete=APPS[plan.app].keep),),
+        rsc_fpops_est=1e9,
+        rsc_fpops_bound=1e12,
+        rsc_memory_bound=_MEMORY * 10 if plan.large else 1e6,
+        rsc_disk_bound=1e6,
+        delay_bound=100.0,
+        min_quorum=plan.quorum,
+        target_nresults=plan.target,
+        max_error_results=plan.errors,
+        max_total_results=plan.total,
+        max_success_results=plan.successes,
+    )
+
+
+class World:
+    """A project, its users and its hosts. Not a server: everything happens when it is called."""
+
+    def __init__(self, base: Path, directory: Path) -> None:
+        shutil.copytree(base, directory)
+        self.directory = directory
+        self.now = NOW
+        self.facts = Facts()
+        self.crashes: list[str] = []
+        self.tasks: dict[str, tuple[int, Task]] = {}
+        self._open()
+
+    def _open(self) -> None:
+        self.core = Core(self.directory, Quirks())
+        self.scheduler = Scheduler(self.core)
+
+    def close(self) -> None:
+        """End; the directory stays."""
+        self.core.db.close()
+
+    def reopen(self) -> None:
+        """Stop and start: what was only in memory is lost."""
+        self.close()
+        self._open()
+
+    def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
+        """Return what a query finds."""
+        return [dict(row) for row in self.core.db.connection().execute(query, parameters)]
+
+    @contextmanager
+    def clock(self) -> Iterator[None]:
+        """Let everything take the world's time for the time."""
+        with mock.patch.object(time, "time", self._time):
+            yield
+
+    def _time(self) -> float:
+        return self.now
+
+    def act(self, action: str, *arguments: Any) -> Any:
+        """Do one of the actions below."""
+        with self.clock():
+            return getattr(self, action)(*arguments)
+
+    def crash(self, point: int, action: str, *arguments: Any) -> str | None:
+        """Begin an action and be killed at its ``point``-th step; then open the project again.
+
+        Returns what would have come next, or None if the action ended before.
+        """
+        self.close()
+
+        def work(points: Points) -> None:
+            self._open()
+            points.watch(self.core.db.connection())
+            self.act(action, *arguments)
+
+        died_before = crash(point, work)
+        self._open()
+        if died_before is not None:
+            self.crashes.append(died_before)
+        return died_before
+
+    # Submitters.
+
+    def rpc(self, name: str, inner: str = "", **fields: object) -> str:
+        """Do an RPC of the submitter's and return the inner part of its reply.
+
+        Raises:
+            RpcFailed: it is an error.
+        """
+        (user,) = self.rows("SELECT authenticator FROM user WHERE name = ?", layout.SUBMITTER)
+        elements = "".join(f"<{tag}>{text}</{tag}>" for tag, text in fields.items())
+        secret = f"<authenticator>{user['authenticator']}</authenticator>"
+        request = parse_request(f"<{name}>{secret}{elements}{inner}</{name}>".encode())
+        reply = Reply(self.core.quirks)
+        if name in FILE_RPCS:
+            FILE_RPCS[name](self.core, request, reply, Form())
+        else:
+            SUBMIT_RPCS[name](self.core, request, reply)
+        return str(reply)
+
+    def submit(self, batch: str, plan: Plan, jobs: int) -> None:
+        """Make a batch of jobs with one input file, as a submitter who may have to begin again."""
+        known = self.rows("SELECT id, state FROM batch WHERE name = ?", batch)
+        if known:
+            batch_id, state = known[0]["id"], known[0]["state"]
+        else:
+            reply = self.rpc("create_batch", batch_name=batch, app_name=plan.app)
+            batch_id, state = int(value(reply, "batch_id")), BatchState.INIT
+        contents = batch.encode() if plan.own_input else plan.app.encode()
+        name = f"{hashlib.md5(contents).hexdigest()}.dat"
+        names = [f"{batch}_j{number}" for number in range(jobs)]
+        if state == BatchState.INIT:
+            self.core.download.add_bytes(name, contents)
+            until = self.now + plan.delete_time if plan.delete_time else 0
+            self.rpc("query_files", batch_id=batch_id, delete_time=until, phys_name=name)
+            template = write_input_template(_input_template(plan))
+            self.rpc(
+                "submit_batch",
+                f"<batch><batch_id>{batch_id}</batch_id><app_name>{plan.app}</app_name>"
+                f"{''.join(job_element(job, name, more=template) for job in names)}</batch>",
+            )
+        self.facts.plans[batch] = plan
+        for job in names:
+            self.facts.jobs[job] = batch
+            self.facts.inputs[job] = name
+
+    def abort_batch(self, batch: str) -> None:
+        """Abort a batch."""
+        self.rpc("abort_batch", batch_name=batch)
+        self.facts.ended.add(batch)
+
+    def retire_batch(self, batch: str) -> None:
+        """Retire a batch."""
+        self.rpc("retire_batch", batch_name=batch)
+        self.facts.ended.add(batch)
+        self.facts.retired.add(batch)
+
+    def abort_job(self, job: str) -> None:
+        """Abort a job."""
+        self.rpc("abort_jobs", job_name=job)
+        self.facts.cancelled.add(job)
+
+    def set_expire_time(self, batch: str, after: float) -> None:
+        """Let a batch end ``after`` s from now."""
+        self.rpc("set_expire_time", batch_name=batch, expire_time=self.now + after)
+        self.facts.expire[batch] = self.now + after
+
+    def statuses(self) -> dict[str, str]:
+        """Return what query_batch2 says about all jobs."""
+        batches = "".join(f"<batch_name>{batch}</batch_name>" for batch in self.facts.plans)
+        reply = self.rpc("query_batch2", batches)
+        return dict(re.findall(r"<job_name>(.*)</job_name>\s*<status>(.*)</status>", reply))
+
+    def batches(self) -> dict[str, dict[str, float]]:
+        """Return the numbers of each batch, as query_batch gives them."""
+        found = {}
+        for batch in self.facts.plans:
+            reply = self.rpc("query_batch", batch_name=batch)
+            names = ("njobs", "nerror_jobs", "fraction_done", "state")
+            found[batch] = {name: float(value(reply, name)) for name in names}
+        return found
+
+    # Hosts.
+
+    def send(self, host: int) -> str | None:
+        """Let a host ask for work; return the name of the result that it gets."""
+        idle = all(holder != host for holder, _ in self.tasks.values())
+        # What a host has that does not know of it was sent when the server died.
+        task = (self.scheduler.unfinished(host) if idle else None) or self.scheduler.request_work(
+            host, self.now
+        )
+        if task is None:
+            return None
+        row = self.rows("SELECT report_deadline FROM result WHERE id = ?", task.result_id)[0]
+        self.tasks[task.result_name] = (host, task)
+        self.facts.sent[task.result_name] = Sent(host, row["report_deadline"])
+        return task.result_name
+
+    def answer(self, result: str, kind: str) -> None:
+        """Let the host that has a result report it, with outputs or an error; in time or not."""
+        host, task = self.tasks[result]
+        answer = Answer(kind, payload(result, kind))
+        if kind == "error":
+            report = Report(Outcome.CLIENT_ERROR, 11, 10.0, 9.0, "failed")
+        else:
+            report = Report(Outcome.SUCCESS, 0, 10.0, 9.0, "", self._upload(task, answer))
+        self.scheduler.report(host, task, report, self.now)
+        self.facts.answers[result] = answer
+        del self.tasks[result]
+
+    def _upload(self, task: Task, answer: Answer) -> str:
+        listed = []
+        for file in read_result(task.xml_doc_in):
+            contents = answer.payload if file.open_name == "out" else task.result_name.encode()
+            sent = contents[: len(contents) // 2] if answer.kind == "cut" else contents
+            self.core.upload.remove(file.name)
+            self.core.upload.add_bytes(file.name, sent)
+            self.facts.outputs[file.name] = task.result_name
+            listed.append(
+                f"<file_info>\n<name>{file.name}</name>\n<nbytes>{len(contents)}</nbytes>\n"
+                f"<md5_cksum>{hashlib.md5(contents).hexdigest()}</md5_cksum>\n</file_info>\n"
+            )
+        return "".join(listed)
+
+    # The back end.
+
+    def run(self, program: str) -> int:
+        """Run a program's pass; return how much it had to do."""
+        return PROGRAMS[program](self.core, self.now)
+
+    def settle(self) -> None:
+        """Run the programs until there is nothing to do."""
+        for _ in range(50):
+            if not sum(self.run(program) for program in PROGRAMS):
+                return
+        raise AssertionError("the back end does not come to rest")
+
+    def move(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+    # The end.
+
+    def finish(self) -> None:
+        """Let new hosts do all that is left; those that are silent stay so.
+
+        Raises:
+            AssertionError: something is never done.
+        """
+        with self.core.db.write() as connection:
+            for number in range(HOSTS + 1, HOSTS + 1 + HELPERS):
+                _add_host(connection, number)
+        for _ in range(_ROUNDS):
+            self.act("settle")
+            if not any(map(self._serve, range(HOSTS + 1, HOSTS + 1 + HELPERS))):
+                waiting = self.rows(
+                    "SELECT min(report_deadline) AS time FROM result WHERE server_state = ?",
+                    ServerState.IN_PROGRESS,
+                )[0]["time"]
+                if waiting is None and not self.unfinished():
+                    return
+                self.now = max(waiting, self.now) + 1 if waiting else self.now + _LONG
+        raise AssertionError(f"stuck: {self.unfinished()}")
+
+    def _serve(self, host: int) -> bool:
+        result = self.act("send", host)
+        if result is not None:
+            self.act("answer", result, "right")
+        return result is not None
+
+    def unfinished(self) -> list[dict[str, Any]]:
+        """Return the workunits that are not at their end."""
+        return self.rows(
+            "SELECT * FROM workunit WHERE (canonical_resultid = 0 AND error_mask = 0) "
+            "OR need_validate OR assimilate_state != 2 OR file_delete_state NOT IN (2, 3)"
+        )

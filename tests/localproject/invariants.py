@@ -1,0 +1,413 @@
+"""What must hold of a project after whatever has happened to it.
+
+Worked out from the facts of a history (what was asked, sent and answered) and from two states of
+the database, before and after something happened. The rules are those of ``back-end.md``; no
+function of the back end is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.localproject.states import (
+    NEVER,
+    AssimilateState,
+    BatchState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+
+from .facts import APPS, agree
+
+if TYPE_CHECKING:
+    from .facts import Plan
+    from .histories import World
+
+    Row = dict[str, Any]
+
+#: What is the same in two worlds with one history.
+_OF_JOB = ("error_mask", "assimilate_state", "file_delete_state", "target_nresults")
+_OF_RESULT = (
+    "server_state",
+    "outcome",
+    "validate_state",
+    "hostid",
+    "exit_status",
+    "granted_credit",
+    "file_delete_state",
+)
+_WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
+_UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)
+_DELETED = (FileDeleteState.DONE, FileDeleteState.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A project's jobs and results by name, its credits, and which files are there."""
+
+    jobs: dict[str, Row]
+    results: dict[str, Row]
+    hosts: dict[int, float]
+    users: dict[int, float]
+    files: frozenset[str]
+
+    def of(self, job: str) -> list[Row]:
+        """Return a job's results."""
+        number = self.jobs[job]["id"]
+        return [row for row in self.results.values() if row["workunitid"] == number]
+
+    def canonical(self, job: str) -> Row | None:
+        """Return a job's canonical result."""
+        number = self.jobs[job]["canonical_resultid"]
+        return next((row for row in self.of(job) if row["id"] == number), None)
+
+
+def state_of(world: World) -> State:
+    """Read a world's state."""
+    facts, core = world.facts, world.core
+    stores = ((core.download, set(facts.inputs.values())), (core.upload, set(facts.outputs)))
+    return State(
+        jobs={row["name"]: row for row in world.rows("SELECT * FROM workunit ORDER BY id")},
+        results={row["name"]: row for row in world.rows("SELECT * FROM result ORDER BY id")},
+        hosts={row["id"]: row["total_credit"] for row in world.rows("SELECT * FROM host")},
+        users={row["id"]: row["total_credit"] for row in world.rows("SELECT * FROM user")},
+        files=frozenset(name for store, names in stores for name in names if store.exists(name)),
+    )
+
+
+def _is_good(row: Row) -> bool:
+    """Whether a result is a success that has not turned out to be wrong."""
+    wrong = row["validate_state"] == ValidateState.INVALID
+    return bool(row["outcome"] == Outcome.SUCCESS and not wrong)
+
+
+class Watch:
+    """Compares what a world is with what it was and with what happened.
+
+    Every method raises AssertionError when a rule is broken.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.facts = world.facts
+        self.before = self.now = state_of(world)
+        #: Batches whose expire_time has come at some time; it may have been put off since.
+        self.expired: set[str] = set()
+
+    def look(self) -> None:
+        """Check everything that must hold at any time."""
+        self.before, self.now = self.now, state_of(self.world)
+        expire = self.facts.expire.items()
+        self.expired |= {batch for batch, time in expire if 0 < time < self.world.now}
+        assert self.before.results.keys() <= self.now.results.keys()
+        assert self.now.jobs.keys() == self.facts.jobs.keys()
+        for result in self.now.results.values():
+            self._state(result)
+            self._validity(result)
+        self._credit()
+        for job in self.now.jobs:
+            self._results(job)
+            self._canonical(job)
+            self._errors(job)
+            self._assimilated(job)
+        for name in self.before.files - self.now.files:
+            self._deleted(name)
+
+    def plan(self, job: str) -> Plan:
+        """Return what a job was made with."""
+        return self.facts.plans[self.facts.jobs[job]]
+
+    def _job_of(self, result: Row) -> str:
+        return str(result["name"]).rpartition("_")[0]
+
+    # Results.
+
+    def _state(self, new: Row) -> None:
+        """Where a result is follows from what was sent and answered, and it never goes back."""
+        name, state, outcome = new["name"], new["server_state"], new["outcome"]
+        old = self.before.results.get(name)
+        sent, answer = self.facts.sent.get(name), self.facts.answers.get(name)
+        assert old is None or old["server_state"] <= state, f"{name} went back: {old} to {new}"
+        assert old is None or old["hostid"] in (0, new["hostid"]), f"{name} changed hosts"
+        assert new["hostid"] == (sent.host if sent else 0), f"{name} has another host: {new}"
+        if state != ServerState.OVER:
+            assert outcome == Outcome.INIT, f"{name} is not over and has an outcome"
+            assert answer is None, f"the answer of {name} is lost"
+            assert (state == ServerState.IN_PROGRESS) == (sent is not None), f"{name}: {new}"
+        elif answer is not None:
+            wanted = {Outcome.SUCCESS} if answer.good else {Outcome.CLIENT_ERROR}
+            if answer.kind == "cut":
+                # Noticed when it is reported, or when the validator reads the files.
+                wanted = {Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR}
+            assert outcome in wanted, f"{name}, answered {answer.kind}: {Outcome(outcome)!r}"
+        elif sent is not None:
+            assert outcome == Outcome.NO_REPLY, f"{name}, never answered: {Outcome(outcome)!r}"
+            assert self.world.now > sent.deadline, f"{name} was given up too early"
+        elif outcome == Outcome.COULDNT_SEND:
+            assert self.plan(self._job_of(new)).large, f"{name} could have been sent"
+        else:
+            assert outcome == Outcome.DIDNT_NEED, f"{name}, never sent: {Outcome(outcome)!r}"
+            job = self.now.jobs[self._job_of(new)]
+            assert job["canonical_resultid"] or job["error_mask"], f"{name} was needed"
+
+    def _validity(self, new: Row) -> None:
+        """A result is VALID or not as it agrees with the canonical one."""
+        name, state = new["name"], new["validate_state"]
+        answer = self.facts.answers.get(name)
+        job = self._job_of(new)
+        canonical = self.now.canonical(job)
+        old = self.before.results.get(name)
+        if old is not None and old["validate_state"] in (
+            ValidateState.VALID,
+            ValidateState.INVALID,
+        ):
+            assert state == old["validate_state"], f"{name} was decided on twice: {old} to {new}"
+        if new["outcome"] != Outcome.SUCCESS:
+            assert state in (ValidateState.INIT, ValidateState.INVALID), f"no success: {new}"
+            return
+        assert answer is not None
+        gone = canonical is not None and canonical["file_delete_state"] in _DELETED
+        if state in (ValidateState.VALID, ValidateState.INVALID):
+            assert canonical is not None, f"{name} was decided on alone"
+            reference = self.facts.answers[canonical["name"]]
+            same = agree(self.plan(job).app, answer, reference) and answer.kind != "cut"
+            right = same if state == ValidateState.VALID else not same or gone
+            assert right, f"{name} ({answer}) is {ValidateState(state)!r} beside {reference}"
+        elif state == ValidateState.INCONCLUSIVE:
+            assert canonical is None, f"{name} can be compared"
+        elif state == ValidateState.NO_CHECK:
+            assert self.now.jobs[job]["error_mask"], f"{name} is not checked"
+        elif state == ValidateState.TOO_LATE:
+            assert gone, f"{name} is not too late"
+
+    def _credit(self) -> None:
+        """Each valid result is granted credit once; it is its host's, and its user's."""
+        hosts, users = dict.fromkeys(self.now.hosts, 0.0), dict.fromkeys(self.now.users, 0.0)
+        for name, new in self.now.results.items():
+            old = self.before.results.get(name)
+            granted = new["granted_credit"]
+            valid = new["validate_state"] == ValidateState.VALID
+            assert (granted > 0) == valid, f"credit of {name}: {new}"
+            assert old is None or old["granted_credit"] in (0, granted), f"{name}: other credit"
+            if granted:
+                hosts[new["hostid"]] += granted
+                users[new["userid"]] += granted
+        assert self.now.hosts == pytest.approx(hosts), "the hosts' credit"
+        assert self.now.users == pytest.approx(users), "the users' credit"
+
+    # Workunits.
+
+    def _results(self, job: str) -> None:
+        """There are never too many results, and none that is not needed."""
+        row, results, plan = self.now.jobs[job], self.now.of(job), self.plan(job)
+        assert len(results) <= plan.total, f"{job} has {len(results)} results"
+        assert [r["name"] for r in results] == [f"{job}_{n}" for n in range(len(results))]
+        if len(results) > len(self.before.of(job) if job in self.before.jobs else []):
+            wanted = [r for r in results if r["server_state"] != ServerState.OVER or _is_good(r)]
+            assert len(wanted) <= row["target_nresults"], f"{job} got more results than it needs"
+        for result in results:
+            old = self.before.results.get(result["name"])
+            if result["hostid"] and (old is None or not old["hostid"]):
+                self._sent(job, result)
+
+    def _sent(self, job: str, result: Row) -> None:
+        """A result goes only to a host that has had none, or has failed."""
+        host = result["hostid"]
+        for other in self.before.of(job) if job in self.before.jobs else []:
+            if other["hostid"] == host:
+                failed = other["outcome"] not in (Outcome.INIT, Outcome.SUCCESS)
+                assert failed, f"host {host} has {other} and gets {result['name']}"
+
+    def _canonical(self, job: str) -> None:
+        """There is one canonical result at most, for good, which a strict majority agrees with."""
+        new = self.now.jobs[job]
+        old = self.before.jobs.get(job)
+        before = old["canonical_resultid"] if old else 0
+        assert before in (0, new["canonical_resultid"]), f"{job}: the canonical result changed"
+        if not new["canonical_resultid"]:
+            return
+        canonical = self.now.canonical(job)
+        assert canonical is not None, f"{job}: the canonical result is another workunit's"
+        assert canonical["outcome"] == Outcome.SUCCESS, f"{job}: canonical {canonical}"
+        assert canonical["validate_state"] == ValidateState.VALID, f"{job}: canonical {canonical}"
+        assert new["canonical_credit"] == pytest.approx(canonical["granted_credit"])
+        if not before:
+            states = [r["validate_state"] for r in self.now.of(job)]
+            valid = states.count(ValidateState.VALID)
+            invalid = sum(
+                r["validate_state"] == ValidateState.INVALID and r["outcome"] == Outcome.SUCCESS
+                for r in self.now.of(job)
+            )
+            assert valid >= self.plan(job).quorum, f"{job}: {valid} agree"
+            assert valid > invalid, f"{job}: {valid} agree, {invalid} do not"
+
+    def _errors(self, job: str) -> None:
+        """A bit of error_mask has its cause, and stays."""
+        plan, results = self.plan(job), self.now.of(job)
+        mask = ErrorMask(self.now.jobs[job]["error_mask"])
+        old = self.before.jobs.get(job)
+        assert old is None or not old["error_mask"] & ~mask, f"{job}: an error was forgotten"
+        answers = [self.facts.answers.get(r["name"]) for r in results]
+        failed = sum(answer is not None and not answer.good for answer in answers)
+        batch = self.facts.jobs[job]
+        causes = {
+            ErrorMask.COULDNT_SEND_RESULT: any(
+                r["outcome"] == Outcome.COULDNT_SEND for r in results
+            ),
+            ErrorMask.TOO_MANY_ERROR_RESULTS: failed > plan.errors,
+            ErrorMask.TOO_MANY_SUCCESS_RESULTS: len(results) - failed > plan.successes,
+            ErrorMask.TOO_MANY_TOTAL_RESULTS: len(results) >= plan.total,
+            ErrorMask.CANCELLED: job in self.facts.cancelled
+            or batch in self.facts.ended | self.expired,
+            ErrorMask.NO_CANONICAL_RESULT: False,
+        }
+        for bit in ErrorMask:
+            assert not mask & bit or causes[bit], f"{job} has {bit!r} without a cause"
+        if self.facts.cancelled & {job} or batch in self.facts.ended:
+            done = self.now.jobs[job]["canonical_resultid"]
+            assert mask or done, f"{job} was cancelled and goes on"
+
+    def _assimilated(self, job: str) -> None:
+        """A workunit is assimilated at its end, and again only for a canonical result."""
+        new, old = self.now.jobs[job], self.before.jobs.get(job)
+        state = new["assimilate_state"]
+        if state != AssimilateState.INIT:
+            assert new["canonical_resultid"] or new["error_mask"], f"{job} is not at its end"
+        if old is not None and state < old["assimilate_state"]:
+            assert not old["canonical_resultid"], f"{job} is assimilated twice"
+            assert new["canonical_resultid"], f"{job} is assimilated twice"
+
+    # Files.
+
+    def _deleted(self, name: str) -> None:
+        result = self.facts.outputs.get(name)
+        if result is None:
+            self._input_deleted(name)
+            return
+        job = self._job_of(self.now.results[result])
+        if self.facts.answers[result].kind == "cut":
+            return
+        assert self._batch_ended(job, retired=True) or self._released(job, result), (
+            f"the output {name} was deleted: {self.now.results[result]}"
+        )
+
+    def _released(self, job: str, result: str) -> bool:
+        """Whether the file deleter may take a result's outputs."""
+        plan, row = self.plan(job), self.now.results[result]
+        if APPS[plan.app].keep or self.now.jobs[job]["assimilate_state"] != AssimilateState.DONE:
+            return False
+        checked = row["outcome"] != Outcome.SUCCESS or row["validate_state"] not in _UNCHECKED
+        if row["id"] == self.now.jobs[job]["canonical_resultid"]:
+            return self._all_checked(job)
+        return row["server_state"] == ServerState.OVER and checked
+
+    def _all_checked(self, job: str) -> bool:
+        return all(
+            r["outcome"] != Outcome.SUCCESS or r["validate_state"] not in _UNCHECKED
+            for r in self.now.of(job)
+        )
+
+    def _input_deleted(self, name: str) -> None:
+        users = [job for job, file in self.facts.inputs.items() if file == name]
+        released = any(
+            not APPS[self.plan(job).app].keep
+            and self.now.jobs[job]["assimilate_state"] == AssimilateState.DONE
+            and all(r["server_state"] == ServerState.OVER for r in self.now.of(job))
+            and self._all_checked(job)
+            for job in users
+        )
+        unused = all(self._batch_ended(job) for job in users)
+        assert released or unused, f"the input {name} of {users} was deleted"
+
+    def _batch_ended(self, job: str, *, retired: bool = False) -> bool:
+        batch = self.facts.jobs[job]
+        ended = self.facts.retired if retired else self.facts.ended
+        return batch in ended | self.expired
+
+    # When nothing happens any more.
+
+    def rest(self) -> None:
+        """Check that every workunit waits for something that will come, or is at its end."""
+        for job, row in self.now.jobs.items():
+            results = self.now.of(job)
+            out = [r for r in results if r["server_state"] == ServerState.IN_PROGRESS]
+            waiting = [r for r in results if r["server_state"] in _WAITING]
+            good = [r for r in results if r["server_state"] == ServerState.OVER and _is_good(r)]
+            assert not row["need_validate"], f"{job} is not validated"
+            assert row["assimilate_state"] != AssimilateState.READY, f"{job} is not assimilated"
+            for result in out:
+                assert row["transition_time"] <= result["report_deadline"], f"{job} sleeps"
+                assert result["report_deadline"] >= self.world.now, f"{job}: {result} is overdue"
+            if row["canonical_resultid"] or row["error_mask"]:
+                assert not waiting, f"{job} has its end, and {waiting}"
+                assert row["assimilate_state"] == AssimilateState.DONE, f"{job}: {row}"
+                assert row["transition_time"] == NEVER or out, f"{job} is looked at again: {row}"
+            else:
+                assert waiting or out, f"{job} waits for nothing: {row}"
+                assert len(waiting + out + good) >= row["target_nresults"], f"{job} lacks results"
+
+    def statuses(self) -> None:
+        """Check what query_batch2 says."""
+        said = self.world.statuses()
+        assert said.keys() == self.now.jobs.keys()
+        for job, row in self.now.jobs.items():
+            begun = any(r["server_state"] > ServerState.UNSENT for r in self.now.of(job))
+            words = "IN_PROGRESS" if begun else "UNSENT"
+            if row["error_mask"]:
+                words = "ERROR"
+            if row["canonical_resultid"]:
+                words = "DONE"
+            assert said[job] == words, f"query_batch2 says {said[job]} of {row}"
+
+    def end(self) -> None:
+        """Check the state in which nothing is left to do."""
+        self.look()
+        self.rest()
+        self.statuses()
+        for job, row in self.now.jobs.items():
+            results = self.now.of(job)
+            assert all(r["server_state"] == ServerState.OVER for r in results), f"{job}: {results}"
+            assert self._all_checked(job), f"{job}: a success is not decided on: {results}"
+            assert row["canonical_resultid"] or row["error_mask"]
+            if not APPS[self.plan(job).app].keep:
+                left = [
+                    name
+                    for name, result in self.facts.outputs.items()
+                    if self._job_of(self.now.results[result]) == job and name in self.now.files
+                ]
+                assert not left, f"{job}: {left} are not deleted"
+        for batch, numbers in self.world.batches().items():
+            jobs = [self.now.jobs[job] for job, of in self.facts.jobs.items() if of == batch]
+            failed = sum(not row["canonical_resultid"] for row in jobs)
+            assert numbers["state"] in (
+                BatchState.COMPLETE,
+                BatchState.ABORTED,
+                BatchState.RETIRED,
+            ), f"{batch} has no end"
+            assert (numbers["njobs"], numbers["nerror_jobs"]) == (len(jobs), failed), batch
+            assert numbers["fraction_done"] == 1, batch
+
+
+def summary(world: World) -> dict[str, Any]:
+    """Return what two worlds with one history have in common: no ids, times or random names."""
+    state = state_of(world)
+    jobs = {}
+    for name, row in state.jobs.items():
+        canonical = state.canonical(name)
+        jobs[name] = (canonical and canonical["name"], *(row[column] for column in _OF_JOB))
+    return {
+        "jobs": jobs,
+        "results": {
+            name: tuple(row[column] for column in _OF_RESULT) for name, row in state.results.items()
+        },
+        "hosts": {host: round(credit, 6) for host, credit in state.hosts.items()},
+        "batches": world.batches(),
+        "files": sorted(re.sub(r"_r\d+_", "_r_", name) for name in state.files),
+    }

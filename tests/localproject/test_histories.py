@@ -1,0 +1,233 @@
+"""Random histories of a project: whatever happens in whatever order, its rules hold.
+
+``HISTORIES=2000`` runs as many histories with random choices; without it a few are run, the same
+each time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from .facts import APPS, Plan
+from .histories import HOSTS, PROGRAMS, World, make_base
+from .invariants import Watch, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LONG = int(os.environ.get("HISTORIES", "0"))
+_SETTINGS = settings(
+    max_examples=_LONG or 25,
+    stateful_step_count=40 if _LONG else 25,
+    derandomize=not _LONG,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)
+_MAX_BATCHES = 3
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[Path]:
+    """Return a directory in memory, if there is such a thing: histories write a lot."""
+    place = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        make_base(Path(name) / "base")
+        yield Path(name)
+
+
+def _plan(app: str, quorum: int, more: tuple[int, int, int], **others: Any) -> Plan:
+    target = quorum + more[0]
+    return Plan(app, quorum, target, total=target + more[1], successes=target + more[2], **others)
+
+
+plans = st.builds(
+    _plan,
+    app=st.sampled_from([*APPS]),
+    quorum=st.integers(1, 3),
+    more=st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 2)),
+    errors=st.integers(0, 3),
+    large=st.sampled_from([False] * 7 + [True]),
+    own_input=st.booleans(),
+    delete_time=st.sampled_from([0.0, 50.0, 5000.0]),
+)
+hosts = st.integers(1, HOSTS)
+kinds = st.sampled_from(["right", "right", "wrong", "odd", "close", "error", "cut"])
+points = st.integers(1, 20)
+picks = st.integers(0, 11)
+programs = st.sampled_from([*PROGRAMS])
+
+
+class Histories(RuleBasedStateMachine):
+    """What submitters, hosts, time and crashes can do, in any order."""
+
+    room: Path
+
+    @initialize(plan=plans, jobs=st.integers(1, 3))
+    def begin(self, plan: Plan, jobs: int) -> None:
+        self.place = Path(tempfile.mkdtemp(dir=self.room))
+        self.world = World(self.room / "base", self.place / "p")
+        self.watch = Watch(self.world)
+        self.history: list[tuple[Any, ...]] = []
+        self.same_end = True
+        self.batches = 0
+        self.submit(plan, jobs)
+
+    def do(self, action: str, *arguments: Any) -> Any:
+        self.history.append((action, *arguments))
+        done = self.world.act(action, *arguments)
+        self.watch.look()
+        return done
+
+    def pick(self, number: int, choices: Any) -> Any:
+        names = sorted(choices)
+        return names[number % len(names)]
+
+    # What happens without crashes.
+
+    @precondition(lambda self: self.batches < _MAX_BATCHES)
+    @rule(plan=plans, jobs=st.integers(1, 3))
+    def submit(self, plan: Plan, jobs: int) -> None:
+        self.batches += 1
+        self.do("submit", f"b{self.batches}", plan, jobs)
+
+    @rule(program=programs)
+    def run(self, program: str) -> None:
+        self.do("run", program)
+
+    @rule()
+    def settle(self) -> None:
+        self.do("settle")
+        self.watch.rest()
+
+    @rule(host=hosts)
+    def send(self, host: int) -> None:
+        self.do("send", host)
+
+    @rule(work=st.lists(st.tuples(hosts, kinds), min_size=1, max_size=6))
+    def serve(self, work: list[tuple[int, str]]) -> None:
+        for host, kind in work:
+            self.settle()
+            result = self.do("send", host)
+            if result is not None:
+                self.do("answer", result, kind)
+
+    @precondition(lambda self: self.world.tasks)
+    @rule(pick=picks, kind=kinds)
+    def answer(self, pick: int, kind: str) -> None:
+        self.do("answer", self.pick(pick, self.world.tasks), kind)
+
+    @rule(seconds=st.sampled_from([101.0, 1.0, 60.0, 4000.0]))
+    def move(self, seconds: float) -> None:
+        self.do("move", seconds)
+
+    @rule(pick=picks, action=st.sampled_from(["abort_job", "abort_batch", "retire_batch"]))
+    def give_up(self, pick: int, action: str) -> None:
+        facts = self.world.facts
+        self.do(action, self.pick(pick, facts.jobs if action == "abort_job" else facts.plans))
+
+    @rule(pick=picks, after=st.sampled_from([10.0, 1000.0, -1.0]))
+    def set_expire_time(self, pick: int, after: float) -> None:
+        self.do("set_expire_time", self.pick(pick, self.world.facts.plans), after)
+
+    @rule()
+    def ask(self) -> None:
+        self.watch.statuses()
+        self.world.batches()
+
+    # Crashes. Whoever has begun something begins it again.
+
+    def crash(self, point: int, action: str, *arguments: Any) -> None:
+        self.world.crash(point, action, *arguments)
+        self.do(action, *arguments)
+
+    def run_before(self, program: str) -> None:
+        """Run what comes before a program, so that it has something to do."""
+        for earlier in PROGRAMS:
+            if earlier == program:
+                return
+            self.do("run", earlier)
+
+    @rule(point=points, program=programs)
+    def crash_program(self, point: int, program: str) -> None:
+        self.run_before(program)
+        self.crash(point, "run", program)
+
+    @rule(point=points, program=programs)
+    def crash_and_go_elsewhere(self, point: int, program: str) -> None:
+        """What was begun is left as it is until something comes to it."""
+        self.run_before(program)
+        self.same_end = False
+        self.world.crash(point, "run", program)
+        self.watch.look()
+
+    @rule(point=points, host=hosts, pick=picks, kind=kinds)
+    def crash_work(self, point: int, host: int, pick: int, kind: str) -> None:
+        """The server dies while a host asks for work, or reports."""
+        if all(holder != host for holder, _ in self.world.tasks.values()):
+            self.crash(point, "send", host)
+        else:
+            self.crash(point, "answer", self.pick(pick, self.world.tasks), kind)
+
+    @rule(
+        point=points, pick=picks, action=st.sampled_from(["submit", "abort_batch", "retire_batch"])
+    )
+    def crash_request(self, point: int, pick: int, action: str) -> None:
+        """The server dies while a submitter asks for something."""
+        if action != "submit":
+            self.crash(point, action, self.pick(pick, self.world.facts.plans))
+        elif self.batches < _MAX_BATCHES:
+            self.batches += 1
+            self.crash(point, "submit", f"b{self.batches}", Plan("equal", 2, 2), 2)
+
+    @rule()
+    def restart(self) -> None:
+        self.world.reopen()
+
+    # The end.
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        try:
+            self.world.finish()
+            self.watch.end()
+            if self.world.crashes and self.same_end:
+                assert summary(self.world) == self.without_crashes()
+        finally:
+            self.world.close()
+            shutil.rmtree(self.place)
+
+    def without_crashes(self) -> dict[str, Any]:
+        """Return the end of the same history in which nothing crashed."""
+        world = World(self.room / "base", self.place / "again")
+        try:
+            for action, *arguments in self.history:
+                world.act(action, *arguments)
+            world.finish()
+            return summary(world)
+        finally:
+            world.close()
+
+
+def test_rules_hold_in_every_history(room: Path) -> None:
+    Histories.room = room
+    run_state_machine_as_test(Histories, settings=_SETTINGS)
