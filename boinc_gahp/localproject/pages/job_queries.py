@@ -130,7 +130,8 @@ class InputFile:
 class Instance:
     """A result: what validators see of it too, and what the page says of it.
 
-    ``state`` is what query_job says; ``kind`` one of STATES, for its colour; times as in ``it``.
+    ``state`` is what query_job says; ``kind`` one of STATES, for its colour; ``message`` what the
+    client says of a failure; ``stderr`` the app's own.
     """
 
     it: views.Instance
@@ -139,6 +140,7 @@ class Instance:
     host: str
     canonical: bool
     create_time: float
+    message: str
     stderr: str
 
     @property
@@ -269,7 +271,8 @@ def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Instance:
         host=result["host"] or "",
         canonical=result["id"] == canonical,
         create_time=result["create_time"],
-        stderr=_stderr(result["stderr_out"]),
+        message=_between(result["stderr_out"], "message"),
+        stderr=_between(result["stderr_out"], "stderr_txt"),
     )
 
 
@@ -277,12 +280,10 @@ def _name(value: Outcome | ValidateState) -> str:
     return "not yet" if value == 0 else value.name.lower().replace("_", " ")
 
 
-def _stderr(text: str) -> str:
-    """Return the app's own stderr, without the XML that the client puts around it."""
-    _, begin, rest = text.partition("<stderr_txt>\n")
-    if not begin:
-        return text.strip("\n")
-    return rest.rpartition("</stderr_txt>")[0].strip("\n")
+def _between(text: str, tag: str) -> str:
+    """Return what the client put between two tags around the app's stderr, or what it said."""
+    _, begin, rest = text.partition(f"<{tag}>\n")
+    return rest.rpartition(f"</{tag}>")[0].strip("\n") if begin else ""
 
 
 def _history(row: sqlite3.Row, state: str, instances: list[Instance]) -> list[Event]:

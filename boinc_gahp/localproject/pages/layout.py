@@ -21,7 +21,7 @@ def show(core: Core, template: str, status: int = 200, **context: object) -> Res
         frame="live.html" if live else "frame.html",
         core=core,
         user=user,
-        token="" if live and user is None else access.form_token(),
+        form_token="" if live and user is None else access.form_token(),
         **context,
     )
     return Response(text, status=status, content_type="text/html; charset=utf-8")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .. import behaviour
+from .. import programs as names
 from ..states import BatchState, ErrorMask, ServerState
 
 if TYPE_CHECKING:
@@ -291,22 +292,23 @@ class Program:
 
 
 _DOES = {
-    "work_generator": "makes jobs while few are waiting",
-    "transitioner": "makes instances, notices time-outs and errors",
-    "size_regulator": "offers instances of each size class",
-    "validator": "compares results, chooses the canonical one, grants credit",
-    "assimilator": "hands finished jobs to their app's handler",
-    "file_deleter": "removes files that are no longer needed",
-    "expiry": "ends batches whose time is up",
+    names.WORK_GENERATOR: "makes jobs while few are waiting",
+    names.TRANSITIONER: "makes instances, notices time-outs and errors",
+    names.SIZE_REGULATOR: "offers instances of each size class",
+    names.VALIDATOR: "compares results, chooses the canonical one, grants credit",
+    names.ASSIMILATOR: "hands finished jobs to their app's handler",
+    names.FILE_DELETER: "removes files that are no longer needed",
+    names.BATCH_EXPIRY: "ends batches whose time is up",
+    names.JOB_FILE_CLEANER: "removes staged files that no batch uses",
 }
 
 
 def programs(connection: sqlite3.Connection) -> list[Program]:
     """Return every program, also those that have not run yet."""
     rows = {row["name"]: row for row in connection.execute("SELECT * FROM program")}
-    names = [*_DOES, *sorted(rows.keys() - _DOES.keys())]
+    known = [*_DOES, *sorted(rows.keys() - _DOES.keys())]
     return [
-        Program(does=_DOES.get(name, ""), **dict(rows.get(name, {"name": name}))) for name in names
+        Program(does=_DOES.get(name, ""), **dict(rows.get(name, {"name": name}))) for name in known
     ]
 
 

@@ -27,7 +27,7 @@ def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{max(seconds, 0) * 1000:.0f} ms"
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s".replace(".0 ", " ")
     rest = round(seconds)
     parts: list[str] = []
     for unit, name in _UNITS:
