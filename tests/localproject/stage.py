@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from typing import TYPE_CHECKING
@@ -205,19 +206,38 @@ class Stage:
             (job, server_state, outcome, valid, name, document, _STDERR, batch, app),
         )
 
-    def _finish(self, job: int, result: str, files: Mapping[int, bytes]) -> None:
+    def returned(self, result: str) -> None:
+        """Let a host report success for a result that it has."""
+        self._upload(result, {0: b"late"})
+        with self.core.db.write() as connection:
+            connection.execute(
+                "UPDATE result SET server_state = ?, outcome = ? WHERE name = ?",
+                (ServerState.OVER, Outcome.SUCCESS, result),
+            )
+            connection.execute(
+                "UPDATE workunit SET transition_time = 0 "
+                "WHERE id = (SELECT workunitid FROM result WHERE name = ?)",
+                (result,),
+            )
+        self.core.wake.ring()
+
+    def _upload(self, result: str, files: Mapping[int, bytes]) -> None:
         lists = []
         for number, contents in files.items():
             name = f"{result}_r799338679_{number}"
             self.core.upload.add_bytes(name, contents)
             lists.append(
                 f"<file_info><name>{name}</name><nbytes>{len(contents)}</nbytes>"
-                "<md5_cksum>0</md5_cksum></file_info>"
+                f"<md5_cksum>{hashlib.md5(contents).hexdigest()}</md5_cksum></file_info>"
             )
         with self.core.db.write() as connection:
             connection.execute(
                 "UPDATE result SET xml_doc_out = ? WHERE name = ?", ("".join(lists), result)
             )
+
+    def _finish(self, job: int, result: str, files: Mapping[int, bytes]) -> None:
+        self._upload(result, files)
+        with self.core.db.write() as connection:
             connection.execute(
                 "UPDATE workunit SET canonical_resultid = (SELECT id FROM result WHERE name = ?) "
                 "WHERE id = ?",

@@ -196,10 +196,7 @@ def test_an_aborted_job_that_comes_back_is_done(client: Client) -> None:
     stage.job(batch_id * 10, "j", batch_id, "in_progress")
     client.rpc("abort_jobs", job_name="j")
     assert client.statuses("b") == {"j": "ERROR"}
-    with client.project.core.db.write() as connection:
-        connection.execute("UPDATE result SET server_state = 5, outcome = 1 WHERE name = 'j_0'")
-        connection.execute("UPDATE workunit SET transition_time = 0 WHERE name = 'j'")
-    client.project.core.wake.ring()
+    stage.returned("j_0")
     wait_for(lambda: client.statuses("b") == {"j": "DONE"}, "the job is done")
     details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
     assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
