@@ -21,6 +21,7 @@ workunit is tried again later (:mod:`.programs`).
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
     #: The canonical instance, a verdict on each instance, the credit for each valid one.
     Answer = tuple[Instance | None, Sequence[bool | None], float | None]
+
+log = logging.getLogger("boinc_gahp.localproject")
 
 _PASS = 1000
 #: A slow validator leaves the other programs waiting for about this many seconds at a time.
@@ -293,7 +296,8 @@ def _apply(
         )
         if granted:
             _grant(connection, rows[key], granted)
-    for key in decision.errors:
+    for key, problem in decision.errors.items():
+        log.warning("%s is a validate error: %s", rows[key]["name"], problem)
         connection.execute(
             "UPDATE result SET outcome = ?, validate_state = ? WHERE id = ?",
             (Outcome.VALIDATE_ERROR, ValidateState.INVALID, key),

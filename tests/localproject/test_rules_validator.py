@@ -1,0 +1,305 @@
+"""The validator's pseudo-code in ``seeds/004``, and the rules of ``back-end.md``, one by one.
+
+M and C are those of the documents: min_quorum and max_success_results.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.states import (
+    AssimilateState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+from boinc_gahp.templates import OutputFileInfo
+
+from .bench import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .bench import Bench
+
+SUCCESS, OVER = Outcome.SUCCESS, ServerState.OVER
+INIT, VALID, INVALID = ValidateState.INIT, ValidateState.VALID, ValidateState.INVALID
+INCONCLUSIVE = ValidateState.INCONCLUSIVE
+
+
+def answered(bench: Bench, *outputs: bytes, validator: str = "bitwise", **columns: object) -> None:
+    """Make a workunit with these outputs, each from another host, and let the validator be next."""
+    bench.set("app", "id = 1", validator=validator)
+    bench.workunit(
+        **{"min_quorum": len(outputs), "target_nresults": len(outputs), **columns}  # type: ignore[arg-type]
+    )
+    bench.transition()
+    bench.compute(*outputs)
+    bench.now += 1
+    bench.transition()
+    assert bench.wu["need_validate"] == 1
+
+
+def total_credit(bench: Bench, table: str) -> float:
+    return float(sum(bench.column(table, "total_credit")))
+
+
+# Without a canonical result: check_set.
+
+
+def test_consensus_sets_the_canonical_result_and_judges_the_successes(bench: Bench) -> None:
+    answered(bench, b"no", b"yes", b"yes", min_quorum=2)
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 2
+    assert bench.results("validate_state") == [INVALID, VALID, VALID]
+    assert bench.wu["need_validate"] == 0
+
+
+def test_consensus_lets_the_assimilator_and_the_transitioner_go_on(bench: Bench) -> None:
+    answered(bench, b"yes", b"yes")
+    bench.now += 5
+    bench.validate()
+    assert bench.wu["assimilate_state"] == AssimilateState.READY
+    assert bench.wu["transition_time"] == bench.now
+
+
+def test_after_consensus_unsent_results_are_not_needed(bench: Bench) -> None:
+    answered(bench, b"yes", target_nresults=3)
+    bench.set("result", "id = 3", server_state=ServerState.INACTIVE)
+    bench.validate()
+    assert bench.results("server_state") == [OVER] * 3
+    assert bench.results("outcome") == [SUCCESS, Outcome.DIDNT_NEED, Outcome.DIDNT_NEED]
+
+
+def test_after_consensus_a_result_in_progress_stays_so(bench: Bench) -> None:
+    answered(bench, b"yes", target_nresults=2)
+    bench.send(2)
+    bench.validate()
+    assert bench.results("server_state") == [OVER, ServerState.IN_PROGRESS]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "quorum", "agreed"),
+    [
+        pytest.param([b"a"], 1, True, id="one of one"),
+        pytest.param([b"a", b"a", b"b"], 2, True, id="two of three"),
+        pytest.param([b"a", b"b"], 1, False, id="half is no majority"),
+        pytest.param([b"a", b"a", b"b"], 3, False, id="a majority of fewer than M"),
+        pytest.param([b"a", b"a", b"b", b"b"], 2, False, id="two against two"),
+    ],
+)
+def test_consensus_is_a_strict_majority_of_at_least_m(
+    bench: Bench, outputs: list[bytes], quorum: int, agreed: bool
+) -> None:
+    answered(bench, *outputs, min_quorum=quorum)
+    bench.validate()
+    assert (bench.wu["canonical_resultid"] > 0) == agreed
+
+
+def test_more_than_c_successes_without_consensus_are_an_error(bench: Bench) -> None:
+    answered(bench, b"a", b"b", max_success_results=1)
+    bench.validate()
+    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
+    assert bench.wu["transition_time"] == bench.now
+    bench.transition()
+    assert bench.results("validate_state") == [ValidateState.NO_CHECK] * 2
+
+
+def test_c_successes_without_consensus_are_undecided_and_one_more_is_wanted(bench: Bench) -> None:
+    answered(bench, b"a", b"b", max_success_results=2)
+    bench.validate()
+    assert bench.wu["error_mask"] == 0
+    assert bench.results("validate_state") == [INCONCLUSIVE] * 2
+    assert bench.wu["target_nresults"] == 3
+    bench.transition()
+    assert bench.results("server_state") == [OVER, OVER, ServerState.UNSENT]
+
+
+def test_a_result_of_an_aborted_job_can_still_become_canonical(bench: Bench) -> None:
+    bench.workunit()
+    bench.transition()
+    task = bench.send()
+    bench.set("workunit", error_mask=ErrorMask.CANCELLED, transition_time=NOW)
+    bench.settle()
+    bench.answer(task)
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 1
+    assert bench.results("validate_state") == [VALID]
+
+
+# With a canonical result: check_pair.
+
+
+@pytest.mark.parametrize(("output", "state"), [(b"yes", VALID), (b"no", INVALID)])
+def test_a_later_success_is_judged_by_the_canonical_result(
+    bench: Bench, output: bytes, state: ValidateState
+) -> None:
+    answered(bench, b"yes", target_nresults=2)
+    later = bench.send(2)
+    bench.validate()
+    bench.answer(later, 2, files={"out": output})
+    bench.transition()
+    bench.now += 5
+    bench.validate()
+    assert bench.results("validate_state") == [VALID, state]
+    assert bench.wu["canonical_resultid"] == 1
+    assert bench.wu["transition_time"] == bench.now
+
+
+def test_a_success_is_invalid_if_the_canonical_outputs_went_before_it_was_compared(
+    bench: Bench,
+) -> None:
+    answered(bench, b"yes", target_nresults=2)
+    later = bench.send(2)
+    bench.validate()
+    bench.answer(later, 2, files={"out": b"yes"})
+    bench.transition()
+    bench.set("result", "id = 1", file_delete_state=FileDeleteState.DONE)
+    bench.validate()
+    assert bench.results("validate_state") == [VALID, INVALID]
+
+
+def test_a_success_is_too_late_if_somebody_has_removed_the_canonical_outputs(bench: Bench) -> None:
+    answered(bench, b"yes", target_nresults=2)
+    later = bench.send(2)
+    bench.validate()
+    bench.core.upload.remove(f"w_0_r{bench.results('random')[0]}_0")
+    bench.answer(later, 2, files={"out": b"yes"})
+    bench.settle()
+    assert bench.results("validate_state") == [VALID, ValidateState.TOO_LATE]
+
+
+# Credit.
+
+
+def test_each_valid_result_is_granted_the_canonical_credit_once(bench: Bench) -> None:
+    bench.set("app", "id = 1", validator="bitwise")
+    bench.workunit(min_quorum=2, target_nresults=4)
+    bench.transition()
+    tasks = [bench.send(host) for host in range(1, 5)]
+    for host, (output, seconds) in enumerate([(b"y", 40.0), (b"n", 1.0), (b"y", 20.0)], 1):
+        bench.answer(tasks[host - 1], host, files={"out": output}, elapsed_time=seconds)
+    bench.transition()
+    bench.validate()
+    bench.answer(tasks[3], 4, files={"out": b"y"}, elapsed_time=9999.0)
+    bench.settle()
+    day = 200 / 86400
+    assert bench.wu["canonical_credit"] == pytest.approx(20 * day)
+    assert bench.results("granted_credit") == pytest.approx([20 * day, 0, 20 * day, 20 * day])
+    assert bench.results("claimed_credit") == pytest.approx([40 * day, day, 20 * day, 9999 * day])
+    assert bench.column("host", "total_credit")[:4] == pytest.approx(
+        [20 * day, 0, 20 * day, 20 * day]
+    )
+    assert total_credit(bench, "user") == pytest.approx(60 * day)
+    bench.set("workunit", need_validate=1)
+    bench.settle()
+    assert total_credit(bench, "user") == pytest.approx(60 * day)
+
+
+# Output files.
+
+
+@pytest.mark.parametrize(
+    ("files", "says", "problem"),
+    [
+        pytest.param(
+            {"out": b"half"}, {"out": b"half of it"}, "the host reported 10 bytes, 4 are", id="cut"
+        ),
+        pytest.param(
+            {"out": b"fort"}, {"out": b"four"}, "the host reported MD5", id="other contents"
+        ),
+        pytest.param({}, {"out": b"whole"}, "the file w_0_r", id="not uploaded"),
+        pytest.param({"out": b"whole"}, {}, "the host reported no such file", id="not reported"),
+    ],
+)
+def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
+    bench: Bench,
+    files: Mapping[str, bytes],
+    says: Mapping[str, bytes],
+    problem: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench.workunit()
+    bench.transition()
+    bench.answer(bench.send(), files=files, says=says)
+    bench.settle()
+    assert bench.results("outcome") == [Outcome.VALIDATE_ERROR, Outcome.INIT]
+    assert bench.results("validate_state") == [INVALID, INIT]
+    assert bench.results("server_state") == [OVER, ServerState.UNSENT]
+    assert total_credit(bench, "user") == 0
+    assert f"w_0 is a validate error: out: {problem}" in caplog.text
+    bench.answer(bench.send(2), 2)
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 2
+
+
+def test_a_list_of_files_that_is_no_xml_is_an_error(bench: Bench) -> None:
+    bench.workunit()
+    bench.transition()
+    bench.answer(bench.send())
+    bench.set("result", xml_doc_out="<file_info><name>&nbsp;")
+    bench.settle()
+    assert bench.results("outcome")[0] == Outcome.VALIDATE_ERROR
+
+
+def test_a_bad_result_does_not_count_towards_the_quorum(bench: Bench) -> None:
+    bench.workunit(min_quorum=2, target_nresults=2)
+    bench.transition()
+    bench.answer(bench.send(1), 1)
+    bench.answer(bench.send(2), 2, files={})
+    bench.transition()
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 0
+    assert bench.results("validate_state") == [INIT, INVALID]
+    bench.settle()
+    bench.answer(bench.send(3), 3)
+    bench.settle()
+    assert bench.results("validate_state") == [VALID, INVALID, VALID]
+
+
+# The supplied validators.
+
+
+def _several(bench: Bench) -> None:
+    bench.outputs(
+        OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True),
+        OutputFileInfo("log", "<OUTFILE_1/>", no_delete=True, no_validate=True),
+        OutputFileInfo("more", "<OUTFILE_2/>", no_delete=True, optional=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "agree"),
+    [
+        pytest.param("out log", "out log", True, id="same"),
+        pytest.param("out log more", "out log more", True, id="same with the optional one"),
+        pytest.param("out log", "OUT log", False, id="other bytes"),
+        pytest.param("out log", "out LOG", True, id="other bytes in one with no_validate"),
+        pytest.param("out log more", "out log", False, id="optional one absent"),
+        pytest.param("out log more", "out log MORE", False, id="other bytes in the optional one"),
+    ],
+)
+def test_bitwise_wants_the_same_bytes_in_all_files_that_are_validated(
+    bench: Bench, first: str, second: str, agree: bool
+) -> None:
+    _several(bench)
+    bench.set("app", "id = 1", validator="bitwise")
+    bench.workunit(min_quorum=2, target_nresults=2)
+    bench.transition()
+    tasks = [bench.send(1), bench.send(2)]
+    for host, (task, words) in enumerate(zip(tasks, (first, second), strict=True), 1):
+        files = {word.lower(): word.encode() for word in words.split()}
+        bench.answer(task, host, files=files)
+    bench.transition()
+    bench.validate()
+    assert bench.results("validate_state") == ([VALID] * 2 if agree else [INCONCLUSIVE] * 2)
+
+
+def test_trivial_takes_every_success(bench: Bench) -> None:
+    answered(bench, b"one", b"other", validator="trivial")
+    bench.validate()
+    assert bench.results("validate_state") == [VALID, VALID]
