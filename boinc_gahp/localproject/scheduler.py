@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _MAX_REFUSALS = 10
 #: Results that one request gives up, or counts as refused, at most.
 _AT_ONCE = 1000
-#: Each so manyth result that a host gets may be of any size class.
-_ANY_CLASS_EVERY = 8
+#: Each so manyth result that a host gets may be of any size class, and what was passed over to find
+#: it is looked at.
+_SOMETIMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,30 +98,35 @@ class Scheduler:
         """Give the host a result and mark it IN_PROGRESS; None if there is none for it.
 
         What this host cannot have because of its bounds and no other host of this run could have
-        either is counted as refused, if it came before what the host gets. Refused ten times, it
-        becomes OVER / COULDNT_SEND. The count is kept in the database: a restart with larger hosts
-        comes in time until the tenth. As long as a host that could have it is merely busy, nothing
-        is counted, for here, unlike in a real project, all hosts are known. A result for which
-        there is no app version is given up at once.
+        either is counted as refused, if the host gets nothing; and, each eighth time that it gets
+        something, what came before that. Refused ten times, a result becomes OVER / COULDNT_SEND.
+        The count is kept in the database: a restart with larger hosts comes in time until the
+        tenth. As long as a host that could have it is merely busy, nothing is counted, for here,
+        unlike in a real project, all hosts are known. A result for which there is no app version
+        is given up at once.
         """
         connection = self._core.db.connection()
         found = self._choose(connection, host_id)
-        if found is None and not _refused(connection, host_id, None):
+        sometimes = self._given[host_id] % _SOMETIMES == 0
+        refused = _refused(connection, host_id, found) if found is None or sometimes else []
+        if found is None and not refused:
             return None
         with self._core.db.write() as writing:
+            _count_refusals(writing, refused, now)
             for _ in range(_AT_ONCE):
                 # Another host may have been quicker since it was found.
-                row = self._choose(writing, host_id, found) or self._choose(writing, host_id)
+                chosen = self._choose(writing, host_id, found) or self._choose(writing, host_id)
                 found = None
-                _count_refusals(writing, _refused(writing, host_id, row), now)
-                if row is None:
+                if chosen is None:
                     break
+                row = writing.execute(
+                    f"{_SELECT} WHERE r.id = :id", {"host": host_id, "id": chosen["id"]}
+                ).fetchone()
                 command = _command(writing, row)
-                if command is None:
-                    _could_not_send(writing, [row["id"]], now)
-                    continue
-                self._given[host_id] += 1
-                return self._send(writing, row, host_id, command, now)
+                if command is not None:
+                    self._given[host_id] += 1
+                    return _send(writing, row, host_id, command, now)
+                _could_not_send(writing, [row["id"]], now)
         return None
 
     def report(self, host_id: int, task: Task, report: Report, now: float) -> None:
@@ -176,11 +182,11 @@ class Scheduler:
         """Return the result that a host is to get next; ``only``: that one or none."""
         if only is not None:
             return _first(connection, host_id, "r.id = :only", only=only["id"])
-        assigned = _first(connection, host_id, _ASSIGNED)
+        assigned = _first(connection, host_id, source=_ASSIGNED)
         first = assigned or _first(connection, host_id)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
             return first
-        if self._given[host_id] % _ANY_CLASS_EVERY == _ANY_CLASS_EVERY - 1:
+        if self._given[host_id] % _SOMETIMES == _SOMETIMES - 1:
             return first
         better = _first(
             connection,
@@ -194,28 +200,27 @@ class Scheduler:
         )
         return better or first
 
-    def _send(
-        self,
-        connection: sqlite3.Connection,
-        row: sqlite3.Row,
-        host_id: int,
-        command: tuple[str, ...],
-        now: float,
-    ) -> Task:
-        deadline = now + row["delay_bound"]
-        wrong = behaviour.take(connection, host_id, row["name_key"])
-        connection.execute(
-            "UPDATE result SET server_state = ?, hostid = ?, userid = ?, sent_time = ?, "
-            "report_deadline = ?, behaviour = ? WHERE id = ?",
-            (ServerState.IN_PROGRESS, host_id, row["owner"], now, deadline, wrong, row["id"]),
-        )
-        connection.execute(
-            "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = ? "
-            "WHERE id = ?",
-            (deadline, now, row["workunitid"]),
-        )
-        connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
-        return _task(row, command, deadline, wrong)
+
+def _send(
+    connection: sqlite3.Connection,
+    row: sqlite3.Row,
+    host_id: int,
+    command: tuple[str, ...],
+    now: float,
+) -> Task:
+    deadline = now + row["delay_bound"]
+    wrong = behaviour.take(connection, host_id, row["name_key"])
+    connection.execute(
+        "UPDATE result SET server_state = ?, hostid = ?, userid = ?, sent_time = ?, "
+        "report_deadline = ?, behaviour = ? WHERE id = ?",
+        (ServerState.IN_PROGRESS, host_id, row["owner"], now, deadline, wrong, row["id"]),
+    )
+    connection.execute(
+        "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = ? WHERE id = ?",
+        (deadline, now, row["workunitid"]),
+    )
+    connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
+    return _task(row, command, deadline, wrong)
 
 
 def _fits(host: str) -> str:
@@ -255,34 +260,44 @@ _MAY_HAVE = (
     f"SELECT 1 FROM host o WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o')})))"
 )
 
-_ASSIGNED = (
-    "r.id IN (SELECT s.id FROM assignment g CROSS JOIN result s ON s.workunitid = g.workunitid "  # noqa: S608
-    f"AND s.server_state = {ServerState.UNSENT:d} "
-    "WHERE (g.target_type, g.target_id) IN ((1, :host), (2, h.userid)))"
-)
-
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
-# and stops at the first that fits.
-_FROM = (
-    "FROM result r CROSS JOIN workunit w ON w.id = r.workunitid "
-    "CROSS JOIN host h ON h.id = :host JOIN app a ON a.id = r.appid"
-)
-_SELECT = (
-    "SELECT r.id, r.name, r.workunitid, r.appid, r.app_version_num, r.xml_doc_in, r.priority, "
-    "r.report_deadline, r.behaviour, w.xml_doc, w.name_key, w.size_class, w.delay_bound, "
-    "w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, h.p_fpops, h.userid AS owner, "
-    f"a.n_size_classes {_FROM}"
+# and stops at the first that fits. Nothing is named that is not in the indexes.
+_UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
+_ASSIGNED = (
+    "CROSS JOIN assignment g ON (g.target_type, g.target_id) IN ((1, h.id), (2, h.userid)) "
+    "CROSS JOIN result r ON r.workunitid = g.workunitid"
 )
 _ORDER = "ORDER BY r.priority DESC, r.id"
 
+_SELECT = (
+    "SELECT r.id, r.name, r.workunitid, r.appid, r.app_version_num, r.xml_doc_in, "
+    "r.report_deadline, r.behaviour, w.xml_doc, w.name_key, w.delay_bound, w.rsc_fpops_bound, "
+    "w.rsc_memory_bound, w.rsc_disk_bound, h.p_fpops, h.userid AS owner "
+    "FROM result r JOIN workunit w ON w.id = r.workunitid JOIN host h ON h.id = :host"
+)
+
+
+def _unsent(columns: str, source: str, where: str) -> str:
+    return (
+        f"SELECT {columns} FROM host h {source} "  # noqa: S608
+        "CROSS JOIN workunit w INDEXED BY wu_bounds ON w.id = r.workunitid "
+        f"CROSS JOIN app a ON a.id = r.appid WHERE h.id = :host "
+        f"AND r.server_state = {ServerState.UNSENT:d} AND {where} {_ORDER} "
+    )
+
 
 def _first(
-    connection: sqlite3.Connection, host_id: int, where: str = "1", **parameters: object
+    connection: sqlite3.Connection,
+    host_id: int,
+    where: str = "1",
+    source: str = _UNSENT,
+    **parameters: object,
 ) -> sqlite3.Row | None:
+    """Return the first unsent result that a host may have."""
+    columns = "r.id, r.priority, w.size_class, a.n_size_classes"
+    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE}"
     row: sqlite3.Row | None = connection.execute(
-        f"{_SELECT} WHERE r.server_state = {ServerState.UNSENT:d} AND {where} "
-        f"AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} {_ORDER} LIMIT 1",
-        {"host": host_id, **parameters},
+        f"{_unsent(columns, source, allowed)} LIMIT 1", {"host": host_id, **parameters}
     ).fetchone()
     return row
 
@@ -293,20 +308,20 @@ def _refused(
     """Return the results that neither this host nor another can have, up to what it gets."""
     where, parameters = "1", {"host": host_id}
     if before is not None:
-        (top,) = connection.execute(
+        top = connection.execute(
             f"SELECT r.id FROM result r WHERE r.server_state = {ServerState.UNSENT:d} "  # noqa: S608
             f"{_ORDER} LIMIT 1"
         ).fetchone()
-        if top == before["id"]:
+        if top is not None and top["id"] == before["id"]:
             return []
         where = "r.priority >= :priority AND (r.priority > :priority OR r.id < :before)"
         parameters |= {"priority": before["priority"], "before": before["id"]}
+    nobody = (
+        f"{where} AND NOT {_fits('h')} AND NOT EXISTS (SELECT 1 FROM host o "  # noqa: S608
+        f"WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)})"
+    )
     return connection.execute(
-        f"SELECT r.id, r.refusals {_FROM} WHERE r.server_state = {ServerState.UNSENT:d} "  # noqa: S608
-        f"AND {where} AND NOT {_fits('h')} AND NOT EXISTS (SELECT 1 FROM host o "
-        f"WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)}) "
-        f"{_ORDER} LIMIT {_AT_ONCE}",
-        parameters,
+        f"{_unsent('r.id, r.refusals', _UNSENT, nobody)} LIMIT {_AT_ONCE}", parameters
     ).fetchall()
 
 
@@ -323,8 +338,8 @@ def _count_refusals(
 def _could_not_send(connection: sqlite3.Connection, ids: Iterable[int], now: float) -> None:
     for result_id in ids:
         connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ? WHERE id = ?",
-            (ServerState.OVER, Outcome.COULDNT_SEND, result_id),
+            "UPDATE result SET server_state = ?, outcome = ? WHERE id = ? AND server_state = ?",
+            (ServerState.OVER, Outcome.COULDNT_SEND, result_id, ServerState.UNSENT),
         )
         connection.execute(
             "UPDATE workunit SET transition_time = ?, mod_time = ? "

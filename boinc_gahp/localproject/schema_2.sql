@@ -69,3 +69,11 @@ ALTER TABLE result ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
 
 -- The workunits that a program of ours failed with, and tries again later.
 CREATE INDEX wu_failing ON workunit (id) WHERE failures > 0;
+
+-- The scheduler goes through the unsent results, and what they need, in these indexes alone: the
+-- rows themselves have documents of up to 64 KB.
+DROP INDEX res_unsent;
+CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid, refusals)
+    WHERE server_state = 2;
+CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_bandwidth_bound,
+    rsc_fpops_est, delay_bound, size_class);
