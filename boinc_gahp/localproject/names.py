@@ -9,6 +9,9 @@ from ..templates import safe_open_name
 
 __all__ = ["name_key", "safe_open_name", "valid_physical_name"]
 
+#: ``job_file.name``, ``workunit.name`` and ``result.name`` are varchar(191).
+MAX_NAME = 191
+
 _PHYSICAL = re.compile(r"[A-Za-z0-9_.\- ]{1,255}")
 
 

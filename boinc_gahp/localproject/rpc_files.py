@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .accounts import authenticate
-from .names import valid_physical_name
+from .names import MAX_NAME, valid_physical_name
 from .replies import PhpFatal, RpcFailed
 from .store import ImmutabilityViolation
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from .replies import Reply
     from .request import Request
     from .store import IncomingFile
-
-#: ``job_file.name`` is varchar(191).
-_MAX_NAME = 191
 
 
 def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None:
@@ -77,7 +74,7 @@ def _associate(core: Core, connection: sqlite3.Connection, batch_id: int, file_i
 
 
 def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:
-    if len(name) > _MAX_NAME:
+    if len(name) > MAX_NAME:
         raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
     cursor = connection.execute(
         "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
@@ -109,7 +106,7 @@ def upload_files(core: Core, request: Request, reply: Reply, form: Form) -> None
 
 
 def _checked(core: Core, file: UploadedFile | None, name: str, reply: Reply) -> IncomingFile:
-    if len(name) > _MAX_NAME and not core.quirks.fatal_rows:
+    if len(name) > MAX_NAME and not core.quirks.fatal_rows:
         raise RpcFailed("bad filename")
     if file is None:
         raise RpcFailed(f"{name} upload failed because: No file was uploaded.")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import secrets
+import sqlite3
 from typing import TYPE_CHECKING
 
 from ..templates import TemplateError, fill_output
 from .expiry import outputs_arrived
+from .names import MAX_NAME
 from .programs import TRANSITIONER, handle_each, put_off
 from .states import (
     NEVER,
@@ -24,8 +26,6 @@ from .states import (
 )
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from .core import Core
 
 #: Workunits looked at in one pass.
@@ -238,6 +238,12 @@ class _Transition:
         for number in range(first, first + needed):
             name = f"{row['name']}_{number}"
             random = secrets.randbelow(2**31)
+            if len(name) > MAX_NAME and self.core.quirks.long_names_stop_transitioner:
+                # The real one quits, and whenever it is started again, quits at the same workunit
+                # (wire/FACT_long_job_names_kill_transitioner.json).
+                raise sqlite3.OperationalError(
+                    f"Data too long for column 'name' of result {name}; quitting"
+                )
             try:
                 template = self.core.output_template(path)
                 document = fill_output(template, name, self.core.upload_url, f"r{random}")

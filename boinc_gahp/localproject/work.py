@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
-from ..templates import InputTemplate, JobFile, TemplateError, fill_input, fill_output
+from ..templates import DEFAULTS, InputTemplate, JobFile, TemplateError, fill_input, fill_output
 from .job_line import through_sql
-from .names import name_key
+from .names import MAX_NAME, name_key
 from .new_job import WorkError
 from .states import BatchState
 from .store import directory_of
@@ -30,22 +30,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: ``workunit.name`` and ``result.name`` are varchar(191).
-_MAX_NAME = 191
-
-#: create_work's defaults for what neither the job, the request nor the template says.
-_DEFAULTS = {
-    "rsc_fpops_est": 3600e9,
-    "rsc_fpops_bound": 86400e9,
-    "rsc_memory_bound": 5e8,
-    "rsc_disk_bound": 1e9,
-    "rsc_bandwidth_bound": 0.0,
-    "delay_bound": 7 * 86400.0,
-}
 #: Those that may be 0; the others must be more.
 _MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
-#: The defaults of back-end.md, "Transitioner".
-_COUNTS = {"max_error_results": 3, "max_total_results": 10, "max_success_results": 6}
+_LIMITS = ("max_error_results", "max_total_results", "max_success_results")
 #: The place of max_total_results in what ``_counts`` returns.
 _MAX_TOTAL = 3
 #: A result's name and its files' names are longer than the workunit's by this suffix at most.
@@ -129,9 +116,9 @@ class WorkMaker:
         if self.core.quirks.raw_sql and not as_sql:
             name = through_sql(name)
             command_line = through_sql(command_line) if command_line else command_line
-        if len(name) > _MAX_NAME and not as_sql:
+        if len(name) > MAX_NAME and not as_sql:
             raise WorkError(
-                f"the job's name has {len(name)} characters: expected at most {_MAX_NAME}",
+                f"the job's name has {len(name)} characters: expected at most {MAX_NAME}",
                 "create_work failed: Database error: Data too long for column 'name' at row 1\n"
                 "wu.insert_batch() failed: 1\n",
             )
@@ -143,7 +130,7 @@ class WorkMaker:
             document = self._document(template, job, command_line)
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
-            raise WorkError(f"job {name!r}: {error}", f"create_work failed: {error}\n") from error
+            raise WorkError(f"{_label(job)}: {error}", f"create_work failed: {error}\n") from error
         values = (
             int(self.now),
             self.app.id,
@@ -204,10 +191,10 @@ class WorkMaker:
     def _param(self, template: InputTemplate, job: NewJob, name: str) -> float:
         value: float | None = getattr(job, name)
         if value is None:
-            value = self.params.get(name) or getattr(template, name) or _DEFAULTS[name]
+            value = self.params.get(name) or getattr(template, name) or DEFAULTS[name]
         if not (0 < value < math.inf or (value == 0 and name in _MAY_BE_ZERO)):
             least = "0 or more" if name in _MAY_BE_ZERO else "more than 0"
-            raise WorkError(f"job {job.name!r}: {name} {value!r} was given: expected {least}")
+            raise WorkError(f"{_label(job)}: {name} {value!r} was given: expected {least}")
         return value
 
     def _size_class(self, template: InputTemplate, job: NewJob) -> int:
@@ -217,7 +204,7 @@ class WorkMaker:
             # The size regulator would never let it go (BOINC's transitioner makes it INACTIVE).
             found = "none" if given == -1 else given
             raise WorkError(
-                f"job {job.name!r}: {self.app.name} has {classes} size classes, and the job's "
+                f"{_label(job)}: {self.app.name} has {classes} size classes, and the job's "
                 f"size_class is {found}: expected 0 to {classes - 1}"
             )
         return given
@@ -227,7 +214,7 @@ class WorkMaker:
         if len(job.files) < len(infos):
             names = ", ".join(info.open_name for info in infos)
             raise WorkError(
-                f"job {job.name!r} has {len(job.files)} input files: {len(infos)} are expected, "
+                f"{_label(job)} has {len(job.files)} input files: {len(infos)} are expected, "
                 f"for {names}",
                 f"create_work failed: Too few var input files given; need at least {len(infos)}\n"
                 "process_input_template(): unexpected XML tag or syntax\n"
@@ -283,6 +270,10 @@ class WorkMaker:
         return JobFile(name, stored.nbytes, stored.md5, (url,), gzipped.nbytes if gzipped else None)
 
 
+def _label(job: NewJob) -> str:
+    return f"job {job.name!r}" if job.name else "the job"
+
+
 def _first(given: int | None, other: int | None, default: int) -> int:
     return given if given is not None else other if other is not None else default
 
@@ -291,24 +282,24 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
     """Return the columns from min_quorum to max_success_results."""
     quorum = _first(job.min_quorum, template.min_quorum, 1)
     if quorum < 1:
-        raise WorkError(f"job {job.name!r}: min_quorum {quorum} was given: expected 1 or more")
+        raise WorkError(f"{_label(job)}: min_quorum {quorum} was given: expected 1 or more")
     target = job.target_nresults
     if target is None:
         target = max(template.target_nresults or quorum, quorum)
     elif target < quorum:
         raise WorkError(
-            f"job {job.name!r}: target_nresults {target} is less than min_quorum {quorum}: "
+            f"{_label(job)}: target_nresults {target} is less than min_quorum {quorum}: "
             "expected at least as many"
         )
     limits = {}
-    for name, default in _COUNTS.items():
+    for name in _LIMITS:
         given = _first(getattr(job, name), getattr(template, name), -1)
         least = 0 if name == "max_error_results" else target
         if given == -1:
-            given = max(default, least)
+            given = max(int(DEFAULTS[name]), least)
         elif given < least:
             raise WorkError(
-                f"job {job.name!r}: {name} {given} is too few: expected {least} or more"
+                f"{_label(job)}: {name} {given} is too few: expected {least} or more"
                 + (", as target_nresults is" if least else "")
             )
         limits[name] = given
@@ -317,11 +308,11 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
 
 def _check_result_names(name: str, max_total_results: int) -> None:
     """Refuse a job whose results' names would not fit: a real transitioner quits at it for ever."""
-    most = _MAX_NAME - len(f"_{max_total_results - 1}")
+    most = MAX_NAME - len(f"_{max_total_results - 1}")
     if len(name) > most:
         raise WorkError(
             f"the job's name has {len(name)} characters: expected at most {most}, so that its "
-            f"results' names fit into {_MAX_NAME}"
+            f"results' names fit into {MAX_NAME}"
         )
 
 
