@@ -14,7 +14,7 @@ from .reading import file_refs
 from .types import Problem, TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from lxml import etree
 
@@ -147,20 +147,25 @@ def read_result(document: str) -> tuple[ResultFile, ...]:
 
 def _document(
     document: str, what: str, tag: str
-) -> tuple[Mapping[str, etree._Element], etree._Element]:
+) -> tuple[Sequence[etree._Element], etree._Element]:
     root = parse(document, what)
     body = root.find(tag)
     if body is None:
         raise TemplateError(what, [Problem(0, f"expected a <{tag}>", "no-body")])
-    infos = {Fields([], info).text("name") or "": info for info in root.findall("file_info")}
-    return infos, body
+    return root.findall("file_info"), body
 
 
 def _joined(
-    infos: Mapping[str, etree._Element], body: etree._Element, problems: list[Problem]
+    infos: Sequence[etree._Element], body: etree._Element, problems: list[Problem]
 ) -> Iterator[tuple[str, Fields]]:
-    """Yield each file's name, and the fields of its file_info and file_ref taken together."""
-    for ref in file_refs(body):
+    """Yield each file's name, and the fields of its file_info and file_ref taken together.
+
+    Two inputs with the same content can have the same name; then the place tells which is which.
+    """
+    names = [Fields([], info).text("name") or "" for info in infos]
+    by_name = dict(zip(names, infos, strict=True))
+    for place, ref in enumerate(file_refs(body)):
         name = Fields(problems, ref).text("file_name") or ""
-        info = infos.get(name)
+        here = place < len(names) and names[place] == name
+        info = infos[place] if here else by_name.get(name)
         yield name, Fields(problems, ref) if info is None else Fields(problems, info, ref)

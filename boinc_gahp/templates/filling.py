@@ -229,8 +229,9 @@ def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFi
 
 
 def _input_part(file: InputFileInfo, given: JobFile | None) -> _Part:
-    name = escape(given.physical_name if given else file.physical_name or file.open_name)
-    plain, md5, nbytes, gzipped_nbytes = _content(file, given)
+    physical_name = given.physical_name if given else file.physical_name or file.open_name
+    plain, md5, nbytes, gzipped_nbytes = _content(file, physical_name, given)
+    name = escape(physical_name)
     # A compressed copy whose size nobody has told is not there: create_work would refuse the job.
     gzipped = file.gzip and gzipped_nbytes is not None
     urls = [f"    <url>{escape(url)}</url>\n" for url in plain]
@@ -257,13 +258,11 @@ def _input_part(file: InputFileInfo, given: JobFile | None) -> _Part:
 
 
 def _content(
-    file: InputFileInfo, given: JobFile | None
+    file: InputFileInfo, physical_name: str, given: JobFile | None
 ) -> tuple[tuple[str, ...], str | None, int | None, int | None]:
     """Return a file's URLs, MD5, size, and the size of its compressed copy."""
-    if file.remote:
-        name = given.physical_name if given else file.physical_name
-        urls = tuple(f"{url}{name}" for url in file.urls)
-        return urls, file.md5_cksum, file.nbytes, file.gzipped_nbytes
-    if given is None:
-        return (), file.md5_cksum, file.nbytes, file.gzipped_nbytes
-    return given.urls, given.md5, given.nbytes, given.gzipped_nbytes or file.gzipped_nbytes
+    if given is not None and not file.remote:
+        return given.urls, given.md5, given.nbytes, given.gzipped_nbytes or file.gzipped_nbytes
+    here = () if file.generate_locally else file.urls
+    urls = tuple(f"{url}{physical_name}" for url in here)
+    return urls, file.md5_cksum, file.nbytes, file.gzipped_nbytes

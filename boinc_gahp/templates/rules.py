@@ -227,6 +227,13 @@ def _check_remote(file: InputFileInfo, info: etree._Element, found: Findings) ->
                 f"<url> {url!r} does not end in a slash: expected a directory's URL, for the "
                 "file's name is added as it is",
             )
+    if file.remote and file.generate_locally:
+        found.warn(
+            info,
+            "generated-and-remote",
+            "<generate_locally/> and <url> in one <file_info>: expected one of them; what is "
+            "generated on the host is not downloaded",
+        )
     if file.remote and file.physical_name is not None:
         found.warn(
             info,

@@ -17,7 +17,8 @@ from boinc_gahp.templates import (
     write_input_template,
     write_output_template,
 )
-from tests.templates.faulty import CASES, INPUT, NO_DELETE, OUTPUT, QUORUM, Case
+from tests.templates.faulty import CASES, NO_DELETE, QUORUM, Case
+from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_reading import recorded
 
 #: What else there is to say where something has a finding of a certain code.

@@ -1,0 +1,190 @@
+"""What holds for every template: of the checker, and of documents that are filled in."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from boinc_gahp.templates import (
+    DOCUMENT_LIMIT,
+    InputTemplate,
+    JobFile,
+    OutputTemplate,
+    Severity,
+    TemplateError,
+    check_template,
+    fill_input,
+    fill_output,
+    read_input_template,
+    read_output_template,
+    read_result_document,
+    read_workunit,
+    worst_input,
+    worst_output,
+    write_input_template,
+    write_output_template,
+)
+from tests.templates.good import INPUT, OUTPUT
+from tests.templates.test_filling import input_templates, lines, output_templates
+
+# What text and markup are made of, and what tends to go wrong in it.
+PIECES = [*re.findall(r"</?[^<>]*>|\n *|[^<>\n]+", INPUT + OUTPUT)]
+PIECES += [
+    "<",
+    ">",
+    "&",
+    "&amp;",
+    "&x;",
+    "<!--",
+    "-->",
+    "<?",
+    "?>",
+    "<![CDATA[",
+    "]]>",
+    "<!DOCTYPE ",
+]
+PIECES += ["[", "]>", "\r", "\0", "\ufeff", "\ud800", "é", "'", '"', "<x a='1'/>", "<x a>", "1e999"]
+PIECES += ["<number>1</number>", "nan", "-1", "99999999999999999999", "<templates>", "<gzip/>"]
+soups = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=40).map("".join)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """A good template in which a stretch is replaced by something else."""
+    text = draw(st.sampled_from([INPUT, OUTPUT, INPUT + OUTPUT]))
+    begin = draw(st.integers(0, len(text)))
+    end = draw(st.integers(begin, min(begin + 60, len(text))))
+    return text[:begin] + draw(soups) + text[end:]
+
+
+def refused(text: str) -> tuple[str, ...]:
+    """Why none of the readers takes a text; () if one does."""
+    codes = []
+    for read in (read_input_template, read_output_template):
+        try:
+            read(text)
+        except TemplateError as error:
+            codes.append(error.problems[0].code)
+        else:
+            return ()
+    return tuple(codes)
+
+
+@given(st.text() | soups | damaged())
+@example("")
+@example("<?xml")
+@example("<a>\ud800</a>")
+@example("<input_template><workunit>&lt;</workunit></input_template>")
+def test_any_text_can_be_checked(text: str) -> None:
+    problems = check_template(text)
+    assert [p.line for p in problems] == sorted(p.line for p in problems)
+    assert all(1 <= p.line <= text.count("\n") + 1 and p.code and p.text for p in problems)
+    if all(p.severity is Severity.WARNING for p in problems):
+        assert refused(text) == ()
+
+
+@given(soups | damaged())
+def test_a_template_without_errors_is_read_as_its_kind(text: str) -> None:
+    for kind, read in (("input", read_input_template), ("output", read_output_template)):
+        if not any(p.severity is Severity.ERROR for p in check_template(text, kind=kind)):
+            read(text)
+
+
+#: Findings about how a template is written, not about what it says.
+LAYOUT = {
+    "malformed",
+    "no-template",
+    "unknown-element",
+    "misplaced-element",
+    "repeated-element",
+    "element-order",
+    "file-info-late",
+    "stray-text",
+    "deprecated",
+    "one-per-line",
+    "not-one-document",
+    "no-delete-form",
+    "no-delete-place",
+    "bad-flag",
+    "bad-number",
+    "file-order",
+    "no-url",
+}
+
+
+@given(input_templates())
+def test_an_input_template_that_is_written_is_laid_out_right(template: InputTemplate) -> None:
+    assert not LAYOUT & {p.code for p in check_template(write_input_template(template))}
+
+
+@given(output_templates())
+def test_an_output_template_that_is_written_is_laid_out_right(template: OutputTemplate) -> None:
+    assert not LAYOUT & {p.code for p in check_template(write_output_template(template))}
+
+
+def staged(name: str, gzipped_nbytes: int | None = None) -> JobFile:
+    nbytes = len(name)
+    return JobFile(name, nbytes, f"{nbytes:032x}", (f"http://h/d/{name}",), gzipped_nbytes)
+
+
+@given(input_templates(), st.data())
+def test_what_is_filled_into_a_workunit_comes_back(
+    template: InputTemplate, data: st.DataObject
+) -> None:
+    unnamed = [f for f in template.files if f.physical_name is None and not f.generate_locally]
+    given_files = [
+        staged(data.draw(lines), data.draw(st.none() | st.integers(1, 10**12))) for _ in unnamed
+    ]
+    document = read_workunit(fill_input(template, given_files, staged=staged))
+    assert document.command_line == (template.command_line or "")
+    own = iter(given_files)
+    for info, file in zip(template.files, document.files, strict=True):
+        job_file = next(own) if info in unnamed else None
+        if info.constant:
+            job_file = staged(info.physical_name or "")
+        for flag in ("open_name", "copy_file", "sticky", "no_delete", "report_on_rpc"):
+            assert getattr(file, flag) == getattr(info, flag), flag
+        assert file.generated_locally == info.generate_locally
+        name = job_file.physical_name if job_file else info.physical_name or info.open_name
+        assert file.name == name
+        if info.remote:
+            urls = () if info.generate_locally else info.urls
+            assert file.urls == tuple(f"{url}{name}" for url in urls)
+            assert (file.md5_cksum, file.nbytes) == (info.md5_cksum, info.nbytes)
+        elif job_file is not None:
+            assert file.urls == job_file.urls
+            assert (file.md5_cksum, file.nbytes) == (job_file.md5, job_file.nbytes)
+        if file.gzipped_urls:
+            assert info.gzip
+            assert file.gzipped_nbytes is not None
+            assert file.gzipped_urls == tuple(f"{url}.gz" for url in file.urls)
+
+
+@given(output_templates(), lines)
+def test_what_is_filled_into_a_result_comes_back(template: OutputTemplate, name: str) -> None:
+    document = read_result_document(fill_output(template, name, "http://h/up?a&b", "r1"))
+    assert document.report_immediately == template.report_immediately
+    for number, (info, file) in enumerate(zip(template.files, document.files, strict=True)):
+        assert file.name == f"{name}_r1_{number}"
+        for field in file.__dataclass_fields__:
+            if field not in ("name", "urls"):
+                assert getattr(file, field) == getattr(info, field), field
+        assert [url if url != "http://h/up?a&b" else "<UPLOAD_URL/>" for url in file.urls] == [
+            *info.urls
+        ]
+
+
+@settings(max_examples=30)
+@given(input_templates(), st.integers(1, 4000))
+def test_the_longest_names_that_fit_are_told(template: InputTemplate, chars: int) -> None:
+    worst = worst_input(template, name_chars=chars)
+    assert worst.fits == (worst.nbytes < DOCUMENT_LIMIT) == (chars <= worst.fitting_chars)
+
+
+@settings(max_examples=30)
+@given(output_templates(), st.integers(1, 10_000))
+def test_the_longest_result_names_that_fit_are_told(template: OutputTemplate, chars: int) -> None:
+    worst = worst_output(template, name_chars=chars)
+    assert worst.fits == (worst.nbytes < DOCUMENT_LIMIT) == (chars <= worst.fitting_chars)
