@@ -92,15 +92,28 @@ def submit_as_submitter(core: Core, app_name: str, batch_name: str, jobs: Iterab
 
 def _rows(core: Core, app: accounts.App, jobs: Iterable[NewJob], batch_id: int) -> list[work.Row]:
     maker = work.WorkMaker(core, app)
+    jobs = list(jobs)
     rows: list[work.Row] = []
-    for job in jobs:
-        if job.name and not _NAME.fullmatch(job.name):
+    for number, job in enumerate(jobs, 1):
+        try:
+            _check_name(job.name)
+            rows.append(maker.row(job, batch_id))
+        except WorkError as error:
+            if len(jobs) == 1:
+                raise
             raise WorkError(
-                f"a job cannot be named {job.name!r}: expected at most 180 characters, without "
-                "white space, quotes and any of / & < > \\"
-            )
-        rows.append(maker.row(job, batch_id))
+                f"number {number} of {len(jobs)} jobs: {error.advice}; no job was made",
+                error.message,
+            ) from error
     return rows
+
+
+def _check_name(name: str) -> None:
+    if name and not _NAME.fullmatch(name):
+        raise WorkError(
+            f"a job cannot be named {name!r}: expected at most 180 characters, without white "
+            "space, quotes and any of / & < > \\"
+        )
 
 
 def _app(connection: sqlite3.Connection, name: str) -> accounts.App:

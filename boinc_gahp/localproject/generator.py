@@ -8,32 +8,30 @@ in the app's settings.
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import shorten
 from . import plugins
-from .create_work import NewJob, create_work
+from .create_work import NewJob, WorkError, create_work
 from .names import name_key
+from .plugins import PluginError
+from .programs import back_off
 from .staging import stage_file
 from .states import ServerState
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from .core import Core
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-#: The group of entry points in which generators are found by name.
-GROUP = "boinc_gahp.work_generators"
-
 #: Seconds after which a generator that had nothing is asked again.
 _IDLE = 5.0
-#: Seconds after its first failure; doubled with each further one, up to the longest.
-_BACK_OFF = 10.0
+#: Seconds after which one that keeps failing is asked again at the latest.
 _LONGEST = 600.0
 
 
@@ -65,6 +63,9 @@ def generate_pass(core: Core, now: float) -> int:
 
     A generator that raises, or returns what is no job, costs its app nothing but time: it is
     logged, noted in ``app.work_error``, and asked again after a while.
+
+    Raises:
+        sqlite3.OperationalError: the database cannot be read or written.
     """
     connection = core.db.connection()
     rows = connection.execute(
@@ -80,12 +81,14 @@ def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
         return 0
     try:
         made = _generate(core, app, wanted)
+    except sqlite3.OperationalError:
+        raise
     except Exception as error:
         # Whatever a plug-in raises is its own; the project goes on.
-        failures = app["work_failures"] + 1
-        pause = min(_BACK_OFF * 2 ** min(failures - 1, 10), _LONGEST)
+        pause = back_off(app["work_failures"], _LONGEST)
         log.exception("the work generator of %s has failed; again in %g s", app["name"], pause)
-        _note(core, app, failures, f"{type(error).__name__}: {error}", now + pause)
+        kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
+        _note(core, app, app["work_failures"] + 1, shorten(f"{kind}{error}"), now + pause)
         return 0
     if app["work_failures"] or not made:
         _note(core, app, 0, "", now if made else now + _IDLE)
@@ -102,7 +105,7 @@ def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
         found = connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (name_key(name),))
         return found.fetchone() is not None
 
-    generator = plugins.load(core, app["work_generator"], GROUP)
+    generator = plugins.load(core, app["work_generator"], plugins.WORK_GENERATORS)
     jobs = list(islice(generator(WorkRequest(app["name"], wanted, stage, exists)), wanted))
     for job in jobs:
         if not isinstance(job, NewJob):

@@ -130,6 +130,8 @@ def note_passes(
         keep = waiting is not None
     else:
         keep = False
+    if not error and program == WORK_GENERATOR:
+        error = _failing_generator(connection)
     connection.execute(
         "INSERT INTO program (name, passes, handled, last_time, last_seconds, last_handled, error) "
         "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -139,3 +141,9 @@ def note_passes(
         "error = CASE WHEN ? THEN error ELSE excluded.error END",
         (program, passes, handled, *last, error, keep),
     )
+
+
+def _failing_generator(connection: sqlite3.Connection) -> str:
+    """Return what the work generator of an app last failed with, if it still does."""
+    row = connection.execute("SELECT name, work_error FROM app WHERE work_error != ''").fetchone()
+    return f"{row['name']}: {row['work_error']}" if row is not None else ""

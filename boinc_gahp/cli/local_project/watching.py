@@ -72,7 +72,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     now = time.time()
     yield from _table(
         "Programs",
-        ("name", "passes", "handled", "last", "error"),
+        ("name", "passes", "handled", "last work", "error"),
         (
             (
                 program["name"],
@@ -93,7 +93,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
                 " ".join(map(str, app["versions"])),
                 app["validator"],
                 app["assimilator"] or "-",
-                f"{app['work_generator'] or '-'} {app['work_error']}",
+                app["work_generator"] or "-",
             )
             for app in found["apps"]
         ),
