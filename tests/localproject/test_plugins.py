@@ -1,0 +1,151 @@
+"""Where plug-ins come from, and what is said when they cannot be had."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import validators
+from boinc_gahp.localproject.plugins import (
+    ASSIMILATORS,
+    VALIDATORS,
+    WORK_GENERATORS,
+    PluginError,
+    load,
+)
+
+from .bench import Bench
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_supplied_validators_are_found_by_their_names(bench: Bench) -> None:
+    assert load(bench.core, "trivial", VALIDATORS) is validators.trivial
+    assert load(bench.core, "bitwise", VALIDATORS) is validators.bitwise
+
+
+def test_a_function_is_found_in_the_projects_own_modules(bench: Bench) -> None:
+    bench.module("mine", "class C:\n    @staticmethod\n    def f():\n        return 'own'\n")
+    assert load(bench.core, "mine:C.f", ASSIMILATORS)() == "own"
+
+
+def test_a_function_is_found_where_python_looks(bench: Bench) -> None:
+    assert load(bench.core, "os.path:basename", WORK_GENERATORS)("a/b") == "b"
+
+
+def test_the_projects_own_modules_go_first(bench: Bench) -> None:
+    bench.module("json", "def dumps():\n    return 'own'\n")
+    assert load(bench.core, "json:dumps", ASSIMILATORS)() == "own"
+
+
+def test_modules_of_a_project_import_each_other_relatively(bench: Bench) -> None:
+    bench.module("helper", "WORD = 'helped'\n")
+    bench.module("mine", "from . import helper\ndef f():\n    return helper.WORD\n")
+    assert load(bench.core, "mine:f", ASSIMILATORS)() == "helped"
+
+
+def test_packages_work_as_modules_do(bench: Bench) -> None:
+    bench.module("x", "")
+    package = bench.directory / "modules" / "deep"
+    package.mkdir()
+    (package / "er.py").write_text("def f():\n    return __name__.rpartition('.')[2]\n")
+    assert load(bench.core, "deep.er:f", ASSIMILATORS)() == "er"
+
+
+def test_projects_in_one_process_do_not_share_modules(
+    bench: Bench, empty_project: Path, tmp_path: Path
+) -> None:
+    other = Bench(shutil.copytree(empty_project, tmp_path / "other"))
+    try:
+        for project, word in ((bench, "one"), (other, "two")):
+            project.module("mine", f"def f():\n    return {word!r}\n")
+        assert load(bench.core, "mine:f", ASSIMILATORS)() == "one"
+        assert load(other.core, "mine:f", ASSIMILATORS)() == "two"
+        assert load(bench.core, "mine:f", ASSIMILATORS)() == "one"
+    finally:
+        other.close()
+
+
+def test_a_module_is_loaded_again_only_when_a_file_has_changed(bench: Bench) -> None:
+    bench.module("helper", "WORD = 'old'\n")
+    bench.module("mine", "from . import helper\ndef f():\n    return helper.WORD\n")
+    first = load(bench.core, "mine:f", ASSIMILATORS)
+    assert load(bench.core, "mine:f", ASSIMILATORS) is first
+    bench.module("helper", "WORD = 'newer'\n")
+    assert load(bench.core, "mine:f", ASSIMILATORS)() == "newer"
+
+
+def _install(path: Path, point: str) -> None:
+    """Put a package with an entry point where Python finds it."""
+    info = path / "plugins_for_tests-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: plugins_for_tests\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[{VALIDATORS}]\n{point}\n")
+
+
+def test_an_entry_point_is_found_by_its_name(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, "by-name = operator:eq")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load(bench.core, "by-name", VALIDATORS)(1, 1) is True
+
+
+def test_a_broken_entry_point_is_named(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, "by-broken-name = nowhere_at_all:f")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PluginError, match="is the entry point 'nowhere_at_all:f', which cannot"):
+        load(bench.core, "by-broken-name", VALIDATORS)
+
+
+def test_an_object_with_check_set_and_check_pair_is_a_validator(bench: Bench) -> None:
+    bench.module("sets", "def check_set(j, i): ...\ndef check_pair(n, c): ...\n")
+    assert load(bench.core, "sets", VALIDATORS).__name__.endswith(".sets")
+
+
+@pytest.mark.parametrize(
+    ("spec", "group", "words"),
+    [
+        pytest.param(
+            "no-such", VALIDATORS, "'no-such': expected 'trivial', 'bitwise', the name of an entry "
+            "point of the group boinc_gahp.validators, or module:function", id="no name",
+        ),
+        pytest.param("../../evil:f", ASSIMILATORS, "expected the name of an entry", id="path"),
+        pytest.param(
+            "nowhere_at_all:f", WORK_GENERATORS, "the work generator 'nowhere_at_all:f': there is "
+            "no module 'nowhere_at_all', neither in {modules} nor where Python looks: put it there "
+            "as nowhere_at_all.py, or install it", id="no module",
+        ),
+        pytest.param("mine:g", VALIDATORS, "mine.py has no 'g': define it", id="no function"),
+        pytest.param("mine:WORD", VALIDATORS, "is of type str: expected a function", id="no call"),
+        pytest.param("mine", VALIDATORS, "is a module: expected a function, or an", id="module"),
+        pytest.param("mine", ASSIMILATORS, "is a module: expected a function", id="a module too"),
+        pytest.param("wrong:f", VALIDATORS, "cannot be imported: SyntaxError", id="syntax"),
+        pytest.param("needy:f", VALIDATORS, "No module named 'nowhere_at_all'", id="its import"),
+        pytest.param("leaves:f", VALIDATORS, "imported: SystemExit: 3", id="exits"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_loaded_is_named_with_what_to_do(
+    bench: Bench, spec: str, group: str, words: str
+) -> None:
+    bench.module("mine", "WORD = 'x'\n")
+    bench.module("wrong", "def f(:\n")
+    bench.module("needy", "import nowhere_at_all\n")
+    bench.module("leaves", "raise SystemExit(3)\n")
+    with pytest.raises(PluginError) as caught:
+        load(bench.core, spec, group)
+    assert words.format(modules=bench.directory / "modules") in str(caught.value)
+    assert repr(spec) in str(caught.value)
+
+
+def test_a_module_that_was_mended_is_loaded(bench: Bench) -> None:
+    bench.module("mine", "def f(:\n")
+    with pytest.raises(PluginError, match="mend it"):
+        load(bench.core, "mine:f", VALIDATORS)
+    bench.module("mine", "def f():\n    return 'mended'\n")
+    assert load(bench.core, "mine:f", VALIDATORS)() == "mended"

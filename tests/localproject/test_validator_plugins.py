@@ -1,0 +1,286 @@
+"""Validators of an app's own: functions, modules, and such that go wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.states import (
+    AssimilateState,
+    ErrorMask,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+VALID, INVALID = ValidateState.VALID, ValidateState.INVALID
+INIT, INCONCLUSIVE = ValidateState.INIT, ValidateState.INCONCLUSIVE
+
+#: Two numbers agree if they differ by at most 1.
+NEAR = """
+def number(instance):
+    return int(instance.file("out").path.read_text())
+
+def compare(first, second):
+    return abs(number(first) - number(second)) <= 1
+"""
+
+
+def answered(bench: Bench, source: str, spec: str, *outputs: bytes, **columns: int) -> None:
+    """Make a workunit with these outputs, for the validator that ``spec`` names in ``source``."""
+    bench.module("mine", source)
+    bench.set("app", "id = 1", validator=spec)
+    counts = {"min_quorum": len(outputs), "target_nresults": len(outputs), **columns}
+    bench.workunit(f"w{len(bench.column('workunit', 'id'))}", **counts)
+    bench.transition()
+    bench.compute(*outputs)
+    bench.transition()
+
+
+def test_a_comparison_of_the_apps_own_decides(bench: Bench) -> None:
+    answered(bench, NEAR, "mine:compare", b"10", b"11", b"20", min_quorum=2)
+    bench.validate()
+    assert bench.results("validate_state") == [VALID, VALID, INVALID]
+
+
+def test_the_canonical_result_is_one_with_which_a_strict_majority_agrees(bench: Bench) -> None:
+    # 1 agrees with 2, 2 with 3, but 1 not with 3: only 2 has a majority that is all of them.
+    answered(bench, NEAR, "mine:compare", b"1", b"3", b"2")
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 3
+    assert bench.results("validate_state") == [VALID] * 3
+
+
+def test_a_chain_in_which_no_one_has_a_majority_is_undecided(bench: Bench) -> None:
+    outputs = (b"1", b"2", b"4", b"5")
+    answered(bench, NEAR, "mine:compare", *outputs, min_quorum=2, max_success_results=4)
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 0
+    assert bench.results("validate_state") == [INCONCLUSIVE] * 4
+
+
+def test_a_later_result_is_compared_by_the_apps_own_comparison(bench: Bench) -> None:
+    answered(bench, NEAR, "mine:compare", b"1", target_nresults=3)
+    tasks = {host: bench.send(host) for host in (2, 3)}
+    bench.settle()
+    for host, output in ((2, b"2"), (3, b"3")):
+        bench.answer(tasks[host], host, files={"out": output})
+    bench.settle()
+    assert bench.results("validate_state") == [VALID, VALID, INVALID]
+
+
+SETS = """
+def check_set(job, instances):
+    outputs = [instance.file("out").path.read_bytes() for instance in instances]
+    verdicts = [output == b"gold" for output in outputs]
+    if True not in verdicts:
+        return None, [False if output == b"dirt" else None for output in outputs], None
+    return instances[verdicts.index(True)], verdicts, 7 * job.min_quorum
+
+def check_pair(new, canonical):
+    return new.file("out").nbytes == canonical.file("out").nbytes
+"""
+
+
+def test_check_set_chooses_judges_and_grants(bench: Bench) -> None:
+    answered(bench, SETS, "mine", b"dirt", b"gold", b"dust")
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 2
+    assert bench.wu["canonical_credit"] == 21
+    assert bench.results("validate_state") == [INVALID, VALID, INVALID]
+    assert bench.results("granted_credit") == [0, 21, 0]
+    assert bench.column("host", "total_credit")[:3] == [0, 21, 0]
+
+
+def test_check_pair_judges_what_comes_later_for_the_canonical_credit(bench: Bench) -> None:
+    answered(bench, SETS, "mine", b"gold", target_nresults=3)
+    tasks = {host: bench.send(host) for host in (2, 3)}
+    bench.settle()
+    for host, output in ((2, b"iron"), (3, b"lead pipe")):
+        bench.answer(tasks[host], host, files={"out": output})
+    bench.settle()
+    assert bench.results("validate_state") == [VALID, VALID, INVALID]
+    assert bench.results("granted_credit") == [7, 7, 0]
+
+
+def test_check_set_may_condemn_results_without_choosing_one(bench: Bench) -> None:
+    answered(bench, SETS, "mine", b"dirt", b"dust")
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 0
+    assert bench.results("validate_state") == [INVALID, INCONCLUSIVE, INIT]
+    assert bench.results("server_state")[2] == ServerState.UNSENT
+
+
+def test_a_late_result_of_a_workunit_with_fewer_than_m_valid_ones_is_judged(bench: Bench) -> None:
+    answered(bench, SETS, "mine", b"gold", b"dirt", b"dirt", target_nresults=4)
+    late = bench.send(4)
+    bench.settle()
+    bench.answer(late, 4, files={"out": b"iron"})
+    bench.settle()
+    assert bench.results("validate_state") == [VALID, INVALID, INVALID, VALID]
+    assert bench.wu["assimilate_state"] == AssimilateState.DONE
+
+
+def test_instances_with_bad_files_are_not_shown_to_a_validator(bench: Bench) -> None:
+    source = "def check_set(j, i):\n    assert len(i) == 2\n    return i[0], [True, True], 1\n"
+    bench.module("mine", source + "check_pair = None\ndef check_pair(n, c): ...\n")
+    bench.set("app", "id = 1", validator="mine")
+    bench.workunit(min_quorum=2, target_nresults=3)
+    bench.transition()
+    tasks = [bench.send(host) for host in (1, 2, 3)]
+    for host, files in enumerate(({"out": b"a"}, {}, {"out": b"b"}), 1):
+        bench.answer(tasks[host - 1], host, files=files)
+    bench.transition()
+    bench.validate()
+    assert bench.results("outcome") == [
+        Outcome.SUCCESS,
+        Outcome.VALIDATE_ERROR,
+        Outcome.SUCCESS,
+    ]
+    assert bench.results("validate_state") == [VALID, INVALID, VALID]
+
+
+def _check_set(answer: str) -> str:
+    return f"def check_set(j, i):\n    return {answer}\ndef check_pair(n, c):\n    return True\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        pytest.param("def compare(a, b):\n    1 / 0\n", "raised ZeroDivisionError", id="raises"),
+        pytest.param("def compare(a, b):\n    exit(3)\n", "raised SystemExit: 3", id="exits"),
+        pytest.param("def compare(a):\n    ...\n", "raised TypeError", id="takes too little"),
+        pytest.param("def compare(a, b):\n    ...\n", "returned None", id="returns None"),
+        pytest.param("def compare(a, b):\n    return 0.9\n", "returned 0.9", id="a likeness"),
+        pytest.param("def compare(a, b):\n    return 'no'\n", "returned 'no'", id="a word"),
+        pytest.param(_check_set("None"), "expected (canonical, verdicts, credit)", id="nothing"),
+        pytest.param(_check_set("i[0], [True]"), "(canonical, verdicts, credit)", id="a pair"),
+        pytest.param(_check_set("1, [True, True], 1"), "chose 1: expected one of", id="an id"),
+        pytest.param(_check_set("i[0], [True], 1"), "expected a list of 2", id="one verdict"),
+        pytest.param(_check_set("i[0], 'yy', 1"), "expected a list of 2", id="a text"),
+        pytest.param(_check_set("i[0], [1.5, 1], 1"), "returned 1.5", id="numbers"),
+        pytest.param(
+            _check_set("i[0], [False, True], 1"), "True for the canonical", id="canonical, false"
+        ),
+        pytest.param(
+            _check_set("i[0], [True, None], 1"), "True or False for the others", id="undecided"
+        ),
+        pytest.param(
+            _check_set("None, [True, None], 1"), "without a canonical one", id="true of nothing"
+        ),
+        pytest.param(_check_set("i[0], [True, True], -1"), "the credit -1", id="debit"),
+        pytest.param(
+            _check_set("i[0], [True, True], float('nan')"), "the credit nan", id="credit nan"
+        ),
+        pytest.param("def compare(a, b):\n", "cannot be imported", id="no Python"),
+    ],
+)
+def test_a_validator_that_goes_wrong_is_asked_again_later_and_nothing_is_lost(
+    bench: Bench, source: str, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = "mine" if "check_set" in source else "mine:compare"
+    answered(bench, source, spec, b"1", b"2")
+    assert bench.validate() == 1
+    assert (bench.wu["need_validate"], bench.wu["failures"]) == (1, 1)
+    assert bench.results("validate_state") == [INIT, INIT]
+    program = bench.program("validator")
+    assert program is not None
+    assert words in program["error"]
+    assert "(workunit w0, tried again after 1 s)" in program["error"]
+    assert words in caplog.text
+    assert bench.validate() == 0
+    bench.module("mine", SETS.replace("gold", "1") + NEAR)
+    bench.now += 1
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 1
+    assert bench.wu["failures"] == 0
+
+
+def test_a_validator_that_keeps_going_wrong_is_asked_after_longer_and_longer_times(
+    bench: Bench,
+) -> None:
+    answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
+    pauses = []
+    for _ in range(14):
+        bench.validate()
+        pauses.append(bench.wu["retry_time"] - bench.now)
+        bench.now = bench.wu["retry_time"]
+    assert pauses == [*(2**n for n in range(12)), 3600, 3600]
+
+
+def test_a_workunit_that_cannot_be_validated_costs_the_others_nothing(
+    bench: Bench,
+) -> None:
+    for first in (b"x", b"1", b"y"):
+        answered(bench, NEAR, "mine:compare", first, b"1")
+    assert bench.validate() == 3
+    assert bench.column("workunit", "canonical_resultid") == [0, 3, 0]
+    assert bench.column("workunit", "failures") == [1, 0, 1]
+
+
+def test_the_same_trouble_with_many_workunits_is_logged_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(5):
+        answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
+    bench.validate()
+    assert bench.column("workunit", "failures") == [1] * 5
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
+
+
+#: Works on the database by itself while it is asked, as another program may at that time.
+MEDDLING = """
+import sqlite3
+from pathlib import Path
+
+def compare(first, second):
+    database = Path(__file__).parents[1] / "project.sqlite"
+    connection = sqlite3.connect(database, timeout=0)
+    with connection:
+        connection.execute({change!r})
+    connection.close()
+    return True
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE workunit SET error_mask = 16",
+        "UPDATE result SET outcome = 3 WHERE id = 1",
+        "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, batch, "
+        "random, appid) VALUES (1, 1, 2, 'x', '', 1, 1, 1)",
+        "DELETE FROM result WHERE id = 2",
+    ],
+    ids=["workunit cancelled", "result changed", "result added", "result gone"],
+)
+def test_a_decision_counts_only_if_nothing_has_happened_meanwhile(
+    bench: Bench, change: str
+) -> None:
+    answered(bench, MEDDLING.format(change=change), "mine:compare", b"1", b"2")
+    assert bench.validate() == 1
+    assert bench.wu["canonical_resultid"] == 0
+    assert bench.wu["need_validate"] == 1
+    assert bench.wu["failures"] == 0
+
+
+def test_a_validator_runs_outside_any_transaction(bench: Bench) -> None:
+    harmless = "UPDATE user SET total_credit = total_credit"
+    answered(bench, MEDDLING.format(change=harmless), "mine:compare", b"1", b"2")
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 1
+
+
+def test_a_validator_that_never_decides_ends_in_an_error(bench: Bench) -> None:
+    answered(bench, "def compare(a, b):\n    return False\n", "mine:compare", b"1", b"2")
+    for host in (3, 4):
+        bench.settle()
+        assert bench.wu["error_mask"] == 0
+        bench.answer(bench.send(host), host)
+    bench.settle()
+    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
+    assert bench.wu["assimilate_state"] == AssimilateState.DONE
