@@ -1,0 +1,208 @@
+"""Hosts that are told to misbehave: how it is written, kept, counted, and what comes of it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.behaviour import (
+    KINDS,
+    Behaviour,
+    UnknownJob,
+    clear,
+    of_host,
+    of_job,
+    parse_behaviour,
+    set_behaviours,
+)
+from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.hosts import UnknownHost
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+
+@pytest.mark.parametrize(
+    ("text", "behaviour"),
+    [
+        ("fail=3", Behaviour("fail", 3)),
+        ("fail=255x2", Behaviour("fail", 255, 2)),
+        ("crash", Behaviour("crash")),
+        ("vanishx10", Behaviour("vanish", 0, 10)),
+        ("slow=2.5", Behaviour("slow", 2.5)),
+        ("late", Behaviour("late")),
+        ("late=86400x1", Behaviour("late", 86400, 1)),
+        ("differ", Behaviour("differ")),
+        ("truncate", Behaviour("truncate")),
+    ],
+)
+def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -> None:
+    assert parse_behaviour(f" {text} ") == behaviour
+    assert str(behaviour) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "'' is no behaviour: expected fail=STATUS"),
+        ("explode", "'explode' is no behaviour"),
+        ("fail", "expected fail=STATUS with a status from 1 to 255"),
+        ("fail=0", "a status from 1 to 255"),
+        ("fail=256", "a status from 1 to 255"),
+        ("fail=1.5", "a status from 1 to 255"),
+        ("fail=-1", "is no behaviour"),
+        ("fail=3x0", "'fail=3x0': xN: expected a whole number from 1"),
+        ("slow", "expected slow=FACTOR with a factor from 1"),
+        ("slow=0.5", "a factor from 1"),
+        ("slow=1.2.3", "a factor from 1"),
+        ("late=0", "expected late=SECONDS with a positive number"),
+        ("crash=11", "expected crash without a value"),
+        ("vanish x2", "is no behaviour"),
+    ],
+)
+def test_what_is_no_behaviour_is_told_with_what_is_expected(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse_behaviour(text)
+
+
+def test_the_error_names_every_kind() -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        parse_behaviour("?")
+    assert all(kind in str(caught.value) for kind in KINDS)
+
+
+def _told(bench: Bench, host: int = 1) -> dict[str, float]:
+    task = bench.send(host)
+    assert task is not None
+    return dict(task.behaviours)
+
+
+def _jobs(bench: Bench, *names: str) -> None:
+    for name in names:
+        bench.workunit(name)
+    bench.transition()
+
+
+def test_a_behaviour_is_for_the_host_that_was_told(bench: Bench) -> None:
+    _jobs(bench, "a", "b")
+    set_behaviours(bench.core.db, [Behaviour("fail", 3), Behaviour("slow", 2)], host="h2")
+    assert _told(bench, 1) == {}
+    assert _told(bench, 2) == {"fail": 3, "slow": 2}
+    assert bench.results("behaviour") == ["", "fail=3 slow=2"]
+
+
+def test_a_behaviour_without_a_host_is_for_all(bench: Bench) -> None:
+    _jobs(bench, "a", "b")
+    set_behaviours(bench.core.db, [Behaviour("crash")])
+    assert (_told(bench, 1), _told(bench, 2)) == ({"crash": 0}, {"crash": 0})
+    assert of_host(bench.core.db.connection(), 5) == [Behaviour("crash")]
+
+
+def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench: Bench) -> None:
+    bench.workunit("Job", name_key="job")
+    _jobs(bench, "other")
+    set_behaviours(bench.core.db, [Behaviour("fail", 1), Behaviour("differ")], host="h1")
+    set_behaviours(bench.core.db, [Behaviour("fail", 2)], job="job")
+    assert _told(bench) == {"fail": 2, "differ": 0}
+    assert _told(bench) == {"fail": 1, "differ": 0}
+    connection = bench.core.db.connection()
+    assert of_job(connection, "JOB") == [Behaviour("fail", 2)]
+    assert of_host(connection, 1) == [Behaviour("fail", 1), Behaviour("differ")]
+
+
+def test_a_behaviour_for_a_host_and_a_job_is_for_just_these(bench: Bench) -> None:
+    bench.workunit("a", target_nresults=2)
+    _jobs(bench, "b")
+    set_behaviours(bench.core.db, [Behaviour("crash")], host="h1", job="a")
+    assert (_told(bench, 1), _told(bench, 2), _told(bench, 1)) == ({"crash": 0}, {}, {})
+
+
+def test_a_count_is_used_up_result_by_result(bench: Bench) -> None:
+    _jobs(bench, *"abcd")
+    set_behaviours(bench.core.db, [Behaviour("fail", 3, 2), Behaviour("differ")], host="h1")
+    assert [_told(bench).get("fail") for _ in range(3)] == [3, 3, None]
+    assert of_host(bench.core.db.connection(), 1) == [Behaviour("differ")]
+
+
+def test_a_count_that_another_behaviour_covers_is_not_used(bench: Bench) -> None:
+    _jobs(bench, "a")
+    set_behaviours(bench.core.db, [Behaviour("fail", 1, 1)], host="h1")
+    set_behaviours(bench.core.db, [Behaviour("fail", 2)], job="a")
+    assert _told(bench) == {"fail": 2}
+    assert of_host(bench.core.db.connection(), 1) == [Behaviour("fail", 1, 1)]
+
+
+def test_a_count_is_not_used_twice_by_hosts_that_ask_at_once(bench: Bench) -> None:
+    _jobs(bench, *(f"j{number}" for number in range(30)))
+    set_behaviours(bench.core.db, [Behaviour("fail", 3, 7)])
+    told: list[bool] = []
+
+    def work(host: int) -> None:
+        while (task := bench.send(host)) is not None:
+            told.append("fail" in task.behaviours)
+
+    threads = [threading.Thread(target=work, args=(host,)) for host in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(told), sum(told)) == (30, 7)
+
+
+def test_what_is_set_replaces_what_was(bench: Bench) -> None:
+    connection = bench.core.db.connection()
+    set_behaviours(bench.core.db, [Behaviour("fail", 3)], host="h1")
+    set_behaviours(bench.core.db, [Behaviour("differ")], host="h2")
+    set_behaviours(bench.core.db, [Behaviour("crash")], host="h1")
+    assert (of_host(connection, 1), of_host(connection, 2)) == (
+        [Behaviour("crash")],
+        [Behaviour("differ")],
+    )
+    clear(bench.core.db, host="h1")
+    assert (of_host(connection, 1), of_host(connection, 2)) == ([], [Behaviour("differ")])
+
+
+def test_clearing_without_a_name_takes_back_everything(bench: Bench) -> None:
+    _jobs(bench, "a")
+    for place in ({"host": "h1"}, {"job": "a"}, {"host": "h2", "job": "a"}, {}):
+        set_behaviours(bench.core.db, [Behaviour("crash")], **place)
+    clear(bench.core.db)
+    assert bench.column("behaviour", "kind") == []
+
+
+def test_clearing_a_host_takes_back_what_it_does_with_single_jobs(bench: Bench) -> None:
+    _jobs(bench, "a")
+    set_behaviours(bench.core.db, [Behaviour("crash")], host="h2", job="a")
+    set_behaviours(bench.core.db, [Behaviour("differ")], job="a")
+    clear(bench.core.db, host="h2")
+    assert bench.column("behaviour", "kind") == ["differ"]
+
+
+def test_another_process_can_set_it(bench: Bench) -> None:
+    _jobs(bench, "a")
+    other = Database(bench.core.db.path)
+    try:
+        set_behaviours(other, [Behaviour("vanish")], host="h1")
+    finally:
+        other.close()
+    assert _told(bench) == {"vanish": 0}
+
+
+def test_unknown_names_are_told_with_those_that_there_are(bench: Bench) -> None:
+    with pytest.raises(UnknownHost, match=r"no host 'h9': there are h1, .*, h6$"):
+        set_behaviours(bench.core.db, [Behaviour("crash")], host="h9")
+    with pytest.raises(UnknownJob, match="no job 'j': there is none yet"):
+        set_behaviours(bench.core.db, [Behaviour("crash")], job="j")
+    _jobs(bench, "a", "b")
+    with pytest.raises(UnknownJob, match=r"no job 'j': there are b, a$"):
+        clear(bench.core.db, job="j")
+    _jobs(bench, *(f"j{number}" for number in range(12)))
+    with pytest.raises(UnknownJob, match=r"the newest are j11, j10, .*, j2$"):
+        clear(bench.core.db, job="j")
+    bench.set("host", active=0)
+    with bench.core.db.write() as connection:
+        connection.execute("DELETE FROM host")
+    with pytest.raises(UnknownHost, match="hosts are made when a project is run"):
+        clear(bench.core.db, host="h1")

@@ -1,0 +1,425 @@
+"""Which result goes to which host, on the database alone (``back-end.md``, ``seeds/001``)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.localproject import hosts
+from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.directory import VOLUNTEERS
+from boinc_gahp.localproject.scheduler import Scheduler
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+#: Outcomes of results that wait to be sent, and that never were.
+WAITS, FELL_OFF = Outcome.INIT, Outcome.COULDNT_SEND
+
+
+def _many(bench: Bench, count: int, **columns: object) -> None:
+    """Add workunits like the first one, each with an unsent result."""
+    with bench.core.db.write() as connection:
+        (first,) = connection.execute("SELECT max(id) FROM workunit").fetchone()
+        names = [row["name"] for row in connection.execute("PRAGMA table_info(workunit)")]
+        values = {name: name for name in names} | {"id": None, "name": ":n", "name_key": ":n"}
+        values |= {name: f"'{value}'" for name, value in columns.items()}
+        kept = [name for name in names if values[name]]
+        connection.executemany(
+            f"INSERT INTO workunit ({', '.join(kept)}) "
+            f"SELECT {', '.join(str(values[name]) for name in kept)} FROM workunit "
+            f"WHERE id = {first}",
+            [{"n": f"many{number}"} for number in range(count)],
+        )
+        connection.execute(
+            "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, batch, "
+            "random, appid, priority) SELECT 0, id, 2, name || '_0', '', batch, 1, appid, priority "
+            "FROM workunit WHERE id > ?",
+            (first,),
+        )
+
+
+@pytest.mark.parametrize(
+    ("columns", "sent"),
+    [
+        pytest.param({"rsc_memory_bound": 1e9}, True, id="as much memory"),
+        pytest.param({"rsc_memory_bound": 1e9 + 1}, False, id="more memory"),
+        pytest.param({"rsc_disk_bound": 1e9}, True, id="as much disk"),
+        pytest.param({"rsc_disk_bound": 1e9 + 1}, False, id="more disk"),
+        pytest.param({"rsc_bandwidth_bound": 1e9}, True, id="as much bandwidth"),
+        pytest.param({"rsc_bandwidth_bound": 1e9 + 1}, False, id="more bandwidth"),
+        pytest.param({"rsc_fpops_est": 1e11}, True, id="done at the deadline"),
+        pytest.param({"rsc_fpops_est": 1.1e11}, False, id="done after the deadline"),
+    ],
+)
+def test_a_result_goes_to_hosts_that_can_take_it(
+    bench: Bench, columns: dict[str, Any], sent: bool
+) -> None:
+    bench.workunit(**columns)
+    bench.transition()
+    assert (bench.send() is not None) is sent
+
+
+def test_a_host_without_bandwidth_gets_jobs_that_do_not_bound_it(bench: Bench) -> None:
+    bench.set("host", n_bwdown=0)
+    bench.workunit()
+    bench.transition()
+    assert bench.send() is not None
+
+
+def test_a_result_that_a_busy_host_could_take_waits_for_it(bench: Bench) -> None:
+    bench.set("host", "id = 6", m_nbytes=1e10)
+    bench.workunit(rsc_memory_bound=5e9)
+    bench.transition()
+    for _ in range(30):
+        assert bench.send(1) is None
+    assert bench.results("outcome") == [WAITS]
+    assert bench.send(6) is not None
+
+
+def test_refusals_are_counted_over_restarts(bench: Bench) -> None:
+    bench.workunit(rsc_memory_bound=5e9)
+    bench.transition()
+    for _ in range(9):
+        assert bench.send() is None
+    assert bench.results("outcome") == [WAITS]
+    bench.scheduler = Scheduler(bench.core)
+    assert bench.send() is None
+    assert bench.results("outcome") == [FELL_OFF]
+    bench.settle()
+    assert bench.wu["error_mask"] == ErrorMask.COULDNT_SEND_RESULT
+
+
+def test_larger_hosts_after_a_restart_come_in_time(bench: Bench) -> None:
+    bench.workunit(rsc_memory_bound=5e9)
+    bench.transition()
+    for _ in range(9):
+        bench.send()
+    bench.set("host", "id = 2", m_nbytes=1e10)
+    assert bench.send(1) is None
+    assert bench.send(2) is not None
+
+
+def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(
+    bench: Bench,
+) -> None:
+    bench.set("host", "id = 6", m_nbytes=1e10)
+    bench.workunit(rsc_memory_bound=5e9, min_quorum=2, target_nresults=2)
+    bench.transition()
+    assert bench.send(6) is not None
+    for _ in range(10):
+        assert bench.send(6) is None
+        assert bench.results("outcome") == [WAITS] * 2
+    for _ in range(10):
+        assert bench.send(1) is None
+    assert bench.results("outcome") == [WAITS, FELL_OFF]
+
+
+def test_a_second_instance_waits_where_there_is_one_host(bench: Bench) -> None:
+    bench.set("host", "id > 1", active=0)
+    bench.workunit(min_quorum=2, target_nresults=2)
+    bench.transition()
+    assert bench.send(1) is not None
+    for _ in range(20):
+        assert bench.send(1) is None
+    assert bench.results("outcome") == [WAITS] * 2
+
+
+def test_after_a_failure_a_host_that_can_take_it_goes_first(bench: Bench) -> None:
+    bench.set("host", "id > 2", m_nbytes=1e5)
+    bench.workunit(max_error_results=9)
+    for host in (1, 2):
+        bench.transition()
+        bench.answer(bench.send(host), host, status=1)
+        bench.transition()
+        assert bench.send(3) is None
+        if host == 1:
+            assert bench.send(1) is None
+    assert bench.send(1) is not None
+
+
+def test_a_host_that_was_wrong_gets_no_second_result_of_the_workunit(bench: Bench) -> None:
+    bench.workunit(max_error_results=9)
+    bench.transition()
+    bench.answer(bench.send(1))
+    bench.set("host", "id > 1", active=0)
+    bench.set("result", validate_state=ValidateState.INVALID)
+    bench.set("workunit", transition_time=bench.now)
+    bench.transition()
+    assert bench.results("server_state") == [ServerState.OVER, ServerState.UNSENT]
+    assert bench.send(1) is None
+
+
+def test_behind_ten_thousand_results_for_others_there_is_work(bench: Bench) -> None:
+    bench.set("host", "id = 6", m_nbytes=1e10)
+    bench.workunit("first")
+    _many(bench, 10_000, rsc_memory_bound=5e9, priority=5)
+    bench.workunit("wanted")
+    bench.workunit("wanted too")
+    bench.set("workunit", "name NOT LIKE 'wanted%'", transition_time=2e9)
+    bench.transition()
+    assert [task.result_name for _ in range(2) if (task := bench.send(1))] == [
+        "wanted_0",
+        "wanted too_0",
+    ]
+    assert bench.send(1) is None
+    task = bench.send(6)
+    assert task is not None
+    assert task.result_name == "many0_0"
+
+
+def test_thousands_of_results_that_fit_nobody_fall_off(bench: Bench) -> None:
+    bench.workunit("first")
+    _many(bench, 1_100, rsc_memory_bound=5e9)
+    requests = 0
+    while WAITS in bench.results("outcome"):
+        assert bench.send(requests % 6 + 1) is None
+        requests += 1
+    assert requests == 20
+
+
+def test_without_an_app_version_the_next_result_is_sent(bench: Bench) -> None:
+    bench.workunit("pinned", app_version_num=7)
+    bench.workunit("w")
+    bench.transition()
+    task = bench.send()
+    assert task is not None
+    assert task.result_name == "w_0"
+    assert bench.results("outcome") == [FELL_OFF, WAITS]
+
+
+@pytest.mark.parametrize(("wanted", "command"), [(0, "new"), (100, "old"), (101, "new")])
+def test_a_job_runs_with_the_version_it_names_or_the_newest(
+    bench: Bench, wanted: int, command: str
+) -> None:
+    bench.set("app_version", "appid = 1", command='["old"]')
+    with bench.core.db.write() as connection:
+        connection.execute(
+            "INSERT INTO app_version (create_time, appid, version_num, command) "
+            "VALUES (0, 1, 101, '[\"new\"]')"
+        )
+    bench.workunit(app_version_num=wanted)
+    bench.transition()
+    task = bench.send()
+    assert task is not None
+    assert task.command == (command,)
+
+
+def _assign(bench: Bench, kind: int, target: int, workunit: int) -> None:
+    with bench.core.db.write() as connection:
+        connection.execute(
+            "INSERT INTO assignment (create_time, target_type, target_id, workunitid) "
+            "VALUES (0, ?, ?, ?)",
+            (kind, target, workunit),
+        )
+
+
+def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench: Bench) -> None:
+    bench.workunit("w", priority=9)
+    assigned = bench.workunit("assigned")
+    _assign(bench, 1, 3, assigned)
+    _assign(bench, 1, 4, assigned)
+    bench.transition()
+    tasks = [bench.send(host) for host in (1, 2, 4, 3)]
+    assert [task and task.result_name for task in tasks] == ["w_0", None, "assigned_0", None]
+
+
+def test_an_assigned_job_waits_for_its_host(bench: Bench) -> None:
+    _assign(bench, 1, 3, bench.workunit())
+    bench.transition()
+    bench.set("host", "id = 3", active=0)
+    for _ in range(20):
+        assert bench.send(1) is None
+    bench.set("host", "id = 3", active=1)
+    assert bench.send(3) is not None
+
+
+def test_a_job_assigned_to_a_user_goes_to_all_of_the_users_hosts(bench: Bench) -> None:
+    bench.set("host", "id IN (5, 6)", userid=8)
+    _assign(bench, 2, 8, bench.workunit(target_nresults=2))
+    bench.transition()
+    assert [bench.send(host) is not None for host in (1, 5, 2, 6)] == [False, True, False, True]
+
+
+def test_bounds_hold_for_assigned_jobs_too(bench: Bench) -> None:
+    _assign(bench, 1, 3, bench.workunit(rsc_memory_bound=5e9))
+    bench.transition()
+    for _ in range(10):
+        assert bench.send(3) is None
+    assert bench.results("outcome") == [FELL_OFF]
+
+
+def _classes(bench: Bench, classes: int, sizes: str) -> None:
+    bench.set("app", "id = 1", n_size_classes=classes)
+    for number, size in enumerate(sizes):
+        bench.workunit(f"{size}{number}", size_class=int(size))
+    bench.transition()
+    bench.set("result", server_state=ServerState.UNSENT)
+
+
+def _given(bench: Bench, host: int, count: int) -> str:
+    tasks = [bench.send(host) for _ in range(count)]
+    return "".join(task.result_name[0] for task in tasks if task is not None)
+
+
+def test_faster_hosts_get_jobs_of_higher_classes_first(bench: Bench) -> None:
+    for host, speed in enumerate((4e9, 1e9, 2e9, 1e9, 1e9, 3e9), 1):
+        bench.set("host", f"id = {host}", p_fpops=speed)
+    _classes(bench, 3, "001122" * 2)
+    assert {host: _given(bench, host, 2) for host in range(1, 7)} == {
+        1: "22",
+        2: "00",
+        3: "11",
+        4: "00",
+        5: "11",
+        6: "22",
+    }
+
+
+def test_hosts_of_one_speed_are_spread_over_the_classes(bench: Bench) -> None:
+    connection = bench.core.db.connection()
+    classes = [int(hosts.quantile(connection, host) * 3) for host in range(1, 7)]
+    assert classes == [0, 0, 1, 1, 2, 2]
+
+
+def test_no_class_starves_behind_another(bench: Bench) -> None:
+    bench.set("host", "id > 1", active=0)
+    _classes(bench, 2, "1" + "0" * 12)
+    assert _given(bench, 1, 13) == "0" * 7 + "1" + "0" * 5
+
+
+def test_priority_goes_before_class(bench: Bench) -> None:
+    _classes(bench, 2, "01")
+    bench.set("result", "name LIKE '1%'", priority=1)
+    assert _given(bench, 1, 1) == "1"
+
+
+def test_a_job_of_another_class_is_better_than_none(bench: Bench) -> None:
+    _classes(bench, 3, "2")
+    assert _given(bench, 1, 1) == "2"
+
+
+def test_hosts_that_ask_at_once_get_different_results(bench: Bench) -> None:
+    bench.workunit("first")
+    _many(bench, 60)
+    given: list[str] = []
+
+    def work(host: int) -> None:
+        while (task := bench.send(host)) is not None:
+            given.append(task.result_name)
+
+    threads = [threading.Thread(target=work, args=(host,)) for host in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(given) == sorted(f"many{number}_0" for number in range(60))
+
+
+def test_a_late_report_counts(bench: Bench) -> None:
+    bench.workunit(target_nresults=1)
+    bench.transition()
+    task = bench.send()
+    bench.now += 101
+    bench.transition()
+    assert bench.results("outcome")[0] == Outcome.NO_REPLY
+    bench.answer(task)
+    bench.settle()
+    assert bench.wu["canonical_resultid"] == 1
+    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.DIDNT_NEED]
+
+
+def test_a_client_error_is_invalid(bench: Bench) -> None:
+    bench.workunit()
+    bench.transition()
+    bench.answer(bench.send(), status=3)
+    assert bench.results("validate_state") == [ValidateState.INVALID]
+
+
+def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench: Bench) -> None:
+    bench.workunit()
+    bench.transition()
+    task = bench.send(1)
+    bench.answer(task, 2, status=9)
+    assert bench.results("server_state") == [ServerState.IN_PROGRESS]
+    bench.answer(task, 1)
+    bench.answer(task, 1, status=9)
+    assert bench.results("outcome") == [Outcome.SUCCESS]
+
+
+def test_what_a_host_had_is_given_again_but_not_what_it_vanished_with(bench: Bench) -> None:
+    for name in ("a", "b", "c"):
+        bench.workunit(name)
+    set_behaviours(bench.core.db, [Behaviour("vanish")], job="b")
+    set_behaviours(bench.core.db, [Behaviour("fail", 3, 1)], job="c")
+    bench.transition()
+    given = [bench.send(1) for _ in range(3)]
+    bench.scheduler = Scheduler(bench.core)
+    assert bench.scheduler.all_unfinished(1) == [given[0], given[2]]
+    assert bench.scheduler.unfinished(1) == given[0]
+    assert bench.scheduler.unfinished(2) is None
+    assert given[2] is not None
+    assert given[2].behaviours == {"fail": 3}
+
+
+# Hosts over several runs.
+
+
+def _register(bench: Bench, count: int) -> list[int]:
+    with bench.core.db.write() as connection:
+        connection.execute("DELETE FROM host WHERE domain_name LIKE 'h%'")
+    return hosts.register(bench.core.db, count)
+
+
+def test_what_a_host_had_that_is_gone_goes_to_others(bench: Bench) -> None:
+    *_, last = _register(bench, 3)
+    bench.workunit("kept")
+    bench.workunit("lost")
+    set_behaviours(bench.core.db, [Behaviour("vanish")], job="lost")
+    bench.transition()
+    assert (bench.send(last), bench.send(last)) != (None, None)
+    assert len(_register(bench, 2)) == 2
+    assert bench.results("server_state") == [ServerState.UNSENT, ServerState.IN_PROGRESS]
+    assert bench.send(last) is None
+
+
+def test_a_host_keeps_what_it_was_changed_to(bench: Bench) -> None:
+    ids = _register(bench, 2)
+    hosts.set_host(bench.core.db, "volunteer-1", speed=5e9, memory=6e9, disk=7e9, bandwidth=8e9)
+    assert _register(bench, 1) == ids[:1]
+    hosts.set_host(bench.core.db, "volunteer-1", memory=9e9)
+    assert _register(bench, 3)[:2] == ids
+    row = (
+        bench.core.db.connection()
+        .execute("SELECT * FROM host WHERE domain_name = 'volunteer-1'")
+        .fetchone()
+    )
+    assert (row["p_fpops"], row["m_nbytes"], row["d_free"], row["n_bwdown"]) == (5e9, 9e9, 7e9, 8e9)
+    (owner,) = (
+        bench.core.db.connection()
+        .execute("SELECT name FROM user WHERE id = ?", (row["userid"],))
+        .fetchone()
+    )
+    assert owner == VOLUNTEERS
+
+
+def test_an_unknown_host_is_told_with_those_that_there_are(bench: Bench) -> None:
+    _register(bench, 2)
+    with pytest.raises(
+        hosts.UnknownHost, match=r"no host 'volunteer-2': there are volunteer-0, volunteer-1$"
+    ):
+        hosts.set_host(bench.core.db, "volunteer-2", speed=1)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")], ids=str)
+def test_a_host_must_have_a_positive_speed(bench: Bench, value: float) -> None:
+    with pytest.raises(ValueError, match="'h1': expected a positive number"):
+        hosts.set_host(bench.core.db, "h1", speed=value)
+
+
+def test_a_hosts_sticky_files_are_noted(bench: Bench) -> None:
+    bench.scheduler.report_files(2, ["model.b", "model.a"])
+    assert bench.column("host", "files")[:2] == ["", "model.a\nmodel.b"]
