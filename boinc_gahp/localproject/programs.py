@@ -119,9 +119,9 @@ def note_passes(
 ) -> None:
     """Add to a program's row what it did since it was last noted.
 
-    ``last`` is the time, the seconds and the number of what was handled of its last pass. ``error``
-    is what that pass as a whole failed of; if it is empty, an error of a workunit stays until that
-    one has been handled.
+    ``last`` is the time of its last pass, and the seconds and the number of what was handled of the
+    last one that had anything to do. ``error`` is what the last pass as a whole failed of; if it is
+    empty, an error of a workunit stays until that one has been handled.
     """
     if not error and program in _MINE:
         waiting = connection.execute(

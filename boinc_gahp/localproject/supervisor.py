@@ -70,12 +70,12 @@ class _Program:
                 log.warning("the %s works again", self.name)
             self.next_time = now + self.every
             self.failures = 0
-        self.urgent = self.urgent or count > 0 or error != self.error
+        self.urgent = self.urgent or bool(count or error or self.error)
         self.error = error
         self.passes += 1
         self.handled += count
-        if count or not self.last[0]:
-            self.last = (now, time.perf_counter() - begin, count)
+        did = (time.perf_counter() - begin, count) if count else self.last[1:]
+        self.last = (now, *did)
         return count
 
 

@@ -1,0 +1,208 @@
+"""The assimilator's pseudo-code in ``seeds/004``, and handlers that go wrong.
+
+A handler of these tests writes what it was given into a file beside it, a line a call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.states import AssimilateState, ErrorMask, FileDeleteState
+from boinc_gahp.templates import OutputFileInfo
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+INIT, READY, DONE = AssimilateState.INIT, AssimilateState.READY, AssimilateState.DONE
+
+HANDLER = """
+from pathlib import Path
+
+def handle(job, canonical, instances):
+    text = canonical.file("out").path.read_text() if canonical else f"error {job.error_mask:d}"
+    seen = "".join(f" {one.name}={one.outcome.name}" for one in instances)
+    with (Path(__file__).parents[1] / "calls").open("a") as file:
+        file.write(f"{job.app_name} {job.name} {text}{seen}" + chr(10))
+    MORE
+"""
+
+
+def use(bench: Bench, more: str = "") -> None:
+    """Give the app a handler; ``more`` is what else it does."""
+    bench.module("mine", HANDLER.replace("MORE", more))
+    bench.set("app", "id = 1", assimilator="mine:handle")
+
+
+def calls(bench: Bench) -> list[str]:
+    path = bench.directory / "calls"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def finished(bench: Bench, name: str = "w", *, mask: int = 0) -> None:
+    """Make a workunit that is READY: with a canonical result, or with an error."""
+    bench.workunit(name, error_mask=mask)
+    bench.transition()
+    if not mask:
+        bench.answer(bench.send())
+        bench.transition()
+        bench.validate()
+
+
+def test_the_handler_gets_the_canonical_result_and_all_instances(bench: Bench) -> None:
+    use(bench)
+    bench.workunit(target_nresults=2)
+    bench.transition()
+    tasks = [bench.send(1), bench.send(2)]
+    bench.answer(tasks[0], 1, status=7)
+    bench.answer(tasks[1], 2, files={"out": b"good"})
+    bench.settle()
+    assert calls(bench) == ["uppercase w good w_0=CLIENT_ERROR w_1=SUCCESS w_2=DIDNT_NEED"]
+
+
+def test_the_handler_gets_no_canonical_result_after_an_error(bench: Bench) -> None:
+    use(bench)
+    bench.workunit(max_error_results=0)
+    bench.transition()
+    bench.answer(bench.send(), status=7)
+    bench.settle()
+    assert calls(bench) == [
+        f"uppercase w error {ErrorMask.TOO_MANY_ERROR_RESULTS:d} w_0=CLIENT_ERROR"
+    ]
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["with a handler", "without"])
+@pytest.mark.parametrize("state", [INIT, READY, DONE])
+def test_each_ready_workunit_becomes_done_and_is_looked_at_now(
+    bench: Bench, state: AssimilateState, own: bool
+) -> None:
+    if own:
+        use(bench)
+    finished(bench, mask=ErrorMask.CANCELLED)
+    bench.set("workunit", assimilate_state=state)
+    bench.now += 5
+    assert bench.assimilate() == (state is READY)
+    assert bench.wu["assimilate_state"] == (DONE if state is READY else state)
+    assert (bench.wu["transition_time"] == bench.now) == (state is READY)
+    assert len(calls(bench)) == (own and state is READY)
+
+
+def test_files_are_there_until_the_handler_has_run(bench: Bench) -> None:
+    use(bench, "1 / 0")
+    bench.outputs(OutputFileInfo("out", "<OUTFILE_0/>"))
+    finished(bench)
+    bench.settle()
+    name = f"w_0_r{bench.results('random')[0]}_0"
+    assert bench.core.upload.exists(name)
+    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
+    use(bench)
+    bench.now += 1
+    bench.settle()
+    assert len(calls(bench)) == 2
+    assert bench.results("file_delete_state") == [FileDeleteState.DONE]
+    assert not bench.core.upload.exists(name)
+
+
+def test_a_handler_that_raises_is_called_again_after_longer_and_longer_times(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    use(bench, "raise RuntimeError('no space')")
+    finished(bench)
+    pauses = []
+    for _ in range(4):
+        assert bench.assimilate() == 1
+        assert bench.assimilate() == 0
+        pauses.append(bench.wu["retry_time"] - bench.now)
+        bench.now = bench.wu["retry_time"]
+    assert pauses == [1, 2, 4, 8]
+    assert bench.wu["assimilate_state"] == READY
+    program = bench.program("assimilator")
+    assert program is not None
+    assert program["error"] == (
+        "the assimilator 'mine:handle' raised RuntimeError: no space "
+        "(workunit w, tried again after 8 s)"
+    )
+    assert "no space" in caplog.text
+    use(bench)
+    bench.assimilate()
+    assert bench.wu["assimilate_state"] == DONE
+    assert bench.wu["failures"] == 0
+
+
+def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench: Bench) -> None:
+    use(bench, "if job.name == 'bad': raise ValueError('bad')")
+    for name in ("good", "bad", "better"):
+        finished(bench, name)
+    assert bench.assimilate() == 3
+    assert bench.column("workunit", "assimilate_state") == [DONE, READY, DONE]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "async def handle(job, canonical, instances):\n    1 / 0\n",
+        "def handle(job, canonical, instances):\n    yield 1 / 0\n",
+    ],
+    ids=["async", "generator"],
+)
+def test_a_handler_that_did_not_run_is_an_error(bench: Bench, source: str) -> None:
+    use(bench)
+    bench.module("mine", source)
+    finished(bench)
+    bench.assimilate()
+    assert bench.wu["assimilate_state"] == READY
+    program = bench.program("assimilator")
+    assert program is not None
+    assert "expected a plain function, without async and without yield" in program["error"]
+
+
+def test_what_a_handler_returns_does_not_matter(bench: Bench) -> None:
+    use(bench, "return False")
+    finished(bench)
+    bench.assimilate()
+    assert bench.wu["assimilate_state"] == DONE
+
+
+def test_a_job_that_was_done_after_all_is_handed_over_again(bench: Bench) -> None:
+    use(bench)
+    bench.workunit()
+    bench.transition()
+    task = bench.send()
+    bench.set("workunit", error_mask=ErrorMask.CANCELLED, transition_time=bench.now)
+    bench.settle()
+    bench.answer(task, files={"out": b"late"})
+    bench.settle()
+    assert calls(bench) == [
+        f"uppercase w error {ErrorMask.CANCELLED:d} w_0=INIT",
+        "uppercase w late w_0=SUCCESS",
+    ]
+
+
+def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench: Bench) -> None:
+    use(bench)
+    finished(bench)
+    bench.set("workunit", canonical_resultid=0, error_mask=ErrorMask.CANCELLED)
+    source = (bench.directory / "modules" / "mine.py").read_text()
+    bench.module(
+        "mine",
+        f"{source}    import sqlite3\n"
+        "    with sqlite3.connect(Path(__file__).parents[1] / 'project.sqlite') as connection:\n"
+        "        connection.execute('UPDATE workunit SET canonical_resultid = 1')\n"
+        "    connection.close()\n",
+    )
+    bench.assimilate()
+    assert bench.wu["assimilate_state"] == READY
+    use(bench)
+    bench.assimilate()
+    assert calls(bench)[1] == "uppercase w OUT w_0=SUCCESS"
+    assert bench.wu["assimilate_state"] == DONE
+
+
+def test_an_app_whose_handler_was_taken_away_does_not_wait(bench: Bench) -> None:
+    use(bench, "1 / 0")
+    finished(bench)
+    bench.assimilate()
+    bench.set("app", "id = 1", assimilator="")
+    assert bench.assimilate() == 1
+    assert bench.wu["assimilate_state"] == DONE
