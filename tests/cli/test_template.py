@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import init_project
+from tests.templates.good import INPUT, OUTPUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+#: A template with a warning in line 2 and an error in line 10.
+BROKEN = INPUT.replace("        <no_delete/>\n", "        <no_delet/>\n").replace("1e12", "much")
+
+
+def check(*arguments: str) -> int:
+    return main(["template", "check", *arguments])
+
+
+def test_findings_are_lines_that_editors_understand(run: Run, home: Path) -> None:
+    (home / "good").write_text(INPUT + OUTPUT)
+    (home / "bad").write_text(BROKEN)
+    done = run("template", "check", "good", "bad")
+    assert (done.returncode, done.stderr) == (1, "")
+    *findings, counts = done.stdout.splitlines()
+    assert counts == "2 files: 1 error, 2 warnings"
+    assert [re.match(r"bad:(\d+): (error|warning): .+ \[([a-z-]+)\]$", f) for f in findings]
+    assert re.findall(r"^bad:(\d+): (\w+): .* \[(.*)\]$", done.stdout, re.MULTILINE) == [
+        ("2", "warning", "no-delete-input"),
+        ("3", "warning", "unknown-element"),
+        ("10", "error", "bad-number"),
+    ]
+
+
+def test_standard_input_is_checked(run: Run) -> None:
+    done = run("template", "check", "-", stdin=INPUT.replace("in<", "in</"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("<stdin>:7: error: ")
+    assert run("template", "check", "--kind", "input", "-", stdin=INPUT).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "status"),
+    [
+        (INPUT, [], 0),
+        (INPUT, ["--strict"], 0),
+        (INPUT.replace("<no_delete/>", "<sticky/>"), [], 0),
+        (INPUT.replace("<no_delete/>", "<sticky/>"), ["--strict"], 1),
+        (BROKEN, [], 1),
+        (OUTPUT, ["--kind", "input"], 1),
+        (OUTPUT, ["--kind", "output"], 0),
+    ],
+    ids=["clean", "clean-strict", "warning", "warning-strict", "error", "wrong-kind", "kind"],
+)
+def test_the_exit_status_tells_what_was_found(
+    home: Path, text: str, arguments: list[str], status: int
+) -> None:
+    (home / "template").write_text(text)
+    assert check(*arguments, "template") == status
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_checked(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "good").write_text(INPUT)
+    (home / "templates").mkdir()
+    assert check("templates", "absent", "a\0b", "good") == 2
+    out, err = capsys.readouterr()
+    assert out == "1 file: 0 errors, 0 warnings\n"
+    directory, absent, odd = err.splitlines()
+    assert "templates is a directory: expected files; name those in it" in directory
+    assert "'absent' cannot be read: No such file" in absent
+    assert r"'a\x00b' cannot be read" in odd
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x89PNG\r\n\x1a\n\0\0\0", b"\xff\xfe<\0a\0", b"\0" * 100_000, b"\n" * 5_000_000],
+    ids=["picture", "utf-16", "zeros", "huge"],
+)
+def test_what_is_no_template_is_one_error(
+    home: Path, capsys: pytest.CaptureFixture[str], data: bytes
+) -> None:
+    (home / "odd").write_bytes(data)
+    assert check("odd") == 1
+    assert capsys.readouterr().out.endswith("1 file: 1 error, 0 warnings\n")
+
+
+def test_line_ends_of_windows_do_not_matter(home: Path) -> None:
+    (home / "template").write_bytes(INPUT.replace("\n", "\r\n").encode())
+    assert check("--strict", "template") == 0
+
+
+def test_a_new_projects_templates_are_clean(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init_project(home / "p")
+    files = sorted(path for path in (home / "p/templates").iterdir() if path.is_file())
+    assert check("--strict", *map(str, files)) == 0
+    assert capsys.readouterr().out == f"{len(files)} files: 0 errors, 0 warnings\n"
+    assert len(files) >= 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check"], "required: FILE"),
+        ([], "required: ACTION"),
+        (["chek", "x"], "invalid choice"),
+        (["check", "--kind", "both", "x"], "invalid choice: 'both'"),
+    ],
+    ids=["no-file", "no-action", "action", "kind"],
+)
+def test_a_wrong_command_line_gets_status_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["template", *arguments])
+    assert left.value.code == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,299 @@
+"""The templates of ``seeds/000`` and ``seeds/001``, with values in place of its letters."""
+
+from __future__ import annotations
+
+import pytest
+
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    JobFile,
+    OutputFileInfo,
+    OutputTemplate,
+    Severity,
+    TemplateError,
+    WorkunitFile,
+    check_template,
+    fill_input,
+    fill_output,
+    read_input_template,
+    read_output_template,
+    read_result_document,
+    read_workunit,
+    worst_input,
+    worst_output,
+    write_input_template,
+    write_output_template,
+)
+from tests.templates.good import MD5, many_outputs
+
+INPUT = f"""<input_template>
+    <file_info>
+        <gzip/>
+        <gzipped_nbytes> 1200 </gzipped_nbytes>
+        <sticky/>
+        <no_delete/>
+        <report_on_rpc/>
+    </file_info>
+    <file_info>
+        <no_delete/>
+        <physical_name>image.vdi</physical_name>
+    </file_info>
+    <file_info>
+        <url>http://mirror1.example.edu/files/</url>
+        <url>http://mirror2.example.edu/</url>
+        <md5_cksum>{MD5}</md5_cksum>
+        <nbytes>1000000</nbytes>
+    </file_info>
+    <file_info>
+        <generate_locally/>
+    </file_info>
+    <workunit>
+        <file_ref>
+            <open_name>NAME</open_name>
+            <copy_file/>
+        </file_ref>
+        <file_ref>
+            <open_name>vm_image.vdi</open_name>
+        </file_ref>
+        <file_ref>
+            <open_name>atmosphere</open_name>
+        </file_ref>
+        <file_ref>
+            <open_name>cache</open_name>
+        </file_ref>
+        <command_line>-flags xyz</command_line>
+        <rsc_fpops_est>1e12</rsc_fpops_est>
+        <rsc_fpops_bound>1e14</rsc_fpops_bound>
+        <rsc_memory_bound>1e8</rsc_memory_bound>
+        <rsc_disk_bound>1e9</rsc_disk_bound>
+        <rsc_bandwidth_bound>1e5</rsc_bandwidth_bound>
+        <delay_bound>604800</delay_bound>
+        <min_quorum>2</min_quorum>
+        <target_nresults>3</target_nresults>
+        <max_error_results>4</max_error_results>
+        <max_total_results>9</max_total_results>
+        <max_success_results>5</max_success_results>
+        <size_class>1</size_class>
+        <priority>7</priority>
+        <batch>12</batch>
+    </workunit>
+</input_template>
+"""
+OUTPUT = """<output_template>
+    <file_info>
+        <name><OUTFILE_0/></name>
+        <generated_locally/>
+        <upload_when_present/>
+        <max_nbytes>32768</max_nbytes>
+        <url><UPLOAD_URL/></url>
+        <gzip_when_done/>
+    </file_info>
+    <result>
+        <file_ref>
+            <file_name><OUTFILE_0/></file_name>
+            <open_name>result.sah</open_name>
+            <copy_file>1</copy_file>
+            <optional>0</optional>
+            <no_validate>1</no_validate>
+            <no_delete/>
+        </file_ref>
+        <report_immediately/>
+    </result>
+</output_template>
+"""
+FILES = (
+    InputFileInfo(
+        "NAME",
+        copy_file=True,
+        gzip=True,
+        gzipped_nbytes=1200,
+        sticky=True,
+        no_delete=True,
+        report_on_rpc=True,
+    ),
+    InputFileInfo("vm_image.vdi", no_delete=True, physical_name="image.vdi"),
+    InputFileInfo(
+        "atmosphere",
+        urls=("http://mirror1.example.edu/files/", "http://mirror2.example.edu/"),
+        md5_cksum=MD5,
+        nbytes=10**6,
+    ),
+    InputFileInfo("cache", generate_locally=True),
+)
+
+
+def staged(name: str) -> JobFile:
+    return JobFile(name, 5, "c" * 32, (f"http://project/download/1a/{name}",))
+
+
+def test_an_input_template_with_every_element_is_read() -> None:
+    assert read_input_template(INPUT) == InputTemplate(
+        files=FILES,
+        command_line="-flags xyz",
+        rsc_fpops_est=1e12,
+        rsc_fpops_bound=1e14,
+        rsc_memory_bound=1e8,
+        rsc_disk_bound=1e9,
+        rsc_bandwidth_bound=1e5,
+        delay_bound=604800,
+        min_quorum=2,
+        target_nresults=3,
+        max_error_results=4,
+        max_total_results=9,
+        max_success_results=5,
+        size_class=1,
+        priority=7,
+        batch=12,
+    )
+    assert [file.open_name for file in FILES if file.per_job] == ["NAME"]
+    assert [file.open_name for file in FILES if file.constant] == ["vm_image.vdi"]
+    assert [file.open_name for file in FILES if file.remote] == ["atmosphere"]
+
+
+def test_an_output_template_with_every_element_is_read() -> None:
+    file = OutputFileInfo(
+        "result.sah",
+        "<OUTFILE_0/>",
+        max_nbytes=32768,
+        gzip_when_done=True,
+        copy_file=True,
+        no_validate=True,
+        no_delete=True,
+    )
+    assert read_output_template(OUTPUT) == OutputTemplate((file,), report_immediately=True)
+
+
+def test_the_examples_have_no_errors() -> None:
+    assert check_template(INPUT, kind="input") == []
+    # The document has the flag in one place, and today's file deleter looks in another.
+    [problem] = check_template(OUTPUT, kind="output")
+    assert (problem.code, problem.severity) == ("no-delete-place", Severity.WARNING)
+    assert check_template(write_input_template(read_input_template(INPUT))) == []
+    assert check_template(write_output_template(read_output_template(OUTPUT))) == []
+
+
+def test_what_is_written_has_the_documented_order() -> None:
+    written = write_input_template(read_input_template(INPUT))
+    assert written == INPUT.replace("> 1200 <", ">1200<").replace("1e12", "1000000000000").replace(
+        "1e14", "100000000000000"
+    ).replace("1e8", "100000000").replace("1e9", "1000000000").replace("1e5", "100000")
+
+
+def test_a_volunteer_can_get_every_input_file() -> None:
+    template = read_input_template(INPUT)
+    own = JobFile("in.txt", 9, "a" * 32, ("http://project/download/2b/in.txt",), 4)
+    named = JobFile("field.nc", 0, "", ())
+    document = fill_input(template, [own, named], staged=staged)
+    assert read_workunit(document).files == (
+        WorkunitFile(
+            name="in.txt",
+            open_name="NAME",
+            copy_file=True,
+            urls=own.urls,
+            md5_cksum="a" * 32,
+            nbytes=9,
+            sticky=True,
+            no_delete=True,
+            report_on_rpc=True,
+            gzipped_urls=("http://project/download/2b/in.txt.gz",),
+            gzipped_nbytes=4,
+        ),
+        WorkunitFile(
+            name="image.vdi",
+            open_name="vm_image.vdi",
+            copy_file=False,
+            urls=("http://project/download/1a/image.vdi",),
+            md5_cksum="c" * 32,
+            nbytes=5,
+            no_delete=True,
+        ),
+        WorkunitFile(
+            name="field.nc",
+            open_name="atmosphere",
+            copy_file=False,
+            urls=(
+                "http://mirror1.example.edu/files/field.nc",
+                "http://mirror2.example.edu/field.nc",
+            ),
+            md5_cksum=MD5,
+            nbytes=10**6,
+        ),
+        WorkunitFile(name="cache", open_name="cache", copy_file=False, generated_locally=True),
+    )
+
+
+def test_the_document_of_a_compressed_file_is_the_real_servers() -> None:
+    """As create_work lays it out: what it only copies comes before what it finds out."""
+    own = JobFile("in.txt", 9, "a" * 32, ("http://project/download/2b/in.txt",), 4)
+    document = fill_input(InputTemplate(FILES[:1]), [own])
+    assert document.startswith(
+        "<file_info>\n"
+        "    <sticky/>\n"
+        "    <no_delete/>\n"
+        "    <report_on_rpc/>\n"
+        "    <name>in.txt</name>\n"
+        "    <url>http://project/download/2b/in.txt</url>\n"
+        "    <gzipped_url>http://project/download/2b/in.txt.gz</gzipped_url>\n"
+        "    <gzipped_nbytes>4</gzipped_nbytes>\n"
+        f"    <md5_cksum>{'a' * 32}</md5_cksum>\n"
+        "    <nbytes>9</nbytes>\n"
+        "</file_info>\n"
+    )
+
+
+def test_a_file_whose_compressed_copy_is_not_staged_has_no_url_for_it() -> None:
+    document = fill_input(InputTemplate((InputFileInfo("in", gzip=True),)), [staged("in.txt")])
+    assert read_workunit(document).files[0].gzipped_urls == ()
+
+
+def test_a_remote_file_of_the_job_is_called_after_its_md5() -> None:
+    remote = JobFile.remote("http://elsewhere.example.edu/x?y=1", 77, MD5)
+    [file] = read_workunit(fill_input(InputTemplate((InputFileInfo("in"),)), [remote])).files
+    assert (file.name, file.open_name) == (f"js_{MD5}", "in")
+    assert (file.urls, file.nbytes, file.md5_cksum) == (
+        ("http://elsewhere.example.edu/x?y=1",),
+        77,
+        MD5,
+    )
+
+
+def test_a_constant_file_that_is_not_staged_is_the_callers_error() -> None:
+    def missing(name: str) -> JobFile:
+        raise LookupError(f"{name} is not staged")
+
+    with pytest.raises(LookupError, match=r"image\.vdi is not staged"):
+        fill_input(InputTemplate(FILES[1:2]), staged=missing)
+
+
+def test_all_flags_of_an_output_come_back() -> None:
+    document = read_result_document(
+        fill_output(read_output_template(OUTPUT), "w_0", "http://project/upload", "r1")
+    )
+    assert document.report_immediately
+    [file] = document.files
+    assert (file.name, file.open_name, file.max_nbytes) == ("w_0_r1_0", "result.sah", 32768)
+    assert (file.urls, file.generated_locally) == (("http://project/upload",), True)
+    assert (file.gzip_when_done, file.copy_file, file.optional) == (True, True, False)
+    assert (file.no_validate, file.no_delete) == (True, True)
+
+
+def test_about_200_inputs_and_50_outputs_fit() -> None:
+    """seeds/000, "Size limits"; 200 inputs with short names."""
+    inputs = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(200)))
+    assert 10 < worst_input(inputs, url_chars=30).fitting_chars < 40
+    assert worst_output(many_outputs(50)).fits
+    assert not worst_output(many_outputs(70)).fits
+
+
+def test_the_worst_case_says_how_large_the_document_would_be() -> None:
+    template = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(100)))
+    worst = worst_input(template, name_chars=255, url_chars=40)
+    name = "n" * 255
+    file = JobFile(name, 10**12, "0" * 32, (f"{'h' * 40}download/3ff/{name}",))
+    with pytest.raises(TemplateError, match=rf"it would have {worst.nbytes:,} bytes"):
+        fill_input(template, [file] * 100)
+    assert str(worst) == (
+        f"with file names of 255 characters this makes a workunit.xml_doc of {worst.nbytes:,} "
+        "bytes; it must have fewer than 65,535"
+    )
