@@ -6,8 +6,10 @@ tables on SQLite, and has a few volunteers that run jobs as processes on this ma
 """
 
 from .commands import init_project, run_project
+from .create_work import NewJob, RemoteFile, WorkError
 from .database import DatabaseError
 from .directory import ProjectDirectoryError
+from .generator import WorkRequest
 from .project import LocalProject, ProjectFailed
 from .quirks import PhpLimits, Quirks
 from .states import BatchState, ErrorMask
@@ -17,10 +19,14 @@ __all__ = [
     "DatabaseError",
     "ErrorMask",
     "LocalProject",
+    "NewJob",
     "PhpLimits",
     "ProjectDirectoryError",
     "ProjectFailed",
     "Quirks",
+    "RemoteFile",
+    "WorkError",
+    "WorkRequest",
     "init_project",
     "run_project",
 ]

@@ -349,7 +349,9 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
         connection.execute("ROLLBACK TO jobs")
         raise
     finally:
-        connection.execute("RELEASE jobs")
+        # On a full disk SQLite may have ended the transaction by itself.
+        if connection.in_transaction:
+            connection.execute("RELEASE jobs")
     return ids
 
 

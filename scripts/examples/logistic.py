@@ -1,0 +1,24 @@
+"""The app of the example ``sweep.py``: what becomes of a population that grows logistically."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+_SHOWN = 8
+
+
+def main() -> None:
+    """Read ``parameters.json``, write the last populations into ``orbit.txt``."""
+    parameters = json.loads(Path("parameters.json").read_text("utf-8"))
+    population = 0.5
+    orbit = []
+    for _ in range(parameters["generations"]):
+        population *= parameters["rate"] * (1 - population)
+        orbit.append(population)
+    last = "".join(f"{value:.6f}\n" for value in orbit[-_SHOWN:])
+    Path("orbit.txt").write_text(last, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

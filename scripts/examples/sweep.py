@@ -1,0 +1,39 @@
+"""A work generator for a local project: a parameter sweep over the logistic map.
+
+For each growth rate there is a job that follows the population for some generations; when all jobs
+of the sweep are made, the generator returns nothing more. It remembers nothing: which jobs there
+are already, it asks of the project. To try it, with this directory's ``logistic.py`` as the app::
+
+    cp scripts/examples/sweep.py scripts/examples/logistic.py DIR/modules/
+    boinc_gahp local-project add-app DIR logistic \
+        --command '{python} {project}/modules/logistic.py' \
+        --in parameters.json --out orbit.txt --work-generator sweep:sweep
+    boinc_gahp local-project run DIR
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject import NewJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.localproject import WorkRequest
+
+#: In thousandths, so that names and values are exact.
+RATES = range(2500, 4000, 50)
+GENERATIONS = 1000
+
+
+def sweep(request: WorkRequest) -> Iterator[NewJob]:
+    """Yield the jobs of the sweep that are not made yet; no more are taken than are wanted."""
+    for rate in RATES:
+        name = f"{request.app}_{rate}"
+        if request.exists(name):
+            continue
+        parameters = {"rate": rate / 1000, "generations": GENERATIONS}
+        staged = request.stage(json.dumps(parameters).encode(), f"{name}.json")
+        yield NewJob(name=name, files=(staged,), rsc_fpops_est=3.0 * GENERATIONS)

@@ -1,0 +1,485 @@
+"""Jobs made on the server: create_work, stage_file and submit, on the database alone."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sqlite3
+from dataclasses import fields
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boinc_gahp.localproject import NewJob, Quirks, RemoteFile, WorkError, accounts
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.create_work import create_work, submit
+from boinc_gahp.localproject.job_line import read_job_line
+from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.states import BatchState, ServerState
+from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    read_workunit,
+    write_input_template,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOW = 4_000_000_000.0
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Core]:
+    """A project that nothing runs, with a file ``in.txt`` staged."""
+    directory = tmp_path_factory.mktemp("project")
+    layout.make(directory)
+    core = Core(directory, Quirks())
+    stage_file(core, b"hello\n", "in.txt")
+    for name, classes in (("sized", 3), ("versioned", 0)):
+        layout.add_app(
+            directory,
+            core.db,
+            name,
+            command=["{python}"],
+            input_template=(core.templates / "uppercase_in").read_text(),
+            output_template=(core.templates / "uppercase_out").read_text(),
+            n_size_classes=classes,
+        )
+    yield core
+    core.db.close()
+
+
+def new(**fields: object) -> NewJob:
+    """Return a job with a name of its own and the staged file."""
+    fields = {"name": f"job{next(_numbers)}", "files": ("in.txt",), **fields}
+    return NewJob(**fields)  # type: ignore[arg-type]
+
+
+def row(core: Core, workunit_id: int) -> sqlite3.Row:
+    found: sqlite3.Row = (
+        core.db.connection()
+        .execute("SELECT * FROM workunit WHERE id = ?", (workunit_id,))
+        .fetchone()
+    )
+    return found
+
+
+def counted(core: Core, table: str = "workunit") -> int:
+    (number,) = core.db.connection().execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(number)
+
+
+def refusal(core: Core, *jobs: NewJob, app: str = "uppercase", batch_id: int = 0) -> str:
+    """Return the words with which jobs are refused; none of them may have been made."""
+    before = counted(core), counted(core, "assignment")
+    with pytest.raises(WorkError) as caught:
+        create_work(core, app, jobs, batch_id=batch_id)
+    assert (counted(core), counted(core, "assignment")) == before
+    return str(caught.value)
+
+
+GIVEN = {
+    "priority": 7,
+    "rsc_fpops_est": 1.5e10,
+    "rsc_fpops_bound": 2e16,
+    "rsc_memory_bound": 3e7,
+    "rsc_disk_bound": 4e8,
+    "rsc_bandwidth_bound": 5e5,
+    "delay_bound": 600.0,
+    "min_quorum": 2,
+    "target_nresults": 3,
+    "max_error_results": 0,
+    "max_total_results": 9,
+    "max_success_results": 8,
+    "size_class": 4,
+    "app_version_num": 101,
+}
+
+
+def test_every_parameter_of_a_job_is_kept(core: Core) -> None:
+    (workunit_id,) = create_work(core, "uppercase", [new(**GIVEN)])
+    made = row(core, workunit_id)
+    assert {name: made[name] for name in GIVEN} == GIVEN
+    known = {"name", "command_line", "files", "input_template", "output_template"}
+    assert {field.name for field in fields(NewJob)} - known - set(GIVEN) == {
+        "target_host",
+        "target_user",
+    }
+
+
+def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core: Core) -> None:
+    bare = core.templates / "bare_in"
+    bare.write_text("<workunit>\n</workunit>\n")
+    ids = create_work(core, "uppercase", [new(), new(files=(), input_template="templates/bare_in")])
+    names = ("delay_bound", "rsc_memory_bound", "max_error_results", "max_total_results")
+    assert [tuple(row(core, each)[name] for name in names) for each in ids] == [
+        (86400.0, 5e7, 2, 5),
+        (7 * 86400.0, 5e8, 3, 10),
+    ]
+
+
+def test_ids_and_names_come_in_the_order_of_the_jobs(core: Core) -> None:
+    jobs = [new() for _ in range(20)]
+    ids = create_work(core, "uppercase", jobs)
+    assert [row(core, each)["name"] for each in ids] == [job.name for job in jobs]
+    assert (
+        len(
+            {row(core, each)["name"] for each in create_work(core, "uppercase", [new(name="")] * 3)}
+        )
+        == 3
+    )
+
+
+def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> None:
+    remote = RemoteFile("http://127.0.0.1:1/data", 5.0, "0" * 32)
+    job = new(files=("in.txt", remote), command_line="--mode 'a b' <&>", input_template="")
+    two = NewJob(name=job.name, command_line=job.command_line, files=job.files)
+    (workunit_id,) = create_work(core, "multi", [two])
+    document = read_workunit(row(core, workunit_id)["xml_doc"])
+    assert document.command_line == "--mode 'a b' <&>"
+    staged, other = document.files
+    assert (staged.name, staged.nbytes) == ("in.txt", 6)
+    assert (other.name, other.urls, other.nbytes) == (f"js_{'0' * 32}", (remote.url,), 5)
+
+
+def test_the_transitioner_makes_as_many_results_as_were_asked_for(core: Core) -> None:
+    (workunit_id,) = create_work(core, "uppercase", [new(min_quorum=2, target_nresults=3)])
+    transition_pass(core, NOW)
+    results = core.db.connection().execute(
+        "SELECT server_state FROM result WHERE workunitid = ?", (workunit_id,)
+    )
+    assert [result["server_state"] for result in results] == [ServerState.UNSENT] * 3
+
+
+def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
+    with core.db.write() as connection:
+        host = connection.execute(
+            "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
+            "n_bwdown) VALUES (0, 1, 'h', 1, 1, 1, 1)"
+        ).lastrowid
+    first, second = create_work(core, "uppercase", [new(target_host=host), new(target_user=2)])
+    assigned = core.db.connection().execute(
+        "SELECT workunitid, target_type, target_id FROM assignment ORDER BY id"
+    )
+    assert [tuple(each) for each in assigned] == [(first, 1, host), (second, 2, 2)]
+    assert "there is no host of that id" in refusal(core, new(), new(target_host=99))
+    assert "there is no user of that id" in refusal(core, new(target_user=99))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"rsc_fpops_est": 0.0}, "rsc_fpops_est 0.0 was given: expected more than 0"),
+        ({"delay_bound": float("inf")}, "delay_bound inf was given"),
+        ({"rsc_memory_bound": -1.0}, "expected 0 or more"),
+        ({"min_quorum": 0}, "min_quorum 0 was given: expected 1 or more"),
+        ({"min_quorum": 3, "target_nresults": 2}, "target_nresults 2 is less than min_quorum 3"),
+        ({"target_nresults": 4, "max_success_results": 3}, "max_success_results 3 is too few"),
+        ({"target_nresults": 4, "max_total_results": 3}, "max_total_results 3 is too few"),
+        ({"max_error_results": -2}, "max_error_results -2 is too few"),
+        ({"files": ()}, "has 0 input files: 1 are expected, for in"),
+        ({"files": ("in.txt", "in.txt")}, "2 files are given for the job: expected 1"),
+        ({"files": ("absent.txt",)}, "'absent.txt' is not staged.*stage-file"),
+        ({"name": "a b"}, "cannot be named 'a b'"),
+        ({"name": "a/../b"}, "cannot be named 'a/../b'"),
+        ({"name": "n" * 181}, "at most 180"),
+        ({"command_line": "x" * 70_000}, r"it would have 7\d,\d+ bytes"),
+        ({"input_template": "templates/nosuch"}, "nosuch cannot be read: No such file"),
+        ({"output_template": "templates/nosuch"}, "nosuch cannot be read: No such file"),
+        ({"input_template": "../elsewhere"}, "is not below"),
+        ({"input_template": "/etc/passwd"}, "'/etc/passwd' is not below"),
+        ({"input_template": "templates/uppercase_out"}, "input template"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(
+    core: Core, fields: dict[str, object], words: str
+) -> None:
+    assert re.search(words, refusal(core, new(**fields)))
+
+
+def test_an_output_template_whose_results_would_not_fit_is_refused(core: Core) -> None:
+    text = (core.templates / "uppercase_out").read_text()
+    info, ref = (
+        text[text.index("<file_info>") : text.index("<result>")],
+        text[text.index("    <file_ref>") : text.index("</result>")],
+    )
+    numbered = [
+        "".join(
+            part.replace("OUTFILE_0", f"OUTFILE_{n}").replace(">out<", f">out{n}<")
+            for n in range(400)
+        )
+        for part in (info, ref)
+    ]
+    large = core.templates / "large_out"
+    large.write_text(
+        f"<output_template>\n{numbered[0]}<result>\n{numbered[1]}</result>\n</output_template>\n"
+    )
+    assert "result.xml_doc_in: it would have" in refusal(
+        core, new(output_template="templates/large_out")
+    )
+
+
+def test_a_name_is_taken_once_in_the_whole_project(core: Core) -> None:
+    job = new()
+    create_work(core, "uppercase", [job])
+    assert f"there is a job '{job.name.upper()}' already" in refusal(
+        core, new(), new(name=job.name.upper())
+    )
+    twice = new()
+    assert "already" in refusal(core, twice, twice)
+
+
+def test_one_of_many_that_is_wrong_is_named(core: Core) -> None:
+    words = refusal(core, new(), new(files=("absent.txt",)), new())
+    assert words.startswith("number 2 of 3 jobs: the input file 'absent.txt' is not staged")
+
+
+def test_an_unknown_app_is_refused_with_the_names_of_all(core: Core) -> None:
+    assert "there is no app 'upper': there are uppercase, multi" in refusal(
+        core, new(), app="upper"
+    )
+
+
+def test_an_app_with_size_classes_wants_one_for_each_job(core: Core) -> None:
+    assert "size_class is none: expected 0 to 2" in refusal(core, new(), app="sized")
+    assert "size_class is 3: expected 0 to 2" in refusal(core, new(size_class=3), app="sized")
+    create_work(core, "sized", [new(size_class=2)])
+
+
+# Files that the template names.
+
+
+def _template(core: Core, name: str, **flags: object) -> str:
+    file = InputFileInfo(open_name="in", **flags)  # type: ignore[arg-type]
+    (core.templates / name).write_text(write_input_template(InputTemplate(files=(file,))))
+    return f"templates/{name}"
+
+
+def test_a_constant_file_must_be_staged_and_stands_in_the_document(core: Core) -> None:
+    job = new(files=(), input_template=_template(core, "const_in", physical_name="const.dat"))
+    assert "'const.dat' is not staged" in refusal(core, job)
+    stage_file(core, b"constant", "const.dat")
+    (file,) = read_workunit(row(core, *create_work(core, "uppercase", [job]))["xml_doc"]).files
+    assert (file.name, file.nbytes) == ("const.dat", 8)
+    assert file.urls[0].endswith("/const.dat")
+
+
+def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core: Core) -> None:
+    template = _template(
+        core, "remote_in", urls=("http://127.0.0.1:1/d/",), md5_cksum="0" * 32, nbytes=4
+    )
+    job = new(files=("far.dat",), input_template=template)
+    (file,) = read_workunit(row(core, *create_work(core, "uppercase", [job]))["xml_doc"]).files
+    assert (file.name, file.urls) == ("far.dat", ("http://127.0.0.1:1/d/far.dat",))
+
+
+def test_gzip_wants_the_file_staged_with_gzip(core: Core) -> None:
+    template = _template(core, "gzip_in", gzip=True)
+    stage_file(core, b"z" * 5000, "plain.dat")
+    job = new(files=("plain.dat",), input_template=template)
+    assert "stage the file again with --gzip" in refusal(core, job)
+    stage_file(core, b"z" * 5000, "plain.dat", gzip=True)
+    (workunit_id,) = create_work(core, "uppercase", [job])
+    packed = core.download.find("plain.dat.gz")
+    assert packed is not None
+    assert f"<gzipped_nbytes>{packed.nbytes}<" in row(core, workunit_id)["xml_doc"]
+
+
+# Staging.
+
+
+def test_a_staged_file_never_changes(core: Core, tmp_path: Path) -> None:
+    source = tmp_path / "s.dat"
+    source.write_bytes(b"one")
+    assert stage_file(core, source) == "s.dat"
+    assert stage_file(core, source) == "s.dat"
+    source.write_bytes(b"two")
+    with pytest.raises(WorkError, match=r"'s.dat' is staged already, with other contents"):
+        stage_file(core, source)
+    with pytest.raises(WorkError, match="with other contents"):
+        stage_file(core, b"two", "s.dat", gzip=True)
+    assert core.download.path("s.dat").read_bytes() == b"one"
+    assert core.download.find("s.dat.gz") is None
+
+
+def test_staging_with_gzip_gives_the_same_bytes_each_time(core: Core, tmp_path: Path) -> None:
+    source = tmp_path / "g.dat"
+    source.write_bytes(b"again and " * 200_000)
+    for _ in range(2):
+        stage_file(core, source, gzip=True)
+    packed = core.download.path("g.dat.gz").read_bytes()
+    assert gzip.decompress(packed) == source.read_bytes()
+    assert list((core.directory / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "..", "a b", "a/b", "n" * 256, "ü"])
+def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core: Core, name: str) -> None:
+    with pytest.raises(WorkError, match="cannot be staged as"):
+        stage_file(core, b"x", name)
+
+
+# Batches.
+
+
+def _user(core: Core, **rights: object) -> accounts.User:
+    name = f"user{next(_numbers)}"
+    accounts.add_user(core.db, name, **rights)  # type: ignore[arg-type]
+    user = accounts.find_user(core.db.connection(), name)
+    assert user is not None
+    return user
+
+
+def _app(core: Core, name: str = "uppercase") -> accounts.App:
+    return accounts.find_app(core.db.connection(), name)
+
+
+def _batch(core: Core, batch_id: int) -> sqlite3.Row:
+    found: sqlite3.Row = (
+        core.db.connection().execute("SELECT * FROM batch WHERE id = ?", (batch_id,)).fetchone()
+    )
+    return found
+
+
+def test_submit_makes_a_batch_that_is_in_progress_and_jobs_can_be_added(core: Core) -> None:
+    user = _user(core)
+    batch_id = submit(core, user, _app(core), "grows", [new(), new()])
+    batch = _batch(core, batch_id)
+    assert (batch["user_id"], batch["njobs"], batch["state"]) == (
+        user.id,
+        2,
+        BatchState.IN_PROGRESS,
+    )
+    with core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = ?", (BatchState.COMPLETE,))
+    create_work(core, "uppercase", [new()], batch_id=batch_id)
+    batch = _batch(core, batch_id)
+    assert (batch["njobs"], batch["state"]) == (3, BatchState.IN_PROGRESS)
+    assert "for another app than 'multi'" in refusal(
+        core, new(files=("in.txt", "in.txt")), app="multi", batch_id=batch_id
+    )
+    with core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = ?", (BatchState.RETIRED,))
+    assert "is retired: use another one" in refusal(core, new(), batch_id=batch_id)
+    assert "there is no batch 999" in refusal(core, new(), batch_id=999)
+
+
+def test_a_submit_that_fails_leaves_no_batch(core: Core) -> None:
+    user, before = _user(core), (counted(core), counted(core, "batch"))
+    for jobs in ([new(), new(files=("absent",))], []):
+        with pytest.raises(WorkError):
+            submit(core, user, _app(core), "never", jobs)
+    with pytest.raises(WorkError, match="at most 255 characters"):
+        submit(core, user, _app(core), "n" * 256, [new()])
+    assert (counted(core), counted(core, "batch")) == before
+    submit(core, user, _app(core), "taken", [new()])
+    with pytest.raises(WorkError, match="there is a batch named taken already"):
+        submit(core, user, _app(core), "taken", [new()])
+
+
+def test_a_submit_wants_the_right_for_the_app_and_keeps_to_the_limit(core: Core) -> None:
+    limited = _user(core, apps=["multi"], max_jobs_in_progress=2)
+    with pytest.raises(WorkError, match="may not submit jobs to uppercase"):
+        submit(core, limited, _app(core), "no right", [new()])
+    two = [new(files=("in.txt", "in.txt")) for _ in range(2)]
+    submit(core, limited, _app(core, "multi"), "two", two)
+    with pytest.raises(WorkError, match="limit on jobs in progress"):
+        submit(core, limited, _app(core, "multi"), "three", [new(files=("in.txt", "in.txt"))])
+
+
+def test_rights_to_manage_are_for_all_apps_or_for_one(core: Core) -> None:
+    connection = core.db.connection()
+    uppercase, multi = _app(core), _app(core, "multi")
+    owner, boss = _user(core), _user(core, manage_all=True, submit_all=False)
+    helper = _user(core, manage=["multi"], submit_all=False)
+    may = accounts.may_manage
+    assert may(connection, owner, uppercase, owner.id)
+    assert not may(connection, owner, uppercase, boss.id)
+    assert may(connection, boss, uppercase, owner.id)
+    assert [may(connection, helper, app, owner.id) for app in (uppercase, multi)] == [False, True]
+    assert not accounts.may_submit(connection, boss, uppercase)
+
+
+def test_a_full_disk_leaves_nothing_half_made(core: Core) -> None:
+    connection = core.db.connection()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    before = counted(core), counted(core, "batch")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    try:
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            submit(core, _user(core), _app(core), "full", [new() for _ in range(500)])
+    finally:
+        connection.execute("PRAGMA max_page_count = 4294967294")
+    assert (counted(core), counted(core, "batch")) == before
+    submit(core, _user(core), _app(core), "full", [new()])
+
+
+# The lines of create_work --stdin.
+
+_WORD = st.text("abcXYZ019_.-", min_size=1, max_size=12).filter(lambda word: word[0] not in "-")
+_LINE = st.text("ab -_=,;$é<&>'", min_size=1, max_size=30).filter(lambda text: text[0] not in "'\"")
+
+
+@st.composite
+def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
+    """Yield a job, and a line that create_work reads as that job."""
+    words: list[list[str]] = []
+    given: dict[str, object] = {}
+    for option, name, values in (
+        ("wu_name", "name", _WORD),
+        ("command_line", "command_line", _LINE),
+        ("priority", "priority", st.integers(-100, 100)),
+        ("rsc_fpops_est", "rsc_fpops_est", st.floats(1, 1e20)),
+        ("wu_template", "input_template", _WORD),
+        ("result_template", "output_template", _WORD),
+        ("target_host", "target_host", st.integers(1, 1000)),
+        ("target_user", "target_user", st.integers(1, 1000)),
+    ):
+        value = draw(st.none() | values)
+        if value is not None:
+            given[name] = value
+            text = f'"{value}"' if name == "command_line" else str(value)
+            words.append([f"--{option}", text])
+    files: list[str | RemoteFile] = []
+    for file in draw(
+        st.lists(_WORD | st.builds(RemoteFile, _WORD, st.integers(0, 10**9).map(float), _WORD))
+    ):
+        files.append(file)
+        words.append([file] if isinstance(file, str) else ["--remote_file", *map(str, file)])
+    # Files keep their order among themselves, and may stand anywhere between the options.
+    rest = words[len(given) :]
+    parts: list[list[str]] = []
+    for part in draw(st.permutations(words[: len(given)])):
+        parts.append(part)
+        following = draw(st.integers(0, len(rest)))
+        parts += rest[:following]
+        rest = rest[following:]
+    separators = st.sampled_from([" ", "  ", "\t"])
+    text = "".join(word + draw(separators) for part in parts + rest for word in part)
+    return NewJob(files=tuple(files), **given), text  # type: ignore[arg-type]
+
+
+@settings(max_examples=80)
+@given(jobs_and_lines())
+def test_a_line_is_read_as_the_job_that_it_was_written_for(case: tuple[NewJob, str]) -> None:
+    job, line = case
+    assert read_job_line(line) == ([job] if line else [])
+
+
+@settings(max_examples=30)
+@given(jobs_and_lines(), jobs_and_lines())
+def test_what_a_line_says_goes_over_the_defaults(
+    own: tuple[NewJob, str], defaults: tuple[NewJob, str]
+) -> None:
+    merged = own[0].over(defaults[0])
+    for field in fields(NewJob):
+        mine, other = getattr(own[0], field.name), getattr(defaults[0], field.name)
+        assert getattr(merged, field.name) == (other if mine in (None, "", ()) else mine)

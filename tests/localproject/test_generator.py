@@ -1,0 +1,195 @@
+"""Work generators, on the database alone; the example with its app and volunteers."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.generator import generate_pass
+from boinc_gahp.localproject.supplied import input_template, output_template
+from boinc_gahp.localproject.transitioner import transition_pass
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EXAMPLES = Path(__file__).parent.parent.parent / "scripts" / "examples"
+NOW = 4_000_000_000.0
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[[str], Core]]:
+    """Makes a project with an app ``made``, whose generator is ``generate`` in a source text."""
+    cores = []
+
+    def make(source: str) -> Core:
+        directory = tmp_path / "p"
+        layout.make(directory)
+        (directory / "modules" / "ours.py").write_text(dedent(source))
+        core = Core(directory, Quirks())
+        cores.append(core)
+        layout.add_app(
+            directory,
+            core.db,
+            "made",
+            command=["true"],
+            input_template=input_template("in"),
+            output_template=output_template("out"),
+            work_generator="ours:generate",
+            work_low=4,
+        )
+        return core
+
+    yield make
+    for core in cores:
+        core.db.close()
+
+
+def names(core: Core) -> list[str]:
+    rows = core.db.connection().execute("SELECT name FROM workunit ORDER BY id")
+    return [row["name"] for row in rows]
+
+
+def error_of(core: Core) -> str:
+    row = core.db.connection().execute("SELECT work_error FROM app WHERE name = 'made'").fetchone()
+    return str(row[0])
+
+
+ENDLESS = """
+    from itertools import count
+    from boinc_gahp.localproject import NewJob
+
+    def generate(request):
+        for n in count():
+            if not request.exists(f"job{n}"):
+                staged = request.stage(b"the same for all", "shared.txt")
+                yield NewJob(name=f"job{n}", files=(staged,))
+"""
+
+
+def test_as_many_jobs_are_made_as_are_wanting_and_no_more(make: Callable[[str], Core]) -> None:
+    core = make(ENDLESS)
+    assert generate_pass(core, NOW) == 4
+    assert generate_pass(core, NOW) == 0
+    transition_pass(core, NOW)
+    assert generate_pass(core, NOW) == 0
+    with core.db.write() as connection:
+        connection.execute("UPDATE result SET server_state = 4 WHERE id <= 3")
+    assert generate_pass(core, NOW) == 3
+    assert names(core) == [f"job{n}" for n in range(7)]
+
+
+def test_an_app_without_a_generator_and_a_deprecated_one_are_left_alone(
+    make: Callable[[str], Core],
+) -> None:
+    core = make(ENDLESS)
+    with core.db.write() as connection:
+        connection.execute("UPDATE app SET deprecated = 1 WHERE name = 'made'")
+    assert generate_pass(core, NOW) == 0
+
+
+def test_a_generator_that_has_nothing_is_asked_again_later(make: Callable[[str], Core]) -> None:
+    core = make("""
+        from pathlib import Path
+
+        def generate(request):
+            with Path(__file__).with_name("asked.txt").open("a") as file:
+                file.write(f"{request.wanted} of {request.app}\\n")
+            return []
+    """)
+    for seconds in (0, 1, 4, 6):
+        assert generate_pass(core, NOW + seconds) == 0
+    assert (core.directory / "modules" / "asked.txt").read_text() == "4 of made\n" * 2
+    assert error_of(core) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def generate(request):\n    raise KeyError('oops')", "KeyError: 'oops'"),
+        (
+            "def generate(request):\n    yield 'job'",
+            "TypeError: 'job' came from the work generator",
+        ),
+        ("def generate(request):\n    return 3", "TypeError: 'int' object is not iterable"),
+        ("def generate(request):\n    return None", "TypeError: 'NoneType' object is not iterable"),
+        ("def other(request):\n    return []", "has no 'generate'"),
+        ("import nosuchmodule", "No module named 'nosuchmodule'"),
+        (
+            "from boinc_gahp.localproject import NewJob\n"
+            "def generate(request):\n"
+            "    return [NewJob(name='good', files=(request.stage(b'x', 'x'),)),"
+            " NewJob(files=('absent',))]",
+            "number 2 of 2 jobs: the input file 'absent' is not staged",
+        ),
+        (
+            "def generate(request):\n    request.stage(b'x', '../../x')",
+            "a file cannot be staged as '../../x'",
+        ),
+    ],
+    ids=["raises", "no-job", "number", "none", "no-function", "import", "refused", "bad-name"],
+)
+def test_a_generator_that_fails_makes_nothing_is_logged_shown_and_asked_again_later(
+    make: Callable[[str], Core], caplog: pytest.LogCaptureFixture, source: str, words: str
+) -> None:
+    core = make(source)
+    with caplog.at_level(logging.ERROR, "boinc_gahp.localproject"):
+        assert generate_pass(core, NOW) == 0
+    assert names(core) == []
+    assert words in error_of(core)
+    assert "the work generator of made has failed; again in 1 s" in caplog.text
+    caplog.clear()
+    assert generate_pass(core, NOW + 0.5) == 0
+    assert caplog.text == ""
+    assert generate_pass(core, NOW + 2) == 0
+    assert "again in 2 s" in caplog.text
+
+
+def test_a_generator_that_was_mended_goes_on(make: Callable[[str], Core]) -> None:
+    core = make("def generate(request):\n    raise ValueError(request.app)")
+    assert generate_pass(core, NOW) == 0
+    assert error_of(core) == "ValueError: made"
+    (core.directory / "modules" / "ours.py").write_text(dedent(ENDLESS))
+    assert generate_pass(core, NOW + 60) == 4
+    assert error_of(core) == ""
+
+
+def test_the_example_sweeps_its_parameters_and_ends(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=2) as project:
+        modules = project.directory / "modules"
+        for name in ("sweep.py", "logistic.py"):
+            shutil.copy(EXAMPLES / name, modules)
+        # A short sweep: what takes time is starting Python.
+        text = (modules / "sweep.py").read_text().replace("4000, 50)", "2800, 50)")
+        (modules / "sweep.py").write_text(text)
+        project.add_app(
+            "logistic",
+            command=["{python}", "-I", "{project}/modules/logistic.py"],
+            input_template=input_template("parameters.json"),
+            output_template=output_template("orbit.txt"),
+            work_generator="sweep:sweep",
+            work_low=4,
+        )
+        connection = project.core.db.connection()
+
+        def finished() -> bool:
+            project.check()
+            (done,) = connection.execute(
+                "SELECT count(*) FROM workunit WHERE canonical_resultid > 0 "
+                "AND assimilate_state = 2"
+            ).fetchone()
+            return bool(done == 6)
+
+        wait_for(finished, "all six jobs are done", timeout=60)
+        assert sorted(project.workunit_names()) == [f"logistic_{n}" for n in range(2500, 2800, 50)]
+        assert generate_pass(project.core, NOW) == 0
+        (orbit,) = project.core.upload.root.glob("*/logistic_2500_0_*")
+        assert orbit.read_text() == "0.600000\n" * 8
