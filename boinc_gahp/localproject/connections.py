@@ -72,4 +72,9 @@ def channel_class(spool: Path, most: int | None) -> type[HTTPChannel]:
     class Channel(HTTPChannel):  # type: ignore[misc]
         parser_class = Parser
 
+        def handle_close(self) -> None:
+            if self.request is not None:  # one that has not come to its end
+                self.request.close()
+            super().handle_close()
+
     return Channel

@@ -41,7 +41,7 @@ class Quirks:
     """create_batch takes a name again; looking it up gives the lowest id."""
     partial_creation: bool = False
     """submit_batch commits about a megabyte of jobs at a time, and ends by setting the batch's
-    state IN_PROGRESS, whatever it has become meanwhile."""
+    state IN_PROGRESS, whatever it has become since it was looked at in the beginning."""
     raw_sql: bool = False
     """Names and command lines go into SQL text: ``'`` is an error and a backslash is eaten."""
     whole_seconds: bool = False

@@ -69,7 +69,8 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
 
     def begin(connection: sqlite3.Connection) -> int:
         if batch_id:
-            _check_batch(connection, batch_id, user)
+            if not core.quirks.partial_creation:
+                _check_batch(connection, batch_id, user)
             return batch_id
         name = request.batch.get("batch_name", "")
         return insert_batch(core, connection, user, app, name=name)

@@ -68,7 +68,14 @@ class Stage:
             if self._table:
                 connection.execute(f"ALTER TABLE missing RENAME TO {self._table}")
                 self._table = ""
-            for table in ("batch_file_assoc", "job_file", "result", "workunit", "batch"):
+            for table in (
+                "batch_file_assoc",
+                "job_file",
+                "result",
+                "assignment",
+                "workunit",
+                "batch",
+            ):
                 connection.execute(f"DELETE FROM {table}")
         for store in (self.core.download, self.core.upload):
             shutil.rmtree(store.root)

@@ -157,11 +157,17 @@ def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, leas
     batch_id = client.create_batch("b")
     (name,) = client.upload(b"x")
     client.submit(batch_id, [job("a", name), job("b", name)])
+    wait_for(lambda: _count(client, "result") == 2, "the transitioner has done with them")
     with client.project.core.db.write() as connection:
         connection.execute("UPDATE workunit SET mod_time = 1000.5 WHERE name = 'a'")
     listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
     assert ("<job_name>a<" in listed) == (least == "exact")
     assert "<job_name>b<" in listed
+
+
+def _count(client: Client, table: str) -> int:
+    rows = client.project.core.db.connection().execute(f"SELECT count(*) FROM {table}")
+    return int(rows.fetchone()[0])
 
 
 def test_no_change_is_lost_between_two_queries(sane: Client) -> None:

@@ -1,0 +1,149 @@
+"""``web-rpcs.md``, "Transport and framing": each sentence that no recording shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.helpers import wait_for
+
+from .client import Client, error, job, value
+from .deviations import NOT_MODELLED
+from .stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_POST = 8 << 20
+
+
+@pytest.fixture
+def quiet(as_is: Client) -> Iterator[Client]:
+    """A production site: the real server's faults, without messages (profile QUIET)."""
+    core = as_is.project.core
+    stock = core.quirks
+    core.quirks = dataclasses.replace(stock, display_errors=False)
+    yield as_is
+    core.quirks = stock
+
+
+def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(quiet: Client) -> None:
+    reply = quiet.post(
+        f"<create_batch><authenticator>{quiet.authenticator}</authenticator>"
+        f"<batch_name>{'n' * 256}</batch_name><app_name>uppercase</app_name></create_batch>"
+    )
+    assert reply.status_code == 500
+    assert reply.text == '<?xml version="1.0" encoding="ISO-8859-1" ?>\n<create_batch>\n'
+
+
+@pytest.mark.parametrize("state", ["failed", "aborted", "in_progress", "unsent"])
+def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(
+    quiet: Client, state: str
+) -> None:
+    stage = Stage(quiet.project)
+    stage.job(1, "j", stage.batch(1, "b", user="submitter"), state)
+    auth = f"<authenticator>{quiet.authenticator}</authenticator>"
+    reply = quiet.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
+    assert reply.status_code == 500
+    assert re.fullmatch(
+        r"<\?xml.*\?>\n<query_completed_job>\n<completed_job>\n +<error_mask>\d+</error_mask>\n",
+        reply.text,
+    )
+
+
+def test_the_bytes_are_utf_8_whatever_the_prolog_says(client: Client) -> None:
+    batch_id = client.create_batch("Café ☕")
+    request = (
+        f"<query_batch><authenticator>{client.authenticator}</authenticator>"
+        f"<batch_id>{batch_id}</batch_id></query_batch>"
+    )
+    reply = client.post(request)
+    assert reply.content.startswith(b'<?xml version="1.0" encoding="ISO-8859-1" ?>')
+    assert reply.headers["Content-Type"] == "text/xml;charset=UTF-8"
+    assert "<name>Café ☕</name>".encode() in reply.content
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["8 MiB", "a byte more"])
+def test_a_form_of_more_than_8_mib_is_emptied(client: Client, more: int) -> None:
+    head = "--b\r\nContent-Disposition: form-data; name=request\r\n\r\n<ping>"
+    tail = "</ping>\r\n--b--\r\n"
+    body = head + " " * (MAX_POST + more - len(head) - len(tail)) + tail
+    reply = client.session.post(
+        client.project.url + "submit_rpc_handler.php",
+        data=body,
+        headers={"Content-Type": "multipart/form-data; boundary=b"},
+        timeout=60,
+    )
+    assert reply.status_code == 200
+    assert ("<success>1</success>" in reply.text) != bool(more)
+    assert ("<error_msg>can't parse request message: </error_msg>" in reply.text) == bool(more)
+
+
+def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(as_is: Client) -> None:
+    (name,) = as_is.upload(b"x")
+    as_is.submit(as_is.create_batch("other"), [job("taken", name)])
+    jobs = [job(f"a&b{n}", name, command_line="<b") for n in range(2000)]
+    reply = as_is.submit(as_is.create_batch("b"), [job("taken", name), *jobs])
+    words = error(reply)
+    assert "query=insert into workunit values (0, " in words
+    assert 900_000 < len(words) < 1_100_000
+    assert "'a&b5'" in words
+    assert words.endswith("MySQL error: Duplicate entry 'taken' for key 'name'\n")
+
+
+def test_a_name_with_an_ampersand_breaks_every_later_list_of_batches(as_is: Client) -> None:
+    as_is.create_batch("plain")
+    as_is.create_batch("Q&A")
+    assert "<name>Q&A</name>" in as_is.rpc("query_batches")
+
+
+def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    request = _submit_request(client, batch_id, name)
+    with _connection(client) as connection:
+        connection.sendall(request)
+    wait_for(lambda: client.project.workunit_names() == ["j"], "the job is made")
+
+
+@pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
+def test_a_request_that_is_cut_off_does_nothing(client: Client, cut: str) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    request = _submit_request(client, batch_id, name)
+    length = {"in the headers": 40, "in the body": 300}.get(cut, len(request) - 1)
+    with _connection(client) as connection:
+        connection.sendall(request[:length])
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+    assert client.project.workunit_names() == []
+    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
+
+
+def _submit_request(client: Client, batch_id: int, name: str) -> bytes:
+    body = (
+        f"<submit_batch><authenticator>{client.authenticator}</authenticator><batch>"
+        f"<batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>{job('j', name)}"
+        "</batch></submit_batch>"
+    )
+    form = f"--b\r\nContent-Disposition: form-data; name=request\r\n\r\n{body}\r\n--b--\r\n"
+    return (
+        "POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: x\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n"
+        f"Content-Length: {len(form)}\r\n\r\n{form}"
+    ).encode()
+
+
+def _connection(client: Client) -> socket.socket:
+    return socket.create_connection(
+        ("127.0.0.1", urlsplit(client.project.url).port or 0), timeout=20
+    )
+
+
+def test_what_is_not_modelled_has_a_reason() -> None:
+    assert all(len(reason) > 20 for reason in NOT_MODELLED.values())
