@@ -77,3 +77,6 @@ CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid, refusal
     WHERE server_state = 2;
 CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_bandwidth_bound,
     rsc_fpops_est, delay_bound, size_class);
+
+-- For counting a batch's jobs by state without reading their documents.
+CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid);
