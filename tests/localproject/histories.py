@@ -13,6 +13,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -63,6 +64,17 @@ _MEMORY = 1e9
 _ROUNDS = 300
 _LONG = 3700.0
 
+#: All apps' assimilator: it notes what it was given.
+_ASSIMILATOR = """
+from pathlib import Path
+
+NOTES = Path(__file__).parent.parent / "notes.txt"
+
+def note(job, canonical, instances):
+    with NOTES.open("a") as file:
+        file.write(f"{job.name} {canonical.name if canonical else 'failed'}\\n")
+"""
+
 #: The back-end programs, in the order in which they run.
 PROGRAMS: dict[str, Callable[[Core, float], int]] = {
     "transitioner": transition_pass,
@@ -78,6 +90,8 @@ PROGRAMS: dict[str, Callable[[Core, float], int]] = {
 def make_base(directory: Path) -> None:
     """Make the project that every history begins with."""
     layout.make(directory)
+    (directory / "modules").mkdir(exist_ok=True)
+    (directory / "modules" / "notes.py").write_text(_ASSIMILATOR)
     core = Core(directory, Quirks())
     for name, app in APPS.items():
         layout.add_app(
@@ -101,7 +115,10 @@ def make_base(directory: Path) -> None:
             ),
         )
         with core.db.write() as connection:
-            connection.execute("UPDATE app SET validator = ? WHERE name = ?", (app.validator, name))
+            connection.execute(
+                "UPDATE app SET validator = ?, assimilator = 'notes:note' WHERE name = ?",
+                (app.validator, name),
+            )
     with core.db.write() as connection:
         for number in range(1, HOSTS + 1):
             _add_host(connection, number)
@@ -152,6 +169,13 @@ class World:
     def close(self) -> None:
         """End; the directory stays."""
         self.core.db.close()
+
+    def copy(self, directory: Path) -> World:
+        """Return another world that is as this one, which is closed, was at its end."""
+        other = World(self.directory, directory)
+        other.now = self.now
+        other.facts, other.tasks = deepcopy((self.facts, self.tasks))
+        return other
 
     def reopen(self) -> None:
         """Stop and start: what was only in memory is lost."""
@@ -334,6 +358,11 @@ class World:
         """Let time pass."""
         self.now += seconds
 
+    def notes(self) -> list[list[str]]:
+        """Return what was given to the assimilator's handler: a job, its canonical result."""
+        path = self.directory / "notes.txt"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
     # The end.
 
     def finish(self) -> None:
@@ -356,6 +385,11 @@ class World:
                     return
                 self.now = max(waiting, self.now) + 1 if waiting else self.now + _LONG
         raise AssertionError(f"stuck: {self.unfinished()}")
+
+    def rest_for_long(self) -> None:
+        """Let time pass until nothing more is due after the end."""
+        self.now += 10 * _LONG
+        self.act("settle")
 
     def _serve(self, host: int) -> bool:
         result = self.act("send", host)

@@ -7,9 +7,7 @@ function of the back end is asked.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,61 +23,15 @@ from boinc_gahp.localproject.states import (
 )
 
 from .facts import APPS, agree
+from .observed import Row, state_of
 
 if TYPE_CHECKING:
     from .facts import Plan
     from .histories import World
 
-    Row = dict[str, Any]
-
-#: What is the same in two worlds with one history.
-_OF_JOB = ("error_mask", "assimilate_state", "file_delete_state", "target_nresults")
-_OF_RESULT = (
-    "server_state",
-    "outcome",
-    "validate_state",
-    "hostid",
-    "exit_status",
-    "granted_credit",
-    "file_delete_state",
-)
 _WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
 _UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)
 _DELETED = (FileDeleteState.DONE, FileDeleteState.ERROR)
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A project's jobs and results by name, its credits, and which files are there."""
-
-    jobs: dict[str, Row]
-    results: dict[str, Row]
-    hosts: dict[int, float]
-    users: dict[int, float]
-    files: frozenset[str]
-
-    def of(self, job: str) -> list[Row]:
-        """Return a job's results."""
-        number = self.jobs[job]["id"]
-        return [row for row in self.results.values() if row["workunitid"] == number]
-
-    def canonical(self, job: str) -> Row | None:
-        """Return a job's canonical result."""
-        number = self.jobs[job]["canonical_resultid"]
-        return next((row for row in self.of(job) if row["id"] == number), None)
-
-
-def state_of(world: World) -> State:
-    """Read a world's state."""
-    facts, core = world.facts, world.core
-    stores = ((core.download, set(facts.inputs.values())), (core.upload, set(facts.outputs)))
-    return State(
-        jobs={row["name"]: row for row in world.rows("SELECT * FROM workunit ORDER BY id")},
-        results={row["name"]: row for row in world.rows("SELECT * FROM result ORDER BY id")},
-        hosts={row["id"]: row["total_credit"] for row in world.rows("SELECT * FROM host")},
-        users={row["id"]: row["total_credit"] for row in world.rows("SELECT * FROM user")},
-        files=frozenset(name for store, names in stores for name in names if store.exists(name)),
-    )
 
 
 def _is_good(row: Row) -> bool:
@@ -383,6 +335,7 @@ class Watch:
                     if self._job_of(self.now.results[result]) == job and name in self.now.files
                 ]
                 assert not left, f"{job}: {left} are not deleted"
+        self._notes()
         for batch, numbers in self.world.batches().items():
             jobs = [self.now.jobs[job] for job, of in self.facts.jobs.items() if of == batch]
             failed = sum(not row["canonical_resultid"] for row in jobs)
@@ -394,20 +347,30 @@ class Watch:
             assert (numbers["njobs"], numbers["nerror_jobs"]) == (len(jobs), failed), batch
             assert numbers["fraction_done"] == 1, batch
 
+    def _notes(self) -> None:
+        """The assimilator got each workunit's end; twice only if it was killed in between."""
+        notes = self.world.notes()
+        last = dict(notes)
+        for job in self.now.jobs:
+            canonical = self.now.canonical(job)
+            end = canonical["name"] if canonical else "failed"
+            assert last.get(job) == end, f"{job}: the assimilator was told {last.get(job)}"
+        if not self.world.crashes:
+            assert len(set(map(tuple, notes))) == len(notes), f"assimilated twice: {notes}"
 
-def summary(world: World) -> dict[str, Any]:
-    """Return what two worlds with one history have in common: no ids, times or random names."""
-    state = state_of(world)
-    jobs = {}
-    for name, row in state.jobs.items():
-        canonical = state.canonical(name)
-        jobs[name] = (canonical and canonical["name"], *(row[column] for column in _OF_JOB))
-    return {
-        "jobs": jobs,
-        "results": {
-            name: tuple(row[column] for column in _OF_RESULT) for name, row in state.results.items()
-        },
-        "hosts": {host: round(credit, 6) for host, credit in state.hosts.items()},
-        "batches": world.batches(),
-        "files": sorted(re.sub(r"_r\d+_", "_r_", name) for name in state.files),
-    }
+    def cleaned(self) -> None:
+        """Check what is left a long time after the end."""
+        self.look()
+        states = {row["name"]: row["state"] for row in self.world.rows("SELECT * FROM batch")}
+        active = {batch for batch, state in states.items() if state < BatchState.ABORTED}
+        for batch, time in self.facts.expire.items():
+            assert not 0 < time < self.world.now or batch not in active, f"{batch} has expired"
+        for name, result in self.facts.outputs.items():
+            batch = self.facts.jobs[self._job_of(self.now.results[result])]
+            gone = name not in self.now.files
+            assert gone or states[batch] != BatchState.RETIRED, f"the output {name} is left"
+        for name in {*self.facts.inputs.values()} & self.now.files:
+            users = {
+                self.facts.jobs[job] for job, file in self.facts.inputs.items() if file == name
+            }
+            assert users & active, f"the input {name} is left, which {users} used"

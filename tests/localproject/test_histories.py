@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +26,16 @@ from hypothesis.stateful import (
 
 from .facts import APPS, Plan
 from .histories import HOSTS, PROGRAMS, World, make_base
-from .invariants import Watch, summary
+from .invariants import Watch
+from .observed import dump, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LONG = int(os.environ.get("HISTORIES", "0"))
 _SETTINGS = settings(
-    max_examples=_LONG or 25,
-    stateful_step_count=40 if _LONG else 25,
+    max_examples=_LONG or 20,
+    stateful_step_count=40 if _LONG else 20,
     derandomize=not _LONG,
     database=None,
     deadline=None,
@@ -71,7 +73,7 @@ plans = st.builds(
 )
 hosts = st.integers(1, HOSTS)
 kinds = st.sampled_from(["right", "right", "wrong", "odd", "close", "error", "cut"])
-points = st.integers(1, 20)
+points = st.integers(1, 15)
 picks = st.integers(0, 11)
 programs = st.sampled_from([*PROGRAMS])
 
@@ -166,18 +168,16 @@ class Histories(RuleBasedStateMachine):
                 return
             self.do("run", earlier)
 
-    @rule(point=points, program=programs)
-    def crash_program(self, point: int, program: str) -> None:
+    @rule(point=points, program=programs, again=st.booleans())
+    def crash_program(self, point: int, program: str, again: bool) -> None:
+        """``again`` False: what was begun is left as it is until something comes to it."""
         self.run_before(program)
-        self.crash(point, "run", program)
-
-    @rule(point=points, program=programs)
-    def crash_and_go_elsewhere(self, point: int, program: str) -> None:
-        """What was begun is left as it is until something comes to it."""
-        self.run_before(program)
-        self.same_end = False
-        self.world.crash(point, "run", program)
-        self.watch.look()
+        if again:
+            self.crash(point, "run", program)
+        else:
+            self.same_end = False
+            self.world.crash(point, "run", program)
+            self.watch.look()
 
     @rule(point=points, host=hosts, pick=picks, kind=kinds)
     def crash_work(self, point: int, host: int, pick: int, kind: str) -> None:
@@ -210,6 +210,8 @@ class Histories(RuleBasedStateMachine):
         try:
             self.world.finish()
             self.watch.end()
+            self.world.rest_for_long()
+            self.watch.cleaned()
             if self.world.crashes and self.same_end:
                 assert summary(self.world) == self.without_crashes()
         finally:
@@ -223,6 +225,7 @@ class Histories(RuleBasedStateMachine):
             for action, *arguments in self.history:
                 world.act(action, *arguments)
             world.finish()
+            world.rest_for_long()
             return summary(world)
         finally:
             world.close()
@@ -231,3 +234,99 @@ class Histories(RuleBasedStateMachine):
 def test_rules_hold_in_every_history(room: Path) -> None:
     Histories.room = room
     run_state_machine_as_test(Histories, settings=_SETTINGS)
+
+
+def _scene(room: Path, place: Path) -> World:
+    """Return a world in which some results are out and some have come back."""
+    world = World(room / "base", place)
+    world.act("submit", "b1", Plan("equal", 2, 2, delete_time=50.0), 2)
+    world.act("submit", "b2", Plan("near", 1, 2), 1)
+    world.act("settle")
+    for host in (1, 2, 3, 1, 2):
+        world.act("send", host)
+    for result in ("b1_j0_0", "b1_j0_1", "b2_j0_0"):
+        world.act("answer", result, "right")
+    return world
+
+
+#: What is crashed, and what has to happen to the scene so that it has much to do.
+_CRASHES: dict[str, tuple[tuple[Any, ...], list[tuple[Any, ...]]]] = {
+    "a host asks": (("send", 4), []),
+    "a host reports": (("answer", "b1_j1_0", "right"), []),
+    "a submitter submits": (("submit", "b3", Plan("any"), 2), []),
+    "a submitter aborts": (("abort_batch", "b1"), []),
+    "a submitter retires": (("retire_batch", "b1"), []),
+    "the transitioner": (("run", "transitioner"), [("move", 101.0)]),
+    "the validator": (("run", "validator"), [("run", "transitioner")]),
+    "the assimilator": (
+        ("run", "assimilator"),
+        [("run", "transitioner"), ("run", "validator")],
+    ),
+    "the file deleter": (
+        ("run", "file_deleter"),
+        [
+            ("run", "transitioner"),
+            ("run", "validator"),
+            ("run", "assimilator"),
+            ("run", "transitioner"),
+        ],
+    ),
+    "batch expiry": (("run", "expiry"), [("set_expire_time", "b1", -1.0)]),
+    "the job file cleaner": (
+        ("run", "cleaner"),
+        [("retire_batch", "b1"), ("move", 4000.0)],
+    ),
+    "the output cleaner": (
+        ("run", "output_cleaner"),
+        [("retire_batch", "b1"), ("move", 4000.0)],
+    ),
+}
+#: What each changes, so that there is something to be lost.
+_CHANGES = {
+    "a host asks": "UPDATE result",
+    "a host reports": "os.rename",
+    "a submitter submits": "INSERT workunit",
+    "a submitter aborts": "UPDATE workunit",
+    "a submitter retires": "UPDATE batch",
+    "the transitioner": "INSERT result",
+    "the validator": "UPDATE host",
+    "the assimilator": "UPDATE workunit",
+    "the file deleter": "os.remove",
+    "batch expiry": "UPDATE batch",
+    "the job file cleaner": "os.remove",
+    "the output cleaner": "os.remove",
+}
+
+
+@pytest.mark.parametrize("who", _CRASHES)
+def test_what_is_killed_at_any_point_and_begun_again_comes_to_the_same(
+    room: Path, who: str
+) -> None:
+    action, before = _CRASHES[who]
+    points = []
+    with tempfile.TemporaryDirectory(dir=room) as name:
+        scene = _scene(room, Path(name) / "scene")
+        for earlier in before:
+            scene.act(*earlier)
+        scene.close()
+        _, whole = _after(scene, None, action)
+        for point in count(1):
+            died_before, state = _after(scene, point, action)
+            assert state == whole, f"killed at point {point}, before {died_before}"
+            if died_before is None:
+                break
+            points.append(died_before)
+    assert {"BEGIN", "COMMIT", _CHANGES[who]} <= set(points)
+
+
+def _after(scene: World, point: int | None, action: tuple[Any, ...]) -> tuple[str | None, Any]:
+    """Return what an action died before, if it did, and the state after it has been repeated."""
+    world = scene.copy(scene.directory.with_name("copy"))
+    try:
+        died_before = None if point is None else world.crash(point, *action)
+        if point is None or died_before is not None:
+            world.act(*action)
+        return died_before, dump(world)
+    finally:
+        world.close()
+        shutil.rmtree(world.directory)
