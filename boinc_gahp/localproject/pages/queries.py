@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -93,16 +94,16 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
         )
         for row in connection.execute(
             "SELECT w.batch, count(*) AS jobs, sum(w.canonical_resultid != 0) AS done, "  # noqa: S608
-            f"sum({WHERE['failed']}) AS failed, sum({WHERE['aborted']} != 0) AS aborted "
+            f"sum({WHERE['failed']}) AS failed, sum({WHERE['aborted']}) AS aborted "
             f"FROM workunit w {where} GROUP BY w.batch",
             parameters,
         )
     }
     # From the few results that hosts have to their jobs, not from all jobs to their results.
     for row in connection.execute(
-        "SELECT w.batch, count(DISTINCT w.id) AS running FROM result r "  # noqa: S608
-        f"JOIN workunit w ON w.id = r.workunitid WHERE r.server_state = {ServerState.IN_PROGRESS:d}"
-        f" AND {_OPEN} GROUP BY w.batch"
+        "SELECT w.batch, count(DISTINCT w.id) AS running "  # noqa: S608
+        "FROM result r INDEXED BY res_host CROSS JOIN workunit w ON w.id = r.workunitid "
+        f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} AND {_OPEN} GROUP BY w.batch"
     ):
         if row["batch"] in found:
             found[row["batch"]].running = row["running"]
@@ -330,7 +331,7 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
     """Return the apps that are not deprecated."""
     versions: dict[int, list[tuple[int, str]]] = {}
     for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
-        command = " ".join(json.loads(row["command"]))
+        command = shlex.join(json.loads(row["command"]))
         versions.setdefault(row["appid"], []).append((row["version_num"], command))
     wanted = None if ids is None else set(ids)
     return [

@@ -141,7 +141,7 @@ def _show(core: Core, connection: sqlite3.Connection, draft: Draft, status: int 
 def _default(template: InputTemplate, name: str) -> str:
     value = getattr(template, name, None)
     value = DEFAULTS.get(name) if value is None else value
-    return "" if value is None else f"{value:g}"
+    return "" if value is None else f"{value:g}".replace("e+0", "e").replace("e+", "e")
 
 
 def submitted(core: Core) -> AnyResponse:

@@ -24,8 +24,10 @@ ERRORS = {
 
 def duration(seconds: float) -> str:
     """Return a time span with its two largest units: ``850 ms``, ``3 min 20 s``, ``2 d 4 h``."""
+    if seconds < 0.001:
+        return "under 1 ms"
     if seconds < 1:
-        return f"{max(seconds, 0) * 1000:.0f} ms"
+        return f"{seconds * 1000:.0f} ms"
     if seconds < 10:
         return f"{seconds:.1f} s".replace(".0 ", " ")
     rest = round(seconds)
@@ -87,6 +89,11 @@ def speed(flops: float) -> str:
     return amount(flops, "FLOPS")
 
 
+def credit(granted: float) -> str:
+    """Return credit in words: two digits behind the point, or, if there is less, one that says."""
+    return f"{granted:,.2f}" if granted >= 0.01 or not granted else f"{granted:.1g}"
+
+
 def count(number: float) -> str:
     """Return a whole number with thousands apart: ``10,000``."""
     return f"{number:,.0f}"
@@ -106,5 +113,5 @@ def readable(text: str) -> str:
 
 FILTERS = {
     function.__name__: function
-    for function in (duration, ago, clock, iso, size, speed, count, errors, readable)
+    for function in (duration, ago, clock, iso, size, speed, credit, count, errors, readable)
 }
