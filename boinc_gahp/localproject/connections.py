@@ -57,7 +57,8 @@ def channel_class(spool: Path, most: int | None) -> type[HTTPChannel]:
         def parse_header(self, header_plus: bytes) -> None:
             super().parse_header(header_plus)
             if self.body_rcv is not None:
-                self.body_rcv.buf = Body(spool, most)
+                # The page's own forms are none of PHP's.
+                self.body_rcv.buf = Body(spool, most if self.path.endswith(".php") else None)
 
         def received(self, data: bytes) -> int:
             try:
