@@ -34,7 +34,8 @@ def delete_pass(core: Core) -> int:
             state = _delete_files(core, table, row["document"])
             with core.db.write() as writing:
                 writing.execute(
-                    f"UPDATE {table} SET file_delete_state = ? WHERE id = ?",  # noqa: S608
+                    f"UPDATE {table} SET file_delete_state = ? "  # noqa: S608
+                    f"WHERE id = ? AND file_delete_state = {FileDeleteState.READY:d}",
                     (state, row["id"]),
                 )
         count += len(rows)

@@ -123,15 +123,18 @@ def note_passes(
     last one that had anything to do. ``error`` is what the last pass as a whole failed of; if it is
     empty, an error of a workunit stays until that one has been handled.
     """
+    keep = False
     if not error and program in _MINE:
         waiting = connection.execute(
             f"SELECT 1 FROM workunit WHERE failures > 0 AND {_MINE[program]} LIMIT 1"  # noqa: S608
         ).fetchone()
         keep = waiting is not None
-    else:
-        keep = False
-    if not error and program == WORK_GENERATOR:
-        error = _failing_generator(connection)
+    elif not error and program == WORK_GENERATOR:
+        # It notes with each app what its own generator fails of.
+        failing = connection.execute(
+            "SELECT name, work_error FROM app WHERE work_error != '' ORDER BY id LIMIT 1"
+        ).fetchone()
+        error = f"{failing['name']}: {failing['work_error']}" if failing is not None else ""
     connection.execute(
         "INSERT INTO program (name, passes, handled, last_time, last_seconds, last_handled, error) "
         "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "

@@ -156,7 +156,7 @@ class Supervisor:
                         last=program.last,
                         error=program.error,
                     )
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             log.debug("the table program cannot be written: %s", error)
             return
         if now >= self._next_note:

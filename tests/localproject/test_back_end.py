@@ -304,3 +304,35 @@ def test_outputs_of_a_retired_batch_stay_for_a_while(bench: Bench) -> None:
     assert delete_retired_outputs(bench.core, NOW + 7200) == 1
     assert not bench.core.upload.exists(name)
     assert delete_retired_outputs(bench.core, NOW + 7200) == 0
+
+
+def test_outputs_that_come_after_a_retired_batch_was_cleaned_go_as_well(bench: Bench) -> None:
+    bench.workunit(target_nresults=2)
+    bench.transition()
+    first, late = bench.send(1), bench.send(2)
+    bench.answer(first, 1)
+    bench.settle()
+    _batch(bench, 4, logical_end_time=NOW)
+    assert delete_retired_outputs(bench.core, NOW + 7200) == 1
+    bench.now = NOW + 8000
+    bench.answer(late, 2)
+    bench.settle()
+    assert bench.results("validate_state") == [ValidateState.VALID, ValidateState.TOO_LATE]
+    name = f"w_1_r{bench.results('random')[1]}_0"
+    assert bench.core.upload.exists(name)
+    assert delete_retired_outputs(bench.core, NOW + 8000) == 0
+    assert delete_retired_outputs(bench.core, NOW + 16000) == 1
+    assert not bench.core.upload.exists(name)
+
+
+@pytest.mark.parametrize("table", ["workunit", "result"])
+def test_what_cannot_be_deleted_is_left_and_marked(bench: Bench, table: str) -> None:
+    bench.workunit()
+    _finish(bench)
+    bench.set(table, file_delete_state=FileDeleteState.READY)
+    bench.set(table, **{"workunit": {"xml_doc": "<"}, "result": {"xml_doc_in": "<"}}[table])
+    bench.workunit("other")
+    bench.set("workunit", "name = 'other'", file_delete_state=FileDeleteState.READY)
+    bench.settle()
+    assert bench.column(table, "file_delete_state")[0] == FileDeleteState.ERROR
+    assert bench.column("workunit", "file_delete_state")[1] == FileDeleteState.DONE

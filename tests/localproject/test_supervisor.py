@@ -167,6 +167,34 @@ def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(
     assert errors(bench) == {}
 
 
+def test_what_a_work_generator_fails_of_is_shown_until_it_works(
+    bench: Bench, supervisor: Supervisor
+) -> None:
+    bench.set("app", "id = 1", work_error="ValueError: empty", work_generator="x", work_low=0)
+    bench.set("app", "id = 1", work_failures=1)
+    supervisor.run_once(bench.now)
+    assert errors(bench) == {"work_generator": "uppercase: ValueError: empty"}
+    bench.set("app", "id = 1", work_error="", work_failures=0)
+    bench.now += 5
+    supervisor.run_once(bench.now)
+    assert errors(bench) == {}
+
+
+def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench: Bench) -> None:
+    for name in ("a", "b", "c"):
+        bench.workunit(name)
+    rows = bench.core.db.connection().execute("SELECT id, name, failures FROM workunit").fetchall()
+    seen: list[str] = []
+
+    def handle(row: sqlite3.Row) -> None:
+        seen.append(row["name"])
+
+    arguments = (bench.core, programs.VALIDATOR, rows, handle)
+    assert programs.handle_each(*arguments, now=bench.now, seconds=0) == 1
+    assert programs.handle_each(*arguments, now=bench.now, seconds=60) == 3
+    assert seen == ["a", "a", "b", "c"]
+
+
 def test_after_a_restart_the_errors_that_are_over_are_cleared(bench: Bench) -> None:
     with bench.core.db.write() as connection:
         connection.execute("INSERT INTO program (name, error) VALUES ('validator', 'old')")
