@@ -14,36 +14,12 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 from scripts.benchmarks.client import Gahp
+from scripts.benchmarks.localproject import local_queries, local_submit, local_transitions
+from scripts.benchmarks.measure import MB, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-MB = 1_000_000.0
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number.
-
-    Attributes:
-        label: what was measured.
-        value: how much.
-        unit: s, MB, or 1/s (where more is better).
-        aim: what it should be at most (1/s: at least), or None.
-    """
-
-    label: str
-    value: float
-    unit: str
-    aim: float | None = None
-
-    @property
-    def missed(self) -> bool:
-        """Whether there is an aim, and the number is on the wrong side of it."""
-        if self.aim is None:
-            return False
-        return self.value < self.aim if self.unit == "1/s" else self.value > self.aim
 
 
 @dataclass
@@ -271,7 +247,7 @@ def fetches(bench: Bench) -> Iterator[Measure]:
         yield Measure("  peak memory", gahp.peak_memory / MB, "MB")
 
 
-#: By name, in the order of the table.
+#: By name, in the order of the table. Those of the local project have no peer.
 CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "spawn": spawn,
     "version": version,
@@ -282,6 +258,9 @@ CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "big-file": big_file,
     "statuses": statuses,
     "fetches": fetches,
+    "local-submit": local_submit,
+    "local-transitions": local_transitions,
+    "local-queries": local_queries,
 }
 
 

@@ -1,4 +1,4 @@
-"""Measures the daemon, and another GAHP program beside it, against a stand-in project."""
+"""Measures the daemon against a stand-in project, beside another program; and the local project."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scripts.benchmarks.cases import CASES, Bench, Measure
+from scripts.benchmarks.cases import CASES, Bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from scripts.benchmarks.measure import Measure
 
 _LABEL = 52
 
@@ -23,8 +25,9 @@ def main() -> int:
     """Run what the command line asks for; 1 if a benchmark could not be run."""
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Measures boinc_gahp against a project that answers from memory. The numbers "
-        "depend on the machine and on what else it does.",
+        description="Measures boinc_gahp against a project that answers from memory, and (local-…) "
+        "the local project. The numbers depend on the machine and on what else it does; 'of aim' "
+        "is a number's ratio to what it should be at most (1/s: at least).",
     )
     parser.add_argument(
         "other", nargs="?", help="another GAHP program, to be measured too (a command line)"
@@ -34,11 +37,12 @@ def main() -> int:
     arguments = parser.parse_args()
     ours = [str(Path(sys.executable).with_name("boinc_gahp"))]
     programs = [ours] + ([shlex.split(arguments.other)] if arguments.other else [])
-    header = f"{'':{_LABEL}}{'boinc_gahp':>14}{'aim':>10}"
+    header = f"{'':{_LABEL}}{'boinc_gahp':>14}{'aim':>10}{'of aim':>8}"
     print(header + (f"{'other':>14}{'ratio':>8}" if len(programs) > 1 else ""))
     failed = False
     for name in arguments.only or CASES:
-        columns = [_measure(name, each, quick=arguments.quick) for each in programs]
+        peers = programs[:1] if name.startswith("local-") else programs
+        columns = [_measure(name, each, quick=arguments.quick) for each in peers]
         failed |= any(isinstance(column, str) for column in columns)
         for line in _rows(name, columns):
             print(line, flush=True)
@@ -80,6 +84,7 @@ def _rows(name: str, columns: list[list[Measure] | str]) -> Iterator[str]:
         row = f"{measure.label:<{_LABEL}}{_told(measure):>14}"
         aim = f"{measure.aim:g} {measure.unit}" if measure.aim is not None else ""
         row += f"{aim:>10}"
+        row += f"{measure.value / measure.aim:>8.2f}" if measure.aim else f"{'':>8}"
         for other in others:
             if not isinstance(other, str):
                 ratio = other[number].value / measure.value if measure.value else float("inf")
