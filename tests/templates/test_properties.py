@@ -114,11 +114,13 @@ LAYOUT = {
 }
 
 
+@settings(max_examples=50)
 @given(input_templates())
 def test_an_input_template_that_is_written_is_laid_out_right(template: InputTemplate) -> None:
     assert not LAYOUT & {p.code for p in check_template(write_input_template(template))}
 
 
+@settings(max_examples=50)
 @given(output_templates())
 def test_an_output_template_that_is_written_is_laid_out_right(template: OutputTemplate) -> None:
     assert not LAYOUT & {p.code for p in check_template(write_output_template(template))}
@@ -129,6 +131,7 @@ def staged(name: str, gzipped_nbytes: int | None = None) -> JobFile:
     return JobFile(name, nbytes, f"{nbytes:032x}", (f"http://h/d/{name}",), gzipped_nbytes)
 
 
+@settings(max_examples=50)
 @given(input_templates(), st.data())
 def test_what_is_filled_into_a_workunit_comes_back(
     template: InputTemplate, data: st.DataObject
@@ -162,6 +165,7 @@ def test_what_is_filled_into_a_workunit_comes_back(
             assert file.gzipped_urls == tuple(f"{url}.gz" for url in file.urls)
 
 
+@settings(max_examples=50)
 @given(output_templates(), lines)
 def test_what_is_filled_into_a_result_comes_back(template: OutputTemplate, name: str) -> None:
     document = read_result_document(fill_output(template, name, "http://h/up?a&b", "r1"))
