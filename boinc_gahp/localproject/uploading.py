@@ -86,6 +86,20 @@ def _change(path: Path, result_name: str, max_nbytes: float | None) -> None:
 
 
 def _send(core: Core, file: ResultFile, path: Path, *, cut: bool) -> str:
+    try:
+        nbytes, md5 = _store(core, file, path, cut=cut)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and no_space(error):
+            raise
+        raise JobFailed(ERR_RESULT_UPLOAD, f"upload failure: {file.open_name}: {error}") from error
+    return (
+        f"<file_info>\n    <name>{escape(file.name)}</name>\n"
+        f"    <nbytes>{nbytes}</nbytes>\n    <md5_cksum>{md5}</md5_cksum>\n"
+        "    <status>1</status>\n</file_info>\n"
+    )
+
+
+def _store(core: Core, file: ResultFile, path: Path, *, cut: bool) -> tuple[int, str]:
     incoming = core.upload.incoming()
     try:
         _copy_into(path, incoming, compress=file.gzip_when_done)
@@ -95,17 +109,9 @@ def _send(core: Core, file: ResultFile, path: Path, *, cut: bool) -> str:
         # A job that runs again after a restart may have sent this file before.
         core.upload.remove(file.name)
         core.upload.add(file.name, incoming)
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and no_space(error):
-            raise
-        raise JobFailed(ERR_RESULT_UPLOAD, f"upload failure: {file.open_name}: {error}") from error
     finally:
         incoming.discard()
-    return (
-        f"<file_info>\n    <name>{escape(file.name)}</name>\n"
-        f"    <nbytes>{incoming.nbytes}</nbytes>\n    <md5_cksum>{md5}</md5_cksum>\n"
-        "    <status>1</status>\n</file_info>\n"
-    )
+    return incoming.nbytes, md5
 
 
 class _Writer:

@@ -1,0 +1,300 @@
+"""What a host does that was told to misbehave, and how it stops and goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.states import Outcome, ServerState
+from boinc_gahp.localproject.volunteer import clean_up
+from boinc_gahp.templates import InputFileInfo
+from tests.helpers import wait_for
+
+from .on_host import OnHost, message, out, stderr_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .bench import Bench
+
+
+@pytest.fixture
+def host(bench: Bench) -> OnHost:
+    return OnHost(bench.core)
+
+
+WRITE = "open('a', 'w').write('short'); open('out', 'w').write('contents' * 10)"
+OUTPUTS = (out("a", 1), out("out", 0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "words"),
+    [
+        ({"fail": 3.0}, 3, "process exited with code 3 (0x3, -253)"),
+        ({"crash": 0.0}, 11, "process got signal 11"),
+        ({"slow": 1e6}, 197, "exceeded elapsed time limit"),
+    ],
+    ids=["fail", "crash", "slow"],
+)
+def test_a_host_that_is_told_to_fail_does(
+    host: OnHost, wrong: dict[str, float], status: int, words: str
+) -> None:
+    report = host.run(WRITE, outputs=OUTPUTS, wrong=wrong, time_limit=0.5)
+    assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, status)
+    assert words in message(report)
+    assert not host.has_sent()
+
+
+def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
+    report = host.run(
+        "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(50)",
+        outputs=[out("out")],
+        wrong={"crash": 0},
+    )
+    assert report.exit_status == 11
+    assert (host.slot / "out").read_bytes() == b"half"
+    assert report.elapsed_time < 30
+
+
+def test_a_host_that_differs_differs_from_every_other(host: OnHost) -> None:
+    sent = set()
+    for _ in range(2):
+        report = host.run(WRITE, outputs=OUTPUTS, wrong={"differ": 0})
+        assert report.outcome is Outcome.SUCCESS
+        sent.add(host.sent(0))
+        assert host.sent(0).startswith(b"contents" * 10)
+        assert hashlib.md5(host.sent(1)).hexdigest() in report.xml_doc_out
+    assert len(sent) == 2
+
+
+def test_a_host_that_differs_keeps_to_max_nbytes(host: OnHost) -> None:
+    report = host.run(
+        WRITE, outputs=[out("a", 1), out("out", 0, max_nbytes=80)], wrong={"differ": 0}
+    )
+    assert report.outcome is Outcome.SUCCESS
+    assert len(host.sent()) == 80
+    assert host.sent() != b"contents" * 10
+
+
+def test_a_host_that_truncates_sends_half_and_says_the_whole(host: OnHost) -> None:
+    report = host.run(WRITE, outputs=OUTPUTS, wrong={"truncate": 0})
+    assert report.outcome is Outcome.SUCCESS
+    assert (host.sent(0), host.sent(1)) == (b"contents" * 5, b"short")
+    assert hashlib.md5(b"contents" * 10).hexdigest() in report.xml_doc_out
+    stored = host.core.upload.find("job1_0_r_0")
+    assert stored is not None
+    assert (stored.nbytes, stored.md5) == (40, hashlib.md5(b"contents" * 5).hexdigest())
+
+
+def test_a_slow_host_takes_so_many_times_as_long(host: OnHost) -> None:
+    begin = time.monotonic()
+    report = host.run("import time; time.sleep(0.05)", wrong={"slow": 6})
+    assert time.monotonic() - begin >= report.elapsed_time >= 0.3
+    assert report.outcome is Outcome.SUCCESS
+
+
+def test_a_host_that_vanishes_reports_nothing(host: OnHost) -> None:
+    assert host.volunteer.compute(host.task(WRITE, wrong={"vanish": 0})) is None
+
+
+def test_behaviours_go_together_and_are_told_instderr_text(host: OnHost) -> None:
+    report = host.run(
+        "import sys; print('app', file=sys.stderr)", wrong={"fail": 7, "slow": 1.5, "late": 60}
+    )
+    assert report.exit_status == 7
+    assert stderr_text(report) == "app\n\nthis host was told: fail=7, slow=1.5, late=60\n"
+
+
+# A host at work: it asks, computes and reports by itself.
+
+
+@pytest.fixture
+def working(bench: Bench) -> Iterator[Working]:
+    working = Working(bench)
+    yield working
+    working.stop()
+
+
+class Working:
+    """Workunits of one program, and a host that works on them."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.host = OnHost(bench.core)
+        self._threads: list[threading.Thread] = []
+
+    def jobs(self, program: str, *names: str, **columns: object) -> None:
+        command = json.dumps(["{python}", "-I", "-S", "-c", program])
+        self.bench.set("app_version", "appid = 1", command=command)
+        for name in names:
+            self.bench.workunit(
+                name,
+                xml_doc=self.host.task("").xml_doc,
+                rsc_memory_bound=5e8,
+                rsc_disk_bound=5e8,
+                **columns,
+            )
+        self.bench.now = time.time()
+        self.bench.set("workunit", transition_time=0)
+        self.bench.transition()
+
+    def start(self, first: Callable[[], object] = bool) -> None:
+        def work() -> None:
+            first()
+            self.host.volunteer.run()
+
+        self._threads.append(threading.Thread(target=work))
+        self._threads[-1].start()
+
+    def stop(self) -> None:
+        """Stop the host, and have another one like it in its place."""
+        self.host.volunteer.stop()
+        self.bench.core.wake.ring()
+        for thread in self._threads:
+            thread.join(20)
+            assert not thread.is_alive()
+        self.host = OnHost(self.bench.core)
+
+    def wait_for(self, name: str, *outcomes: Outcome) -> None:
+        """Wait for these outcomes of a job's results; INIT is one that is not over."""
+        connection = self.bench.core.db.connection()
+        query = "SELECT outcome FROM result WHERE name LIKE ? ORDER BY id"
+        wait_for(
+            lambda: [row[0] for row in connection.execute(query, (f"{name}_%",))] == [*outcomes],
+            f"the outcomes of {name}: {outcomes}",
+        )
+
+
+WORK = "import time; open('out', 'w').write('x')"
+
+
+def test_a_host_vanishes_with_one_job_and_does_the_next(working: Working) -> None:
+    working.jobs(WORK, "a", "b")
+    set_behaviours(working.bench.core.db, [Behaviour("vanish", 0, 1)], host="h1")
+    working.start()
+    working.wait_for("b", Outcome.SUCCESS)
+    working.wait_for("a", Outcome.INIT)
+    working.stop()
+    working.start()
+    working.stop()
+    assert working.bench.results("server_state")[0] == ServerState.IN_PROGRESS
+
+
+def test_a_host_reports_late_and_does_other_jobs_meanwhile(working: Working) -> None:
+    bench = working.bench
+    working.jobs(WORK, "a", "b", delay_bound=0.5, rsc_fpops_est=1e6)
+    set_behaviours(bench.core.db, [Behaviour("late")], job="a")
+    working.start()
+    wait_for(lambda: bench.results("hostid")[0], "the host has the job")
+    bench.now = bench.results("report_deadline")[0] + 0.1
+    bench.transition()
+    assert bench.results("outcome")[0] == Outcome.NO_REPLY
+    working.wait_for("a", Outcome.SUCCESS, Outcome.INIT)
+    late, other = bench.results("received_time")[:2]
+    assert late > bench.results("report_deadline")[0]
+    assert late > other
+
+
+def test_a_host_that_is_told_how_late_reports_so_long_after_the_end(working: Working) -> None:
+    working.jobs(WORK, "a")
+    set_behaviours(working.bench.core.db, [Behaviour("late", 0.3)])
+    working.start()
+    working.wait_for("a", Outcome.SUCCESS)
+    assert working.bench.results("received_time")[0] >= working.bench.results("sent_time")[0] + 0.3
+
+
+def test_a_host_that_is_stopped_before_its_late_report_computes_again(working: Working) -> None:
+    working.jobs(f"{WORK}; open('../../ran', 'a').write('x')", "a")
+    set_behaviours(working.bench.core.db, [Behaviour("late", 3600, 1)])
+    working.start()
+    ran = working.bench.core.directory / "ran"
+    wait_for(ran.exists, "the job has run")
+    working.stop()
+    assert not (working.bench.core.directory / "slots" / "0").exists()
+    working.bench.set("result", behaviour="")
+    working.start()
+    working.wait_for("a", Outcome.SUCCESS)
+    assert ran.read_text() == "xx"
+
+
+def test_a_host_that_is_stopped_in_the_middle_of_a_job_begins_it_again(working: Working) -> None:
+    program = (
+        "import os, time; first = not os.path.exists('../../ran');"
+        "open('../../ran', 'a').write('x'); time.sleep(60 * first); open('out', 'w')"
+    )
+    working.jobs(program, "a")
+    set_behaviours(working.bench.core.db, [Behaviour("differ", 0, 1)])
+    working.start()
+    wait_for((working.bench.core.directory / "ran").exists, "the job is running")
+    working.stop()
+    assert working.bench.results("server_state") == [ServerState.IN_PROGRESS]
+    working.start()
+    working.wait_for("a", Outcome.SUCCESS)
+    assert "this host was told: differ" in working.bench.results("stderr_out")[0]
+
+
+def test_a_paused_host_takes_nothing_new(working: Working) -> None:
+    working.jobs(WORK, "a")
+    working.host.volunteer.paused.set()
+    working.start()
+    working.bench.core.wake.ring()
+    working.stop()
+    assert working.bench.results("server_state") == [ServerState.UNSENT]
+
+
+def test_a_host_tells_which_files_it_has(working: Working) -> None:
+    info = InputFileInfo("state", generate_locally=True, sticky=True)
+    working.jobs("open('out', 'w'); open('state', 'w')", "a")
+    working.bench.set("workunit", xml_doc=working.host.task("", inputs=[info]).xml_doc)
+    working.start()
+    working.wait_for("a", Outcome.SUCCESS)
+    working.stop()
+    assert working.bench.column("host", "files")[0] == "state"
+
+
+def test_a_host_waits_for_space_in_the_database(
+    working: Working, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("boinc_gahp.localproject.volunteer._RETRY", 0.01)
+    working.jobs("import sys; open('out', 'w'); sys.stderr.write('x' * 60000)", "a")
+    database = working.bench.core.db
+    with database.write() as connection:
+        connection.execute("CREATE TABLE filler (bytes)")
+        connection.execute("INSERT INTO filler VALUES (zeroblob(500000))")
+
+    def fill() -> None:
+        (pages,) = database.connection().execute("PRAGMA page_count").fetchone()
+        database.connection().execute(f"PRAGMA max_page_count = {pages}")
+
+    working.start(fill)
+    wait_for(lambda: "tries again: database or disk is full" in caplog.text, "the disk is full")
+    with database.write() as connection:
+        connection.execute("DELETE FROM filler")
+    working.wait_for("a", Outcome.SUCCESS)
+
+
+def test_what_a_killed_project_left_running_is_ended(bench: Bench) -> None:
+    host = OnHost(bench.core)
+    host.slot.mkdir()
+    (host.slot / "locked").mkdir(mode=0)
+    left = subprocess.Popen(
+        ["sleep", "60"],
+        start_new_session=True,
+        env={**os.environ, "BOINC_LOCAL_PROJECT_SLOT": str(host.slot)},
+    )
+    try:
+        clean_up(host.slot.parent)
+        assert left.wait(20) == -signal.SIGKILL
+    finally:
+        left.kill()
+        left.wait()
+    assert list(host.slot.parent.iterdir()) == []
