@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from . import accounts, hosts, settings
+from . import accounts, hosts, pages, settings
 from . import directory as layout
 from .core import Core
 from .create_work import NewJob, create_work
@@ -162,6 +162,7 @@ class LocalProject:
         if port == 0:
             last = settings.remembered_port(self.directory)
             port = last if last and port_is_free(last, self._listen) else 0
+        self._core.download.clear_spool()
         self._server = WebServer(
             make_app(self._core),
             port,
@@ -215,6 +216,10 @@ class LocalProject:
                 raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
 
     # What tests and the demo do to a project.
+
+    def sign_in_link(self, user_name: str = settings.SUBMITTER) -> str:
+        """Return an address at which a browser is signed in to the page as a user, once."""
+        return pages.sign_in_link(self._core, user_name)
 
     def add_user(self, name: str, **rights: Any) -> str:
         """Add a user and return the authenticator; rights as :func:`accounts.add_user` has them."""

@@ -84,6 +84,11 @@ class FileStore:
         """Return a new file in the spool."""
         return IncomingFile(self._spool / secrets.token_hex(16))
 
+    def clear_spool(self) -> None:
+        """Remove what a process that was killed has left half received."""
+        for path in self._spool.iterdir():
+            path.unlink()
+
     def find(self, name: str) -> StoredFile | None:
         """Return a stored file, or None if it is not there."""
         try:
