@@ -1,6 +1,6 @@
 """Projects without volunteers: one sane, one as the real server is; emptied before each test.
 
-``bench`` is a new project's directory without any threads.
+``bench`` is a new project's directory without any threads; ``visitor`` is at its page.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.directory import make, project_url
+from boinc_gahp.localproject.server import WebServer
+from boinc_gahp.localproject.web import make_app
 
 from .bench import Bench
 from .client import Client
 from .stage import Stage
+from .visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,3 +68,16 @@ def bench(empty_project: Path, tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(shutil.copytree(empty_project, tmp_path / "p"))
     yield bench
     bench.close()
+
+
+@pytest.fixture
+def visitor(bench: Bench) -> Iterator[Visitor]:
+    """Somebody at the page of the project that ``bench`` works with."""
+    server = WebServer(make_app(bench.core), 0, spool=bench.directory / "spool", post_max_size=1000)
+    bench.core.url = project_url(server.port)
+    server.start()
+    try:
+        with Visitor(bench.core) as visitor:
+            yield visitor
+    finally:
+        server.stop()

@@ -331,8 +331,11 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
     """Return the apps that are not deprecated."""
     versions: dict[int, list[tuple[int, str]]] = {}
     for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
-        command = shlex.join(json.loads(row["command"]))
-        versions.setdefault(row["appid"], []).append((row["version_num"], command))
+        arguments = [
+            shlex.quote(each) if len(each.split()) != 1 else each
+            for each in json.loads(row["command"])
+        ]
+        versions.setdefault(row["appid"], []).append((row["version_num"], " ".join(arguments)))
     wanted = None if ids is None else set(ids)
     return [
         App(

@@ -1,0 +1,358 @@
+"""What the project's page shows (issue 3, "A page"; ``seeds/002``, "Example web interface")."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from lxml import html
+
+from boinc_gahp.localproject import behaviour
+from boinc_gahp.localproject.pages import words
+from boinc_gahp.localproject.states import BatchState, ServerState
+
+from .visitor import words as plain
+
+if TYPE_CHECKING:
+    from .bench import Bench
+    from .visitor import Visitor
+
+EVIL = "</title></pre><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
+
+
+def text_of(element: html.HtmlElement) -> str:
+    """Return what an element tells; a slow machine makes no difference."""
+    return re.sub(r"\b(just now|[1-9]\d? s ago|in \d+ s)", "just now", plain(element))
+
+
+def states_of(bench: Bench, visitor: Visitor) -> int:
+    """Make a batch with a job in each state; return its id. They are named for their states."""
+    batch_id = visitor.sign_in().batch("five", 5, max_error_results="0")
+    bench.now = time.time()
+    for number, name in enumerate(("aborted", "failed", "done", "running", "waiting"), 1):
+        bench.set("workunit", f"id = {number}", name=name, name_key=name)
+    visitor.send("jobs/1/abort")
+    bench.transition()
+    bench.answer(bench.send(1), 1, status=3)
+    bench.answer(bench.send(2), 2)
+    assert bench.send(3) is not None
+    bench.settle()
+    return batch_id
+
+
+def test_the_front_page_tells_how_each_batch_does(bench: Bench, visitor: Visitor) -> None:
+    states_of(bench, visitor)
+    page = visitor.page()
+    [card] = page.xpath("//*[@id='batch-1']")
+    told = text_of(card)
+    assert "five" in told
+    assert "uppercase submitter just now" in told
+    assert "1 done 1 failed 1 aborted 1 running 1 waiting" in told
+    assert "60 %" in told
+    widths = [float(part.get("width")) for part in card.xpath(".//rect")]
+    assert widths == pytest.approx([20] * 5)
+    assert page.findtext(".//title") == "Batches · Local BOINC project"
+
+
+def test_the_front_page_counts_all_jobs_that_are_not_retired(
+    bench: Bench, visitor: Visitor
+) -> None:
+    visitor.sign_in()
+    visitor.batch("kept", 3)
+    visitor.batch("gone", 4)
+    visitor.send("batches/2/retire")
+    [waiting] = visitor.page().xpath("//*[@class='tile waiting']/dd/text()")
+    assert waiting == "3"
+    assert "gone" not in visitor.text()
+    assert "1 retired batch" in visitor.text()
+    assert "gone retired" in visitor.text("?show=retired")
+
+
+def test_a_batch_page_lists_its_jobs_with_what_became_of_them(
+    bench: Bench, visitor: Visitor
+) -> None:
+    batch_id = states_of(bench, visitor)
+    page = visitor.page(f"batches/{batch_id}")
+    rows = [text_of(row) for row in page.xpath("//tbody/tr")]
+    assert rows == [
+        "aborted aborted 0",
+        "failed failed too many instances failed; exit status 3 h1 1 10 s",
+        "done done h2 1 10 s",
+        "running running h3 1",
+        "waiting waiting 1",
+    ]
+    assert page.findtext(".//title") == "five · Local BOINC project"
+
+
+@pytest.mark.parametrize("state", ["waiting", "running", "done", "failed", "aborted"])
+def test_jobs_can_be_picked_by_state(state: str, bench: Bench, visitor: Visitor) -> None:
+    states_of(bench, visitor)
+    page = visitor.page(f"batches/1?state={state}")
+    assert page.xpath("//tbody/tr/th/a/bdi/text()") == [state]
+    assert text_of(page.xpath("//a[@aria-current='true']")[0]) == f"{state} 1"
+
+
+def test_jobs_can_be_found_by_a_part_of_their_name(bench: Bench, visitor: Visitor) -> None:
+    states_of(bench, visitor)
+    page = visitor.page("batches/1?name=AI")
+    assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["failed", "waiting"]
+    assert "No such jobs." in visitor.text("batches/1?name=%25")
+
+
+def test_a_large_batch_comes_in_pages(visitor: Visitor) -> None:
+    visitor.sign_in().batch("large", 250)
+    answer = visitor.get("batches/1?state=waiting")
+    assert len(answer.text) < 100_000
+    page = html.fromstring(answer.text)
+    assert len(page.xpath("//tbody/tr")) == 100
+    [more] = page.xpath("//a[@rel='next']/@href")
+    assert more == "/test/batches/1?state=waiting&page=2"
+    last = visitor.page("batches/1?page=3")
+    assert last.xpath("//tbody/tr/th/a/bdi/text()")[-1] == "large_249"
+    assert "201–250 of 250" in text_of(last)
+
+
+def test_a_job_page_says_of_instances_what_query_job_says(bench: Bench, visitor: Visitor) -> None:
+    states_of(bench, visitor)
+    [authenticator] = [
+        row["authenticator"]
+        for row in bench.core.db.connection().execute("SELECT * FROM user WHERE id = 2")
+    ]
+    for job_id in range(1, 6):
+        page = visitor.page(f"jobs/{job_id}")
+        heads = page.xpath("//li[starts-with(@id, 'instance-')]/div[@class='head']")
+        states = [text_of(head.xpath("span[contains(@class, 'state')]")[0]) for head in heads]
+        fields = f"<authenticator>{authenticator}</authenticator><job_id>{job_id}</job_id>"
+        reply = visitor.session.post(
+            f"{bench.core.url}submit_rpc_handler.php",
+            data={"request": f"<query_job>{fields}</query_job>"},
+            timeout=60,
+        )
+        assert states == re.findall("<state>(.*)</state>", reply.text)
+
+
+def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> None:
+    states_of(bench, visitor)
+    page = visitor.page("jobs/3")
+    [card] = page.xpath("//li[@id='instance-2']")
+    facts = {text_of(div.find("dt")): text_of(div.find("dd")) for div in card.xpath("dl[1]/div")}
+    assert facts.pop("Sent") == facts.pop("Reported") == "just now"
+    assert facts.pop("Credit").startswith("0.")
+    assert facts == {
+        "Host": "h2",
+        "Outcome": "success",
+        "Validation": "valid",
+        "Exit status": "0",
+        "Run time": "10 s",
+        "CPU time": "9 s",
+    }
+    assert "canonical" in text_of(card)
+    assert "out 3 bytes" in text_of(card)
+    assert "in 3 bytes 900150983cd24fb0d6963f7d28e17f72.txt" in text_of(page)
+
+
+def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -> None:
+    visitor.sign_in().batch("b", min_quorum="2", target_nresults="2", delay_bound="100")
+    bench.now = time.time()
+    bench.transition()
+    bench.answer(bench.send(1), 1, status=7)
+    bench.now += 1
+    bench.transition()
+    bench.answer(bench.send(2), 2)
+    bench.now += 1
+    bench.answer(bench.send(3), 3)
+    bench.settle()
+    told = [text_of(li) for li in visitor.page("jobs/1").xpath("//ol/li")]
+    assert [re.sub(r" (just now|in .*)$", "", line) for line in told] == [
+        "Job created",
+        "_0 Sent to h1 , to be back within 1 min 40 s",
+        "_0 Reported: Error while computing",
+        "_2 Instance made",
+        "_1 Sent to h2 , to be back within 1 min 40 s",
+        "_1 Reported: Completed and validated",
+        "_2 Sent to h3 , to be back within 1 min 40 s",
+        "_2 Reported: Completed and validated",
+        "_1 Chosen as the canonical instance",
+    ]
+
+
+def test_an_instance_that_was_never_heard_of_again_is_in_the_history(
+    bench: Bench, visitor: Visitor
+) -> None:
+    visitor.sign_in().batch("b", delay_bound="100")
+    bench.now = time.time()
+    bench.transition()
+    bench.send()
+    bench.now += 101
+    bench.settle()
+    told = [text_of(li) for li in visitor.page("jobs/1").xpath("//ol/li")]
+    assert told[2].startswith("_0 Timed out - no response in 1 min")
+
+
+def test_names_and_stderr_are_shown_and_never_obeyed(bench: Bench, visitor: Visitor) -> None:
+    states_of(bench, visitor)
+    bench.set("batch", name=EVIL)
+    bench.set("workunit", "id = 2", name=EVIL)
+    bench.set(
+        "result", "workunitid = 2", name=EVIL, stderr_out=f"<stderr_txt>\n{EVIL}\n</stderr_txt>"
+    )
+    bench.set("host", "id = 3", domain_name=EVIL)
+    bench.set("user", "name = 'submitter'", name=EVIL)
+    shown = EVIL.replace("\x1b", "␛")
+    for path in ("", "batches/1", "jobs/2", "hosts"):
+        page = visitor.page(path)
+        assert page.xpath("//script/@src") == ["/test/static/page.js"], path
+        assert page.xpath("//script/text() | //img") == [], path
+        assert shown in page.text_content(), path
+    assert visitor.page("jobs/2").findtext(".//pre") == shown
+
+
+def test_hosts_are_shown_with_their_work_and_their_behaviours(
+    bench: Bench, visitor: Visitor
+) -> None:
+    states_of(bench, visitor)
+    behaviour.set_behaviours(bench.core.db, [behaviour.parse_behaviour("fail=3x2")], host="h2")
+    bench.set("host", "id = 6", active=0)
+    page = visitor.page("hosts")
+    told = {number: text_of(page.get_element_by_id(f"host-{number}")) for number in (1, 2, 3, 6)}
+    assert told[3].startswith("h3 working running_0 since just now")
+    assert told[1].startswith("h1 idle")
+    assert "fail=3x2" in told[2]
+    assert "Speed 1 GFLOPS Memory 1 GB Disk 1 GB Download 1 GB/s" in told[3]
+    assert "not taking part" in told[6]
+    assert "h6" not in text_of(visitor.page().xpath("//aside")[0])
+
+
+def test_back_end_programs_are_shown_also_when_they_have_not_run(
+    bench: Bench, visitor: Visitor
+) -> None:
+    bench.set("program", passes=0)
+    with bench.core.db.write() as connection:
+        connection.execute("DELETE FROM program")
+        connection.execute(
+            "INSERT INTO program (name, passes, handled, last_time, last_seconds, last_handled, "
+            "error) VALUES ('validator', 1200, 34, ?, 0.25, 2, 'it broke')",
+            (time.time() - 65,),
+        )
+    page = visitor.page("programs")
+    assert "it broke 1,200 34 1 min ago 2 handled 250 ms" in text_of(
+        page.get_element_by_id("program-validator")
+    )
+    for name in ("transitioner", "assimilator", "file_deleter", "work_generator"):
+        assert text_of(page.get_element_by_id(f"program-{name}")).endswith("not run yet")
+
+
+def test_apps_are_shown_with_the_files_of_their_templates(visitor: Visitor) -> None:
+    [card] = [
+        card
+        for card in visitor.page("apps").xpath("//li[@class='card']")
+        if card.xpath(".//h2//*[.='multi']")
+    ]
+    told = text_of(card)
+    assert "Inputs in0 in1 Outputs out0 out1 out2 optional Quorum 1 Validator trivial" in told
+
+
+def test_an_app_whose_template_is_wrong_is_shown_with_what_is_wrong(
+    bench: Bench, visitor: Visitor
+) -> None:
+    (bench.core.templates / "multi_in").write_text("<input_template><nonsense")
+    assert "input template" in text_of(visitor.page("apps").xpath("//p[@class='said bad']")[0])
+
+
+def test_jobs_without_a_batch_have_a_page(bench: Bench, visitor: Visitor) -> None:
+    bench.workunit("lonely", batch=0)
+    assert "Jobs without a batch" in visitor.text()
+    assert "lonely" in visitor.text("batches/0")
+
+
+@pytest.mark.parametrize("path", ["batches/99", "jobs/99", "batches/1/outputs.zip"])
+def test_what_is_not_there_is_said_to_be_missing(path: str, visitor: Visitor) -> None:
+    visitor.sign_in()
+    answer = visitor.get(path)
+    assert answer.status_code == 404
+    assert "There is nothing here" in answer.text
+
+
+def test_a_project_that_is_stopped_still_has_its_page(bench: Bench, visitor: Visitor) -> None:
+    bench.core.web_stopped = True
+    assert "every RPC answers -183" in visitor.text()
+    bench.core.web_stopped, bench.core.database_down = False, True
+    assert "every RPC answers -138" in visitor.text()
+
+
+def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(
+    bench: Bench, visitor: Visitor
+) -> None:
+    batch_id = visitor.sign_in().batch("b")
+    bench.set("batch", create_time=time.time() - 100_000)
+    path = f"batches/{batch_id}"
+    answer = visitor.get(path, **{"X-Live": "1"})
+    assert "<header" not in answer.text
+    [live] = visitor.page(path).xpath("//*[@id='live']")
+    assert text_of(html.fromstring(f"<div>{answer.text}</div>")) == text_of(live)
+    again = {"X-Live": "1", "If-None-Match": answer.headers["ETag"]}
+    assert visitor.get(path, **again).status_code == 304
+    bench.set("workunit", error_mask=2)
+    assert "1 failed" in visitor.get(path, **again).text
+
+
+def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(
+    bench: Bench, visitor: Visitor
+) -> None:
+    visitor.sign_in().batch("b")
+    bench.set("batch", state=BatchState.IN_PROGRESS)
+    bench.set("workunit", canonical_resultid=1)
+    assert "completed" in visitor.text("batches/1")
+
+
+def test_a_job_that_hosts_had_and_lost_is_waiting_not_running(
+    bench: Bench, visitor: Visitor
+) -> None:
+    visitor.sign_in().batch("b")
+    bench.now = time.time()
+    bench.transition()
+    bench.send()
+    assert "1 running" in visitor.text("batches/1")
+    bench.set("result", server_state=ServerState.OVER)
+    assert "1 waiting" in visitor.text("batches/1")
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "told"),
+    [
+        (words.duration, 0.0004, "under 1 ms"),
+        (words.duration, 0.25, "250 ms"),
+        (words.duration, 5.0, "5 s"),
+        (words.duration, 7.25, "7.2 s"),
+        (words.duration, 3600.0, "1 h"),
+        (words.duration, 3725.0, "1 h 2 min"),
+        (words.duration, 200_000.0, "2 d 7 h"),
+        (words.size, 1.0, "1 bytes"),
+        (words.size, 1500.0, "1.5 kB"),
+        (words.size, 16e9, "16 GB"),
+        (words.size, 999_999.0, "1 MB"),
+        (words.speed, 2.5e12, "2.5 TFLOPS"),
+        (words.credit, 0.0, "0.00"),
+        (words.credit, 0.00034, "0.0003"),
+        (words.errors, 18, "too many instances failed, aborted"),
+    ],
+)
+def test_numbers_are_written_for_people(function: object, value: float, told: str) -> None:
+    assert callable(function)
+    assert function(value) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.5, "just now"),
+        (59.9, "59 s ago"),
+        (150, "2 min ago"),
+        (8000, "2 h ago"),
+        (-100, "in 1 min"),
+    ],
+)
+def test_times_are_told_from_now(seconds: float, told: str) -> None:
+    assert words.ago(1000.0, 1000.0 + seconds) == told
