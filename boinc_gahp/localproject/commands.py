@@ -44,12 +44,14 @@ def run_project(
     quirks: Quirks | None = None,
     listen: str = HOST,
     remote_page: bool = False,
+    sign_in: bool = False,
     announce: Callable[[str], None] = print,
 ) -> int:
     """Run a project until SIGINT or SIGTERM; return the exit status 0.
 
     Must be called in the main thread. ``announce`` gets the line that says where it is, once it
-    answers. ``listen`` and ``remote_page`` as in :class:`LocalProject`.
+    answers, and with ``sign_in`` another with a link that signs the submitter in on the page, once.
+    ``listen`` and ``remote_page`` are as in :class:`LocalProject`.
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
@@ -70,6 +72,8 @@ def run_project(
                 f"The project answers at {project.url} ({hosts} volunteers). Settings for the "
                 f"submitter: {directory / 'boinc_gahp.toml'}. Stop it with Ctrl-C."
             )
+            if sign_in:
+                announce(f"To submit jobs on its page, open {project.sign_in_link()} (works once)")
             while not stop.wait(_CHECK_EVERY):
                 project.check()
     finally:

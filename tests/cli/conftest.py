@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp import logs
+from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.directory import open_core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
+    #: Exit status, output and errors of an action.
+    Do = Callable[..., tuple[int, str, str]]
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
@@ -66,3 +71,40 @@ def log_stopped() -> Iterator[None]:
     """Closes the log that a command has begun in this process."""
     yield
     logs.stop()
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that does not run, with a file ``data.txt`` staged."""
+    directory = tmp_path_factory.mktemp("home") / "p"
+    assert main(["local-project", "init", str(directory)]) == 0
+    data = directory.parent / "data.txt"
+    data.write_text("hello\n")
+    assert main(["local-project", "stage-file", str(directory), str(data)]) == 0
+    return directory
+
+
+@pytest.fixture
+def do(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Do:
+    """Does an action of ``local-project`` with that project, in this process."""
+
+    def do(action: str, *words: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        try:
+            status = main(["local-project", action, str(directory), *words])
+        except SystemExit as leave:
+            status = int(leave.code or 0)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return do
+
+
+def rows(directory: Path, query: str, *parameters: object) -> list[dict[str, object]]:
+    """Return rows of a project's database, whether it runs or not."""
+    core = open_core(directory)
+    try:
+        return [dict(row) for row in core.db.connection().execute(query, parameters)]
+    finally:
+        core.db.close()

@@ -8,6 +8,7 @@ import pytest
 
 from boinc_gahp.cli import extra
 from boinc_gahp.cli.extra import MissingExtra, need_local_project
+from boinc_gahp.cli.main import main
 from tests.cli.conftest import COMMAND
 
 if TYPE_CHECKING:
@@ -55,10 +56,13 @@ def test_run_answers_until_a_signal_and_its_settings_lead_to_it(
     ],
     ids=["port", "hosts", "action", "nothing"],
 )
-def test_wrong_arguments_get_status_2(run: Run, arguments: list[str], words: str) -> None:
-    done = run("local-project", *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
+def test_wrong_arguments_get_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as leave:
+        main(["local-project", *arguments])
+    assert leave.value.code == 2
+    assert words in capsys.readouterr().err
 
 
 def test_a_directory_with_other_things_is_left_alone(run: Run, home: Path) -> None:

@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         "--validator bitwise\n"
         "boinc_gahp local-project add-app ~/project sort --command 'sort -r -o out in' "
         "--version 101",
+        'DIR NAME --command "..." [--in NAME]... --out NAME... [OPTION]...',
     )
     add = parser.add_argument
     add("name", metavar="NAME")

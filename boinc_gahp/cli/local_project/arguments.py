@@ -33,12 +33,12 @@ class LocalProjectTrouble(GahpError):
 
 
 def action_parser(
-    action: str, description: str, examples: str, usage: str | None = None
+    action: str, description: str, examples: str, usage: str
 ) -> argparse.ArgumentParser:
     """Return the parser of an action's arguments; the first is the project's directory."""
     parser = argparse.ArgumentParser(
         prog=f"boinc_gahp local-project {action}",
-        usage=usage and f"%(prog)s {usage}",
+        usage=f"%(prog)s {usage}",
         description=_wrapped(description),
         epilog="examples:\n" + "".join(f"  {line}\n" for line in examples.splitlines()),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -29,6 +29,7 @@ def add_user(words: list[str]) -> int:
         "boinc_gahp local-project add-user ~/project alice\n"
         "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100\n"
         "boinc_gahp local-project add-user ~/project carol --manage --no-submit",
+        "DIR NAME [OPTION]...",
     )
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(

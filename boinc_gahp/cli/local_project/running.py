@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 from boinc_gahp.cli.local_project.arguments import action_parser, whole_number
@@ -18,6 +19,7 @@ def init(words: list[str]) -> int:
         "Makes a project in a new or empty directory: its database, the supplied apps with their "
         "templates, an account to submit jobs with, and settings that lead to it.",
         "boinc_gahp local-project init ~/project",
+        "DIR",
     )
     directory = parser.parse_args(words).directory
     settings = init_project(directory)
@@ -39,6 +41,7 @@ def run(words: list[str]) -> int:
         "boinc_gahp local-project run ~/project\n"
         "boinc_gahp local-project run ~/project --hosts 10 --port 8080\n"
         "boinc_gahp local-project run ~/project --as-is",
+        "DIR [OPTION]...",
     )
     parser.add_argument(
         "--port",
@@ -80,6 +83,8 @@ def run(words: list[str]) -> int:
         quirks=Quirks.as_is() if options.as_is else None,
         listen=options.listen,
         remote_page=options.page_for_everyone,
+        # Into a log such a link does not belong.
+        sign_in=sys.stdout.isatty(),
         # Whoever waits for the line that says where it is may do so through a pipe.
         announce=partial(print, flush=True),
     )

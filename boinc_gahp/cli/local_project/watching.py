@@ -24,6 +24,7 @@ def status(words: list[str]) -> int:
         "they do, the back-end programs, apps, and users without their secrets.",
         "boinc_gahp local-project status ~/project\n"
         "boinc_gahp local-project status ~/project --json | jq .jobs.done",
+        "DIR [--json]",
     )
     parser.add_argument("--json", action="store_true", help="all of it, for programs")
     options = parser.parse_args(words)

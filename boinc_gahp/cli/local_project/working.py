@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,7 +179,7 @@ def _joined(words: Iterable[str]) -> Iterable[str]:
         option, equals, value = word.partition("=")
         option = _SPELLINGS.get(option, option)
         if option == "--remote-file" and not equals:
-            three = [text for text, _ in zip(rest, range(3), strict=False)]
+            three = list(islice(rest, 3))
             if len(three) == 3:
                 yield _REMOTE + "\0".join(three)
             else:

@@ -1,0 +1,298 @@
+"""The other actions of ``local-project``, on a project that does not run."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp import config
+from boinc_gahp.cli import local_project
+from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import hosts
+from boinc_gahp.localproject.directory import open_core
+from tests.cli.conftest import rows
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Do
+
+# Users.
+
+
+def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path) -> None:
+    status, out, errors = do("add-user", "alice", "--max-jobs", "5", "--manage", "uppercase")
+    path = directory / "users" / "alice.toml"
+    assert (status, errors) == (0, "")
+    assert f"boinc_gahp --config {path}" in out
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    settings = config.load(str(path), {})
+    assert settings.project is not None
+    assert settings.project.authenticator is not None
+    secret = settings.project.authenticator.reveal()
+    assert secret not in out
+    (user,) = rows(directory, "SELECT id FROM user WHERE authenticator = ?", secret)
+    (rights,) = rows(directory, "SELECT * FROM user_submit WHERE user_id = ?", user["id"])
+    assert (rights["submit_all"], rights["manage_all"], rights["max_jobs_in_progress"]) == (1, 0, 5)
+    (right,) = rows(directory, "SELECT * FROM user_submit_app WHERE user_id = ?", user["id"])
+    assert right["manage"] == 1
+
+
+def test_the_authenticator_is_shown_to_who_asks_for_it(do: Do, directory: Path) -> None:
+    _, out, _ = do("add-user", "bob", "--app", "uppercase", "--app", "multi", "--show")
+    (user,) = rows(directory, "SELECT * FROM user WHERE name = 'bob'")
+    assert f"The authenticator: {user['authenticator']}\n" in out
+    found = rows(directory, "SELECT manage FROM user_submit_app WHERE user_id = ?", user["id"])
+    assert found == [{"manage": 0}] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["submitter"], 1, "there is a user 'submitter' already"),
+        (["../x"], 1, "cannot be named '../x'"),
+        (["dave", "--app", "nosuch"], 1, "app not found: nosuch"),
+        (["dave", "--app", "multi", "--no-submit"], 2, "exclude each other"),
+        (["dave", "--max-jobs", "0"], 2, "'0' was given"),
+    ],
+    ids=["taken", "name", "app", "both", "limit"],
+)
+def test_a_user_that_cannot_be_added_leaves_nothing(
+    do: Do, directory: Path, words: list[str], status: int, said: str
+) -> None:
+    done = do("add-user", *words)
+    assert done[0] == status
+    assert said in done[2]
+    assert rows(directory, "SELECT * FROM user WHERE name = 'dave'") == []
+    assert not (directory / "users" / "dave.toml").exists()
+
+
+# Apps.
+
+
+def test_an_app_gets_templates_that_pass_the_checker(do: Do, directory: Path) -> None:
+    words = ["--in", "a", "--in", "b", "--out", "c", "--optional-out", "d", "--out", "e"]
+    more = [
+        "--quorum",
+        "2",
+        "--validator",
+        "bitwise",
+        "--copy",
+        "--gzip-out",
+        "--max-nbytes",
+        "1e3",
+    ]
+    status, out, errors = do("add-app", "sorts", "--command", "sort -o c a b", *words, *more)
+    assert (status, errors) == (0, "")
+    assert out.startswith("App sorts, version 100: /")
+    core = open_core(directory)
+    try:
+        read = core.input_template(core.templates / "sorts_in")
+        written = core.output_template(core.templates / "sorts_out")
+    finally:
+        core.db.close()
+    assert [(file.open_name, file.no_delete, file.copy_file) for file in read.files] == [
+        ("a", True, True),
+        ("b", True, True),
+    ]
+    assert (read.min_quorum, read.target_nresults) == (2, 2)
+    assert [(file.open_name, file.optional) for file in written.files] == [
+        ("c", False),
+        ("d", True),
+        ("e", False),
+    ]
+    assert all(f.no_delete and f.gzip_when_done and f.max_nbytes == 1000 for f in written.files)
+    for kind in ("in", "out"):
+        assert main(["template", "check", str(directory / "templates" / f"sorts_{kind}")]) == 0
+    assert do("create-work", "sorts", "--name", "so", "data.txt", "data.txt")[0] == 0
+
+
+def test_a_command_names_its_files_by_full_paths_and_keeps_placeholders(
+    do: Do, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("")
+    Path("in").write_text("")
+    for name, command in (("plain", "sh app.py in $HOME '*'"), ("placed", "{python} -I app.py")):
+        given = ["--command", command, "--in", "in", "--out", "out"]
+        assert do("add-app", name, *given)[0] == 0
+    commands = rows(
+        directory,
+        "SELECT command FROM app_version v JOIN app a ON a.id = v.appid "
+        "WHERE name IN ('plain', 'placed') ORDER BY v.id",
+    )
+    plain, placed = (json.loads(str(row["command"])) for row in commands)
+    assert Path(plain[0]).is_absolute()
+    assert plain[1:] == [f"{tmp_path}/app.py", "in", "$HOME", "*"]
+    assert placed == ["{python}", "-I", f"{tmp_path}/app.py"]
+
+
+def test_another_version_of_an_app_is_added(do: Do, directory: Path) -> None:
+    given = ["--in", "in", "--out", "out"]
+    assert do("add-app", "grows", "--command", "true", *given)[0] == 0
+    assert do("add-app", "grows", "--command", "false", "--version", "101")[0] == 0
+    status, _, errors = do("add-app", "grows", "--command", "false", "--version", "101")
+    assert (status, "has a version 101 already (it has 100, 101)" in errors) == (1, True)
+    status, _, errors = do("add-app", "grows", "--command", "false", "--version", "102", *given)
+    assert (status, "give --version and --command alone" in errors) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--command", "nosuchprogram x", "--out", "o"], "'nosuchprogram' cannot be run"),
+        (["--command", "/etc/passwd", "--out", "o"], "it is no executable file"),
+        (["--command", "sh 'x", "--out", "o"], "cannot be split: No closing quotation"),
+        (["--command", "", "--out", "o"], "the command is empty"),
+        (["--command", "sh"], "the app has no output file"),
+        (["--command", "sh", "--out", "../o"], "'../o' leads out of the job's directory"),
+        (["--command", "sh", "--out", "o", "--out", "o"], "'o' is given twice"),
+        (["--command", "sh", "--out", "o", "--validator", "nosuch"], "no module 'nosuch'"),
+        (["--command", "sh", "--out", "o", "--assimilator", "json:nosuch"], "has no 'nosuch'"),
+    ],
+    ids=["path", "not-executable", "quote", "empty", "no-out", "dots", "twice", "plugin", "attr"],
+)
+def test_an_app_that_could_not_work_is_refused(
+    do: Do, directory: Path, words: list[str], said: str
+) -> None:
+    status, _, errors = do("add-app", "bad", *words)
+    assert status == 1
+    assert said in errors
+    assert rows(directory, "SELECT * FROM app WHERE name = 'bad'") == []
+    assert not (directory / "templates" / "bad_in").exists()
+
+
+def test_an_app_brings_templates_of_its_own(do: Do, directory: Path, tmp_path: Path) -> None:
+    own = {}
+    for kind in ("in", "out"):
+        own[kind] = tmp_path / f"own_{kind}"
+        own[kind].write_text((directory / "templates" / f"uppercase_{kind}").read_text())
+    given = ["--input-template", str(own["in"]), "--output-template", str(own["out"])]
+    assert do("add-app", "owns", "--command", "sh", *given)[0] == 0
+    assert do("add-app", "owns2", "--command", "sh", *given[:2])[0] == 2
+    own["in"].write_text("<workunit><file_ref></file_ref></workunit>")
+    status, _, errors = do("add-app", "owns3", "--command", "sh", *given)
+    assert (status, "input template: line 1: " in errors) == (1, True)
+
+
+# Hosts. They are made when a project runs; here by hand.
+
+
+@pytest.fixture
+def host(directory: Path) -> str:
+    core = open_core(directory)
+    try:
+        hosts.register(core.db, 1)
+    finally:
+        core.db.close()
+    return "volunteer-0"
+
+
+def test_hosts_and_jobs_are_told_how_to_behave(do: Do, directory: Path, host: str) -> None:
+    assert do("behave", host, "fail=3", "slow=2x5") == (0, f"Host {host}: fail=3 slow=2x5\n", "")
+    assert do("create-work", "uppercase", "--name", "crashes", "data.txt")[0] == 0
+    assert do("behave", "--job", "crashes", "crash") == (0, "Job crashes: crash\n", "")
+    kinds = {row["kind"] for row in rows(directory, "SELECT kind FROM behaviour")}
+    assert kinds == {"fail", "slow", "crash"}
+    assert do("behave", host, "normal") == (0, f"Host {host}: normal\n", "")
+    assert do("behave", "normal", "--job", "crashes")[0] == 0
+    assert rows(directory, "SELECT kind FROM behaviour") == []
+
+
+def test_a_host_gets_other_capacities(do: Do, directory: Path, host: str) -> None:
+    assert do("set-host", host, "speed=5e9", "memory=2e9")[0] == 0
+    (row,) = rows(directory, "SELECT * FROM host WHERE domain_name = ?", host)
+    assert (row["p_fpops"], row["m_nbytes"], row["d_free"]) == (5e9, 2e9, 1e12)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["behave", "nosuch", "fail=3"], 1, "there is no host 'nosuch'"),
+        (["behave", "volunteer-0", "fial=3"], 1, "'fial=3' is no behaviour: expected fail=STATUS"),
+        (["behave", "volunteer-0"], 2, "the behaviour is missing: fail=STATUS"),
+        (["behave", "volunteer-0", "normal", "crash"], 1, "goes with no other behaviour"),
+        (["behave", "--job", "nosuch", "crash"], 1, "there is no job 'nosuch'"),
+        (["set-host", "nosuch", "speed=1"], 1, "there is no host 'nosuch'"),
+        (["set-host", "volunteer-0", "speed=fast"], 2, "speed: 'fast' was given; a number"),
+        (["set-host", "volunteer-0", "wheels=4"], 2, "expected one of speed=X, memory=X"),
+        (["set-host", "volunteer-0", "speed=0"], 1, "expected a positive number"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(
+    do: Do, host: str, words: list[str], status: int, said: str
+) -> None:
+    done = do(*words)
+    assert done[0] == status
+    assert said in done[2]
+
+
+# Status, help, and directories that cannot be used.
+
+
+def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host: str) -> None:
+    do("create-work", "uppercase", "--name", "seen", "--batch", "shown", "data.txt")
+    do("behave", host, "late=5")
+    status, out, errors = do("status")
+    assert (status, errors) == (0, "")
+    assert f"The project in {directory} does not run now" in out
+    for words in ("shown", "uppercase", "in progress", "submitter", "all apps", "late=5"):
+        assert words in out
+    status, text, _ = do("status", "--json")
+    found = json.loads(text)
+    assert found["running"] is False
+    (batch,) = [batch for batch in found["batches"] if batch["name"] == "shown"]
+    assert batch["jobs"]["waiting"] == batch["jobs"]["total"] == 1
+    assert {host["name"]: host["behaviours"] for host in found["hosts"]} == {host: ["late=5"]}
+    for row in rows(directory, "SELECT authenticator FROM user"):
+        assert str(row["authenticator"]) not in out + text
+
+
+@pytest.mark.parametrize("action", sorted(local_project.ACTIONS))
+def test_every_action_has_a_help_with_examples(
+    action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as leave:
+        main(["local-project", action, "--help"])
+    out = capsys.readouterr().out
+    assert leave.value.code == 0
+    assert f"usage: boinc_gahp local-project {action} DIR" in out
+    assert f"  boinc_gahp local-project {action} ~/project" in out.partition("examples:")[2]
+
+
+@pytest.mark.parametrize("action", sorted(set(local_project.ACTIONS) - {"init", "run"}))
+def test_an_action_on_no_project_says_how_to_make_one(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {
+        "add-app": ["a", "--command", "sh", "--out", "o"],
+        "add-user": ["u"],
+        "behave": ["h", "crash"],
+        "create-work": ["a"],
+        "set-host": ["h", "speed=1"],
+        "stage-file": ["f"],
+        "status": [],
+    }
+    assert main(["local-project", action, str(tmp_path), *words[action]]) == 1
+    assert f"there is no project in {tmp_path}: boinc_gahp local-project init" in (
+        capsys.readouterr().err
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("action", ["init", "run", "status"])
+def test_a_database_of_a_newer_version_is_left_alone(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "p"
+    assert main(["local-project", "init", str(directory)]) == 0
+    core = open_core(directory)
+    core.db.connection().execute("PRAGMA user_version = 99")
+    core.db.close()
+    before = (directory / "project.sqlite").read_bytes()
+    assert main(["local-project", action, str(directory)]) == 1
+    assert "schema version 99, made by a newer boinc_gahp" in capsys.readouterr().err
+    assert (directory / "project.sqlite").read_bytes() == before

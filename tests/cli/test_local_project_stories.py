@@ -1,0 +1,137 @@
+"""Whole stories of a local project, told with the installed command."""
+
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import socket
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from tests.cli.conftest import COMMAND, rows
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Do, Run
+
+
+@contextmanager
+def running(directory: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a project in a process of its own; whatever is left of it is killed at the end."""
+    with subprocess.Popen(
+        [COMMAND, "local-project", "run", directory, *words], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert "The project answers at " in process.stdout.readline()
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+
+
+def counts(directory: Path) -> dict[str, int]:
+    (row,) = rows(
+        directory,
+        "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS done, "
+        "total(error_mask > 0) AS failed FROM workunit",
+    )
+    return {name: int(str(value).removesuffix(".0")) for name, value in row.items()}
+
+
+def test_an_app_is_added_fed_and_watched_while_its_project_runs(
+    do: Do, run: Run, directory: Path
+) -> None:
+    with running(directory, "--hosts", "2") as process:
+        files = ["--in", "in", "--out", "out"]
+        status, _, errors = do(
+            "add-app", "shouts", "--command", "{python} {apps}/uppercase.py", *files
+        )
+        assert (status, errors) == (0, "")
+        lines = "".join(f"--wu_name s{n} data.txt\n" for n in range(4))
+        done = run(
+            *("local-project", "create-work", str(directory), "shouts"),
+            *("--batch", "shouted", "--stdin", "--min_quorum", "2"),
+            stdin=lines,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.split() == ["s0", "s1", "s2", "s3"]
+        wait_for(lambda: counts(directory)["done"] == 4, "all jobs are done", timeout=60)
+        _, text, _ = do("status", "--json")
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
+    found = json.loads(text)
+    assert found["running"] is True
+    assert {host["name"]: host["active"] for host in found["hosts"]} == {
+        "volunteer-0": True,
+        "volunteer-1": True,
+    }
+    results = rows(directory, "SELECT hostid, validate_state FROM result ORDER BY workunitid")
+    assert [row["validate_state"] for row in results] == [1] * 8
+    assert all(results[n]["hostid"] != results[n + 1]["hostid"] for n in range(0, 8, 2))
+
+
+def test_a_project_killed_in_the_middle_of_200_jobs_ends_them_all_and_none_twice(
+    do: Do, directory: Path
+) -> None:
+    assert do("add-app", "copies", "--command", "cp in out", "--in", "in", "--out", "out")[0] == 0
+    before = counts(directory)["jobs"]
+    lines = "data.txt\n" * 200
+    assert do("create-work", "copies", "--stdin", "--batch", "many", stdin=lines)[0] == 0
+    with running(directory, "--hosts", "4") as process:
+        wait_for(lambda: counts(directory)["done"] > before + 60, "some jobs are done", timeout=60)
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+    done = counts(directory)["done"]
+    assert before + 60 < done < before + 200
+    with running(directory, "--hosts", "4"):
+        wait_for(lambda: counts(directory)["done"] == before + 200, "all jobs are done", timeout=60)
+    psutil.wait_procs(children, timeout=20)
+    assert counts(directory) == {"jobs": before + 200, "done": before + 200, "failed": 0}
+    results = rows(
+        directory,
+        "SELECT r.* FROM result r JOIN workunit w ON w.id = r.workunitid JOIN app a "
+        "ON a.id = w.appid WHERE a.name = 'copies'",
+    )
+    assert len(results) == 200
+    assert {(row["server_state"], row["outcome"], row["validate_state"]) for row in results} == {
+        (5, 1, 1)
+    }
+    (credit,) = rows(
+        directory,
+        "SELECT total(granted_credit) AS granted, (SELECT total_credit FROM user "
+        "WHERE name = 'volunteers') AS got FROM result",
+    )
+    assert credit["granted"] == pytest.approx(credit["got"])
+
+
+def test_it_listens_where_it_is_told_to_and_all_settings_follow(do: Do, directory: Path) -> None:
+    assert do("add-user", "moves")[0] == 0
+    paths = [directory / "boinc_gahp.toml", directory / "users" / "moves.toml"]
+    secrets = [path.read_text().splitlines()[3] for path in paths]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with running(directory, "--hosts", "0", "--port", str(port), "--listen", "127.0.0.2"):
+        for address, expected in (("127.0.0.2", 0), ("127.0.0.1", errno.ECONNREFUSED)):
+            with socket.socket() as probe:
+                assert probe.connect_ex((address, port)) == expected
+    for path, secret in zip(paths, secrets, strict=True):
+        assert f'url = "http://127.0.0.2:{port}/test/"' in path.read_text()
+        assert path.read_text().splitlines()[3] == secret
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_an_address_of_another_machine_is_one_line(do: Do) -> None:
+    status, _, errors = do("run", "--listen", "192.0.2.1")
+    assert status == 1
+    assert "Cannot assign requested address: 192.0.2.1" in errors
+    assert errors.count("\n") == 1

@@ -1,0 +1,182 @@
+"""``local-project create-work`` and ``stage-file``."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import COMMAND, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Do
+
+
+def job(directory: Path, name: str) -> dict[str, object]:
+    (row,) = rows(directory, "SELECT * FROM workunit WHERE name = ?", name)
+    return row
+
+
+def test_create_work_prints_the_names_of_the_jobs(do: Do, directory: Path) -> None:
+    assert do("create-work", "uppercase", "--name", "first", "data.txt") == (0, "first\n", "")
+    status, out, _ = do("create-work", "uppercase", "data.txt")
+    assert status == 0
+    assert out.startswith("uppercase_")
+    assert job(directory, out.strip())["batch"] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--name", "ours", "--command-line", "--sleep 1", "--min_quorum", "2", "data.txt"],
+        ["data.txt", "--wu_name=boincs", "--command_line", "--sleep 1", "--min-quorum=2"],
+    ],
+    ids=["ours", "boincs"],
+)
+def test_options_may_be_spelt_as_in_boinc_and_stand_anywhere(
+    do: Do, directory: Path, words: list[str]
+) -> None:
+    status, out, _ = do("create-work", "uppercase", *words)
+    assert status == 0
+    made = job(directory, out.strip())
+    assert "<command_line>\n--sleep 1\n</command_line>" in str(made["xml_doc"])
+    assert made["min_quorum"] == made["target_nresults"] == 2
+
+
+def test_a_remote_file_has_its_place_among_the_files(do: Do, directory: Path) -> None:
+    remote = ["--remote-file", "http://127.0.0.1:1/x", "5", "abc"]
+    for name, files in (("rf1", [*remote, "data.txt"]), ("rf2", ["data.txt", *remote])):
+        assert do("create-work", "multi", "--name", name, *files)[0] == 0
+    documents = [str(job(directory, name)["xml_doc"]) for name in ("rf1", "rf2")]
+    places = [text.index("js_abc") < text.index("data.txt") for text in documents]
+    assert places == [True, False]
+    status, _, errors = do("create-work", "multi", "data.txt", "--remote-file", "http://h/x", "5")
+    assert (status, "expected 3 arguments" in errors) == (2, True)
+    status, _, errors = do("create-work", "multi", "--remote-file", "http://h/x", "big", "abc")
+    assert (status, "'big' was given as its size" in errors) == (1, True)
+
+
+def test_jobs_from_standard_input_take_defaults_from_the_command_line(
+    do: Do, directory: Path
+) -> None:
+    lines = (
+        '--wu_name in1 --command_line "--sleep 0" data.txt\n\n--wu_name in2 --priority 9 data.txt\n'
+    )
+    words = ["uppercase", "--stdin", "--batch", "lines", "--priority", "3", "--delay_bound", "60"]
+    assert do("create-work", *words, stdin=lines) == (0, "in1\nin2\n", "")
+    made = [job(directory, name) for name in ("in1", "in2")]
+    assert [(each["priority"], each["delay_bound"]) for each in made] == [(3, 60.0), (9, 60.0)]
+    (batch,) = rows(directory, "SELECT * FROM batch WHERE name = 'lines'")
+    assert {each["batch"] for each in made} == {batch["id"]}
+    (user,) = rows(directory, "SELECT * FROM user WHERE id = ?", batch["user_id"])
+    assert (user["name"], batch["njobs"]) == ("submitter", 2)
+    for words, njobs in (["lines", 3], [str(batch["id"]), 4]):  # type: ignore[assignment]
+        assert do("create-work", "uppercase", "--batch", str(words), "data.txt")[0] == 0
+        assert rows(directory, "SELECT njobs FROM batch WHERE name = 'lines'") == [{"njobs": njobs}]
+
+
+def test_of_lines_with_a_mistake_no_job_is_made(do: Do, directory: Path) -> None:
+    before = rows(directory, "SELECT count(*) FROM workunit")
+    for line, words in (
+        (
+            "--wu_name x2 --colour red data.txt",
+            "line 2: create_work: bad stdin argument '--colour'",
+        ),
+        (
+            "--wu_name x2 nofile.txt",
+            "number 2 of 2 jobs: the input file 'nofile.txt' is not staged",
+        ),
+        ("--wu_name x1 data.txt", "there is a job 'x1' already"),
+    ):
+        status, out, errors = do(
+            "create-work", "uppercase", "--stdin", stdin=f"--wu_name x1 data.txt\n{line}\n"
+        )
+        assert (status, out) == (1, "")
+        assert words in errors
+        assert errors.count("\n") == 1
+    assert rows(directory, "SELECT count(*) FROM workunit") == before
+    assert do("create-work", "uppercase", "--stdin", "--batch", "none") == (0, "", "")
+
+
+def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own_in"
+    own.write_text((directory / "templates" / "uppercase_in").read_text().replace("86400", "77"))
+    words = ["--input-template", str(own), "--name", "own", "data.txt"]
+    assert do("create-work", "uppercase", *words)[0] == 0
+    own.write_text("something else")
+    assert job(directory, "own")["delay_bound"] == 77
+    status, _, errors = do("create-work", "uppercase", "--wu_template", str(own), "data.txt")
+    assert (status, "input template" in errors) == (1, True)
+    status, _, errors = do("create-work", "uppercase", "--wu_template", "/nosuch", "data.txt")
+    assert (status, errors) == (1, "boinc_gahp: /nosuch: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["upper", "data.txt"], "there is no app 'upper': there are uppercase, "),
+        (["uppercase", "--batch", "4711", "data.txt"], "there is no such batch"),
+        (["uppercase", "--target-host", "nosuch", "data.txt"], "there is no such host"),
+        (["uppercase", "--target-user", "nosuch", "data.txt"], "there are volunteers, submitter"),
+    ],
+    ids=["app", "batch", "host", "user"],
+)
+def test_what_is_not_there_is_said_with_what_there_is(do: Do, words: list[str], said: str) -> None:
+    status, out, errors = do("create-work", *words)
+    assert (status, out) == (1, "")
+    assert said in errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["uppercase", "--min_quorum", "two"],
+        ["uppercase", "--rsc_fpops_est", "-1"],
+        ["uppercase", "--stdin", "data.txt"],
+        ["uppercase", "--colour", "red"],
+        [],
+    ],
+    ids=["whole", "real", "stdin-and-file", "option", "nothing"],
+)
+def test_a_wrong_command_line_gets_status_2(do: Do, words: list[str]) -> None:
+    status, out, errors = do("create-work", *words)
+    assert (status, out) == (2, "")
+    assert "usage: boinc_gahp local-project create-work" in errors
+
+
+def test_stage_file_says_the_names_and_refuses_other_contents(
+    do: Do, directory: Path, tmp_path: Path
+) -> None:
+    one, two = tmp_path / "s1.txt", tmp_path / "s2.txt"
+    one.write_text("one")
+    two.write_text("two")
+    assert do("stage-file", str(one), "--gzip", str(two)) == (0, "s1.txt\ns2.txt\n", "")
+    one.write_text("another")
+    status, _, errors = do("stage-file", str(one))
+    assert (status, "'s1.txt' is staged already" in errors) == (1, True)
+    status, _, errors = do("stage-file", str(tmp_path / "absent"))
+    assert (status, errors) == (1, f"boinc_gahp: {tmp_path}/absent: No such file or directory\n")
+
+
+def test_a_full_disk_is_told_and_nothing_is_changed(do: Do, directory: Path) -> None:
+    """The limit on the size of files fills the disk for one process."""
+    before = rows(directory, "SELECT count(*) FROM workunit")
+    lines = "".join(f'--command_line "{"x" * 2000}" data.txt\n' for _ in range(3000))
+    limited = 'ulimit -f 2000; exec "$0" local-project create-work "$1" uppercase --stdin'
+    done = subprocess.run(
+        ["sh", "-c", limited, COMMAND, str(directory)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("boinc_gahp: the project's database: ")
+    assert "nothing was changed" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert rows(directory, "SELECT count(*) FROM workunit") == before
+    assert do("create-work", "uppercase", "data.txt")[0] == 0
