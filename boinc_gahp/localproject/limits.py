@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import resource
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,15 @@ from .client_errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .processes import Family
     from .slot import Slot
 
 _MB = 1 << 20
 #: Seconds between two looks at memory, at the slot's size, and at all processes of the machine;
 #: more if a look takes more than a fiftieth of that.
-_MEMORY_EVERY = 0.05
+_MEMORY_EVERY = 0.02
 _DISK_EVERY = 0.2
 _EVERYWHERE_EVERY = 1.0
 _SHARE = 50
@@ -43,22 +45,25 @@ class Bounds:
 
 
 class _Every:
-    """Says when to look again."""
+    """Says when to look again; the first time after one interval."""
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
-        self._next = 0.0
+        self._next = time.monotonic() + interval
 
     def due(self) -> bool:
         return time.monotonic() >= self._next
 
-    def looked(self, began: float) -> None:
+    @contextmanager
+    def look(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
         now = time.monotonic()
         self._next = now + max(self._interval, (now - began) * _SHARE)
 
 
 class Watch:
-    """Notices when a job goes over a bound.
+    """Notices when a job goes over a bound; made when the job is started.
 
     ``inputs`` is the size, in bytes, of the input files that are not in the slot but linked: they
     count too (``seeds/001``, "rsc_disk_bound").
@@ -84,13 +89,12 @@ class Watch:
 
     def check(self, elapsed: float, family: Family) -> JobFailed | None:
         """Look at a running job, unless it has just been done; return what it has exceeded."""
-        began = time.monotonic()
+        if self._everywhere.due():
+            with self._everywhere.look():
+                family.look(everywhere=True)
         if self._memory.due():
-            everywhere = self._everywhere.due()
-            used = sum(process.memory for process in family.look(everywhere=everywhere))
-            self._memory.looked(began)
-            if everywhere:
-                self._everywhere.looked(began)
+            with self._memory.look():
+                used = sum(process.memory for process in family.look())
             if _bounded(self._bounds.memory) and used > self._bounds.memory:
                 return JobFailed(
                     EXIT_MEM_LIMIT_EXCEEDED,
@@ -98,8 +102,8 @@ class Watch:
                     f"{_megabytes(used, self._bounds.memory)}",
                 )
         if self._disk.due():
-            exceeded = self.check_disk()
-            self._disk.looked(began)
+            with self._disk.look():
+                exceeded = self.check_disk()
             if exceeded is not None:
                 return exceeded
         return self.check_time(elapsed)

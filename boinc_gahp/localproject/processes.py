@@ -36,7 +36,13 @@ _KILL_PAUSE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process as it was last seen: CPU time of it and of the children it has waited for, in s."""
+    """A process as it was last seen.
+
+    Attributes:
+        start: tells it from another with the same number.
+        cpu_time: of it and of the children it has waited for, in s.
+        memory: resident, in bytes; what processes share is counted for each.
+    """
 
     pid: int
     start: int
@@ -102,10 +108,6 @@ class Family:
         self._seen = found
         self._sessions.update(process.session for process in found.values())
         return [process for process in found.values() if not process.ended]
-
-    def memory(self) -> int:
-        """Return how much memory they have, in bytes; what they share is counted for each."""
-        return sum(process.memory for process in self.look())
 
     def kill(self) -> None:
         """End all of them; an app that has ended by itself is left to be waited for."""

@@ -1,0 +1,230 @@
+"""A job's bounds, and that nothing of a job outlives it (``back-end.md``, "Scheduler")."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from boinc_gahp.localproject.processes import MARK, Family
+from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.templates import InputFileInfo
+from tests.helpers import wait_for
+
+from .on_host import OnHost, message, out, stderr_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .bench import Bench
+
+MB = 1 << 20
+
+
+@pytest.fixture
+def host(bench: Bench) -> OnHost:
+    return OnHost(bench.core)
+
+
+SLEEP = "import time; time.sleep(60)"
+HOG = f"import time; x = bytearray({80 * MB}); open('big', 'w'); time.sleep(60)"
+#: Runs a program in a child whose parent ends, in a session of its own: a daemon.
+DAEMON = (
+    "import os, sys, time\n"
+    "if os.fork() == 0:\n"
+    "    os.setsid()\n"
+    "    if os.fork() == 0:\n"
+    "        open('pid', 'w').write(str(os.getpid()))\n"
+    "        os.rename('pid', 'daemon')\n"
+    "        {}\n"
+    "        os._exit(0)\n"
+    "    os._exit(0)\n"
+    "os.wait()\n"
+    "while not os.path.exists('daemon'): time.sleep(0.01)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "bounds", "status", "words"),
+    [
+        pytest.param(
+            HOG,
+            {"memory_bound": 50 * MB},
+            198,
+            "working set size > workunit.rsc_memory_bound: ",
+            id="memory",
+        ),
+        pytest.param(
+            f"import os\nfor _ in range(3): os.fork()\n{SLEEP}",
+            {"memory_bound": 30 * MB},
+            198,
+            "MB > 30.00MB",
+            id="memory of children",
+        ),
+        pytest.param(
+            DAEMON.format("x = bytearray(80 << 20); time.sleep(60)") + SLEEP,
+            {"memory_bound": 50 * MB},
+            198,
+            "MB > 50.00MB",
+            id="memory of a daemon",
+        ),
+        pytest.param(
+            "import os; os.mkdir('d')\n"
+            f"for n in range(3): open(f'd/{{n}}', 'w').write('x' * {MB})\n{SLEEP}",
+            {"disk_bound": 2 * MB},
+            196,
+            "Maximum disk usage exceeded: 3.00MB > 2.00MB",
+            id="disk",
+        ),
+        pytest.param(
+            f"open('out', 'w').write('x' * {2 * MB + 1})",
+            {"disk_bound": 2 * MB},
+            196,
+            "Maximum disk usage exceeded: 2.00MB > 2.00MB",
+            id="disk at the end",
+        ),
+        pytest.param(
+            f"import sys\nwhile True: sys.stderr.write('x' * {MB})",
+            {"disk_bound": 4 * MB},
+            196,
+            "Maximum disk usage exceeded",
+            id="stderr",
+        ),
+        pytest.param(
+            SLEEP, {"time_limit": 0.2}, 197, "exceeded elapsed time limit 0.20 s", id="time"
+        ),
+    ],
+)
+def test_a_job_over_a_bound_is_ended_and_says_which(
+    host: OnHost, program: str, bounds: dict[str, float], status: int, words: str
+) -> None:
+    report = host.run(program, outputs=[out("out", optional=True)], **bounds)
+    assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, status)
+    assert words in message(report)
+    assert 0 < report.elapsed_time < 30
+    assert not host.has_sent()
+
+
+def test_a_job_within_its_bounds_is_left_alone(host: OnHost) -> None:
+    program = f"x = bytearray({20 * MB}); open('out', 'w').write('x' * {MB})"
+    report = host.run(
+        program, outputs=[out("out")], memory_bound=80 * MB, disk_bound=2 * MB, time_limit=30
+    )
+    assert report.outcome is Outcome.SUCCESS
+
+
+@pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
+def test_inputs_count_as_disk_space(host: OnHost, copy: bool) -> None:
+    report = host.run(
+        "pass",
+        inputs=[InputFileInfo("in", copy_file=copy)],
+        files=[host.stage("x.dat", b"x" * 2000)],
+        disk_bound=1500,
+    )
+    assert report.exit_status == 196
+
+
+def test_no_file_grows_past_the_disk_bound(host: OnHost) -> None:
+    host.run(f"f = open('out', 'w')\nfor n in range(10**6): f.write('x' * {MB})", disk_bound=5 * MB)
+    assert (host.slot / "out").stat().st_size <= 5 * MB + 1
+
+
+def test_a_crash_leaves_no_core(host: OnHost) -> None:
+    report = host.run(
+        "import os, resource, sys; print(resource.getrlimit(resource.RLIMIT_CORE),"
+        "file=sys.stderr, flush=True); os.abort()"
+    )
+    assert (report.exit_status, stderr_text(report)) == (6, "(0, 0)\n")
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("program", "bounds"),
+    [
+        pytest.param(DAEMON.format("time.sleep(60)"), {}, id="after the app"),
+        pytest.param(DAEMON.format("time.sleep(60)") + SLEEP, {"time_limit": 0.5}, id="at a limit"),
+        pytest.param(
+            DAEMON.format("os.execve('/bin/sleep', ['sleep', '60'], {})").replace(
+                "    os._exit(0)\nos.wait", "    time.sleep(0.5); os._exit(0)\nos.wait"
+            ),
+            {},
+            id="with an empty environment",
+        ),
+    ],
+)
+def test_a_daemon_that_a_job_has_started_is_ended(
+    host: OnHost, program: str, bounds: dict[str, float]
+) -> None:
+    host.run(program, **bounds)
+    pid = int((host.slot / "daemon").read_text())
+    wait_for(lambda: _gone(pid), "the daemon is gone")
+
+
+def test_many_processes_are_all_ended(host: OnHost) -> None:
+    program = (
+        "import os, time\n"
+        "for n in range(4): os.fork()\n"
+        "os.setsid() if os.getpid() != os.getsid(0) else None\n"
+        "open(f'pid{os.getpid()}', 'w')\n"
+        "time.sleep(60)\n"
+    )
+    host.run(program, time_limit=0.6)
+    pids = [int(path.name[3:]) for path in host.slot.glob("pid*")]
+    assert len(pids) == 16
+    wait_for(lambda: all(map(_gone, pids)), "all processes are gone")
+
+
+BURN = "t = time.process_time() + {}\n{}while time.process_time() < t: pass\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import time\n" + BURN.format(0.3, ""),
+        "import os, time\nif os.fork() == 0:\n    " + BURN.format(0.3, "    ") + "else: os.wait()",
+        DAEMON.format(BURN.format(0.3, " " * 8) + "        open('burnt', 'w'); time.sleep(60)")
+        + "while not os.path.exists('burnt'): time.sleep(0.01)",
+    ],
+    ids=["the app", "a child", "a daemon"],
+)
+def test_the_cpu_time_of_all_processes_counts(host: OnHost, program: str) -> None:
+    report = host.run(program)
+    assert report.outcome is Outcome.SUCCESS
+    assert 0.28 <= report.cpu_time <= 1.0
+
+
+def test_a_job_that_is_ended_has_its_times(host: OnHost) -> None:
+    report = host.run("while True: pass", time_limit=0.3)
+    assert report.elapsed_time >= 0.3
+    assert report.cpu_time > 0
+
+
+def test_other_slots_processes_are_not_of_the_family(tmp_path: Path) -> None:
+    def start(slot: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            ["sleep", "60"],
+            env={**os.environ, MARK: str(tmp_path / slot)},
+            start_new_session=True,
+        )
+
+    mine, other = start("1"), start("11")
+    try:
+        family = Family(tmp_path / "1")
+        wait_for(lambda: family.look(everywhere=True), "the process is found")
+        assert [process.pid for process in family.look(everywhere=True)] == [mine.pid]
+        family.kill()
+        assert mine.wait(20) == -9
+        assert other.poll() is None
+    finally:
+        for process in (mine, other):
+            process.kill()
+            process.wait()
