@@ -159,6 +159,8 @@ class World:
         self.now = NOW
         self.facts = Facts()
         self.crashes: list[str] = []
+        #: Called after each pass that has done something.
+        self.look: Callable[[], object] = lambda: None
         self.tasks: dict[str, tuple[int, Task]] = {}
         self._open()
 
@@ -350,9 +352,15 @@ class World:
     def settle(self) -> None:
         """Run the programs until there is nothing to do."""
         for _ in range(50):
-            if not sum(self.run(program) for program in PROGRAMS):
+            if not sum(self._pass(program) for program in PROGRAMS):
                 return
         raise AssertionError("the back end does not come to rest")
+
+    def _pass(self, program: str) -> int:
+        done = self.run(program)
+        if done:
+            self.look()
+        return done
 
     def move(self, seconds: float) -> None:
         """Let time pass."""

@@ -22,7 +22,7 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 
-from .facts import APPS, agree
+from .facts import APPS, agree, hopeless
 from .observed import Row, state_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
 _UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)
+_RELEASED = (FileDeleteState.READY, FileDeleteState.DONE)
 _DELETED = (FileDeleteState.DONE, FileDeleteState.ERROR)
 
 
@@ -38,6 +39,11 @@ def _is_good(row: Row) -> bool:
     """Whether a result is a success that has not turned out to be wrong."""
     wrong = row["validate_state"] == ValidateState.INVALID
     return bool(row["outcome"] == Outcome.SUCCESS and not wrong)
+
+
+def _is_checked(row: Row) -> bool:
+    """Whether there is nothing left for a validator to decide about a result."""
+    return row["outcome"] != Outcome.SUCCESS or row["validate_state"] not in _UNCHECKED
 
 
 class Watch:
@@ -52,6 +58,7 @@ class Watch:
         self.before = self.now = state_of(world)
         #: Batches whose expire_time has come at some time; it may have been put off since.
         self.expired: set[str] = set()
+        world.look = self.look
 
     def look(self) -> None:
         """Check everything that must hold at any time."""
@@ -69,6 +76,7 @@ class Watch:
             self._canonical(job)
             self._errors(job)
             self._assimilated(job)
+            self._released(job)
         for name in self.before.files - self.now.files:
             self._deleted(name)
 
@@ -126,6 +134,8 @@ class Watch:
             return
         assert answer is not None
         gone = canonical is not None and canonical["file_delete_state"] in _DELETED
+        if state == ValidateState.INVALID and hopeless(self.plan(job).app, answer):
+            return
         if state in (ValidateState.VALID, ValidateState.INVALID):
             assert canonical is not None, f"{name} was decided on alone"
             reference = self.facts.answers[canonical["name"]]
@@ -194,7 +204,9 @@ class Watch:
             states = [r["validate_state"] for r in self.now.of(job)]
             valid = states.count(ValidateState.VALID)
             invalid = sum(
-                r["validate_state"] == ValidateState.INVALID and r["outcome"] == Outcome.SUCCESS
+                r["validate_state"] == ValidateState.INVALID
+                and r["outcome"] == Outcome.SUCCESS
+                and not hopeless(self.plan(job).app, self.facts.answers[r["name"]])
                 for r in self.now.of(job)
             )
             assert valid >= self.plan(job).quorum, f"{job}: {valid} agree"
@@ -238,45 +250,43 @@ class Watch:
 
     # Files.
 
+    def _released(self, job: str) -> None:
+        """Files become deletable after assimilation, when nobody needs them any more."""
+        new, old, results = self.now.jobs[job], self.before.jobs.get(job), self.now.of(job)
+        done = new["assimilate_state"] == AssimilateState.DONE
+        checked = all(map(_is_checked, results))
+        over = all(r["server_state"] == ServerState.OVER for r in results)
+        if new["file_delete_state"] and not (old and old["file_delete_state"]):
+            unneeded = done and over and checked
+            assert unneeded, f"the inputs of {job} are needed: {results}"
+        for result in results:
+            before = self.before.results.get(result["name"])
+            if not result["file_delete_state"] or (before and before["file_delete_state"]):
+                continue
+            if self._batch_ended(job, retired=True):
+                continue
+            canonical = result["id"] == new["canonical_resultid"]
+            ready = checked if canonical else _is_checked(result)
+            ready = done and ready and result["server_state"] == ServerState.OVER
+            assert ready, f"the outputs of {result} are needed: {results}"
+
     def _deleted(self, name: str) -> None:
+        """What is deleted was deletable; with no_delete it goes with its batch only."""
         result = self.facts.outputs.get(name)
-        if result is None:
-            self._input_deleted(name)
-            return
-        job = self._job_of(self.now.results[result])
-        if self.facts.answers[result].kind == "cut":
-            return
-        assert self._batch_ended(job, retired=True) or self._released(job, result), (
-            f"the output {name} was deleted: {self.now.results[result]}"
-        )
+        if result is not None:
+            job = self._job_of(self.now.results[result])
+            released = self.now.results[result]["file_delete_state"] in _RELEASED
+            allowed = self._batch_ended(job, retired=True) or (released and not self._kept(job))
+        else:
+            users = [job for job, file in self.facts.inputs.items() if file == name]
+            allowed = all(self._batch_ended(job) for job in users) or any(
+                self.now.jobs[job]["file_delete_state"] in _RELEASED and not self._kept(job)
+                for job in users
+            )
+        assert allowed, f"{name} was deleted, of {result or users}"
 
-    def _released(self, job: str, result: str) -> bool:
-        """Whether the file deleter may take a result's outputs."""
-        plan, row = self.plan(job), self.now.results[result]
-        if APPS[plan.app].keep or self.now.jobs[job]["assimilate_state"] != AssimilateState.DONE:
-            return False
-        checked = row["outcome"] != Outcome.SUCCESS or row["validate_state"] not in _UNCHECKED
-        if row["id"] == self.now.jobs[job]["canonical_resultid"]:
-            return self._all_checked(job)
-        return row["server_state"] == ServerState.OVER and checked
-
-    def _all_checked(self, job: str) -> bool:
-        return all(
-            r["outcome"] != Outcome.SUCCESS or r["validate_state"] not in _UNCHECKED
-            for r in self.now.of(job)
-        )
-
-    def _input_deleted(self, name: str) -> None:
-        users = [job for job, file in self.facts.inputs.items() if file == name]
-        released = any(
-            not APPS[self.plan(job).app].keep
-            and self.now.jobs[job]["assimilate_state"] == AssimilateState.DONE
-            and all(r["server_state"] == ServerState.OVER for r in self.now.of(job))
-            and self._all_checked(job)
-            for job in users
-        )
-        unused = all(self._batch_ended(job) for job in users)
-        assert released or unused, f"the input {name} of {users} was deleted"
+    def _kept(self, job: str) -> bool:
+        return APPS[self.plan(job).app].keep
 
     def _batch_ended(self, job: str, *, retired: bool = False) -> bool:
         batch = self.facts.jobs[job]
@@ -326,9 +336,9 @@ class Watch:
         for job, row in self.now.jobs.items():
             results = self.now.of(job)
             assert all(r["server_state"] == ServerState.OVER for r in results), f"{job}: {results}"
-            assert self._all_checked(job), f"{job}: a success is not decided on: {results}"
+            assert all(map(_is_checked, results)), f"{job}: a success is not decided on: {results}"
             assert row["canonical_resultid"] or row["error_mask"]
-            if not APPS[self.plan(job).app].keep:
+            if not self._kept(job):
                 left = [
                     name
                     for name, result in self.facts.outputs.items()

@@ -75,6 +75,7 @@ hosts = st.integers(1, HOSTS)
 kinds = st.sampled_from(["right", "right", "wrong", "odd", "close", "error", "cut"])
 points = st.integers(1, 15)
 picks = st.integers(0, 11)
+endings = st.sampled_from(["abort_job", "abort_batch", "retire_batch", "set_expire_time"])
 programs = st.sampled_from([*PROGRAMS])
 
 
@@ -92,6 +93,9 @@ class Histories(RuleBasedStateMachine):
         self.same_end = True
         self.batches = 0
         self.submit(plan, jobs)
+        self.settle()
+        for host in range(1, HOSTS):
+            self.do("send", host)
 
     def do(self, action: str, *arguments: Any) -> Any:
         self.history.append((action, *arguments))
@@ -141,14 +145,11 @@ class Histories(RuleBasedStateMachine):
     def move(self, seconds: float) -> None:
         self.do("move", seconds)
 
-    @rule(pick=picks, action=st.sampled_from(["abort_job", "abort_batch", "retire_batch"]))
-    def give_up(self, pick: int, action: str) -> None:
+    @rule(pick=picks, action=endings, after=st.sampled_from([10.0, 1000.0, -1.0]))
+    def give_up(self, pick: int, action: str, after: float) -> None:
         facts = self.world.facts
-        self.do(action, self.pick(pick, facts.jobs if action == "abort_job" else facts.plans))
-
-    @rule(pick=picks, after=st.sampled_from([10.0, 1000.0, -1.0]))
-    def set_expire_time(self, pick: int, after: float) -> None:
-        self.do("set_expire_time", self.pick(pick, self.world.facts.plans), after)
+        name = self.pick(pick, facts.jobs if action == "abort_job" else facts.plans)
+        self.do(action, name, *([after] if action == "set_expire_time" else []))
 
     @rule()
     def ask(self) -> None:
