@@ -100,6 +100,7 @@ class WorkMaker:
     priority: int = 0
     app_version_num: int = 0
     now: float = field(default_factory=time.time)
+    _templates: dict[str, InputTemplate] = field(default_factory=dict)
     _files: dict[tuple[str, bool], JobFile] = field(default_factory=dict)
     _longest: dict[str, int] = field(default_factory=dict)
     _made: int = 0
@@ -163,7 +164,9 @@ class WorkMaker:
         if not job.input_template and self.template is not None:
             return self.template
         name = job.input_template or f"{self.core.templates.name}/{self.app.name}_in"
-        return self._read(name, self.core.input_template)
+        if name not in self._templates:
+            self._templates[name] = self._read(name, self.core.input_template)
+        return self._templates[name]
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T:
         """Read a template; it must be one of the project's."""
@@ -326,7 +329,10 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM workunit").fetchone()
     connection.execute("SAVEPOINT jobs")
     try:
-        connection.executemany(_INSERT, [row.values for row in rows])
+        # mod_time, the last column, is not before this transaction: else a query that comes between
+        # would get a server_time after it, and not see the jobs (:meth:`.Database.horizon`).
+        now = time.time()
+        connection.executemany(_INSERT, [(*row.values[:-1], now) for row in rows])
         ids = [
             int(row[0])
             for row in connection.execute(

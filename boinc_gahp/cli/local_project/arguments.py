@@ -114,6 +114,8 @@ def explained() -> Iterator[None]:
         raise LocalProjectTrouble(
             f"the project's database: {error}; nothing was changed" + (advice and f": {advice}")
         ) from error
+    except UnicodeError as error:
+        raise LocalProjectTrouble(f"a text is not UTF-8: {error}; nothing was changed") from error
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -127,5 +129,7 @@ def refused() -> Iterator[None]:
     """Turn the ValueError with which the project refuses what it was given into one line."""
     try:
         yield
+    except UnicodeError:
+        raise
     except ValueError as error:
         raise LocalProjectTrouble(str(error)) from error

@@ -15,10 +15,11 @@ from boinc_gahp.cli.local_project.arguments import (
     opened,
     whole_number,
 )
+from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.new_job import NewJob, RemoteFile
@@ -97,8 +98,8 @@ def create_work(words: list[str]) -> int:
             command_line=options.command_line,
             files=tuple(map(_file, options.files)),
             priority=options.priority,
-            input_template=_template(core, options.input_template),
-            output_template=_template(core, options.output_template),
+            input_template=_template(core, options.input_template, read_input_template),
+            output_template=_template(core, options.output_template, read_output_template),
             target_host=_target(core, "host", options.target_host),
             target_user=_target(core, "user", options.target_user),
             **{name: getattr(options, name) for name in (*_REAL, *_WHOLE)},
@@ -206,13 +207,18 @@ def _file(text: str) -> str | RemoteFile:
     return RemoteFile(url, float(nbytes), md5)
 
 
-def _template(core: Core, path: Path | None) -> str:
+def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> str:
     """Keep a copy of a template for its jobs, so that it may be edited; return its place."""
     if path is None:
         return ""
     from boinc_gahp.localproject.work import keep_template
 
-    return keep_template(core, path.read_text("utf-8", "replace"))
+    text = path.read_text("utf-8")
+    try:
+        read(text)
+    except TemplateError as error:
+        raise LocalProjectTrouble(f"{path}: {error}") from error
+    return keep_template(core, text)
 
 
 def _target(core: Core, table: str, given: str | None) -> int | None:
