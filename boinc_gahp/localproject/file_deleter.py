@@ -48,6 +48,8 @@ def _delete_files(core: Core, table: str, document: str) -> FileDeleteState:
             for input_file in read_workunit(document).files:
                 if not input_file.no_delete:
                     core.download.remove(input_file.name)
+                    if input_file.gzipped_urls:
+                        core.download.remove(f"{input_file.name}.gz")
         else:
             for output_file in read_result(document):
                 if not output_file.no_delete:

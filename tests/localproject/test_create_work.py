@@ -17,6 +17,7 @@ from boinc_gahp.localproject import NewJob, Quirks, RemoteFile, WorkError, accou
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.create_work import create_work, submit
+from boinc_gahp.localproject.file_deleter import delete_pass
 from boinc_gahp.localproject.job_line import read_job_line
 from boinc_gahp.localproject.staging import stage_file
 from boinc_gahp.localproject.states import BatchState, ServerState
@@ -282,7 +283,7 @@ def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core: Core) -
     assert (file.name, file.urls) == ("far.dat", ("http://127.0.0.1:1/d/far.dat",))
 
 
-def test_gzip_wants_the_file_staged_with_gzip(core: Core) -> None:
+def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core: Core) -> None:
     template = _template(core, "gzip_in", gzip=True)
     stage_file(core, b"z" * 5000, "plain.dat")
     job = new(files=("plain.dat",), input_template=template)
@@ -292,6 +293,11 @@ def test_gzip_wants_the_file_staged_with_gzip(core: Core) -> None:
     packed = core.download.find("plain.dat.gz")
     assert packed is not None
     assert f"<gzipped_nbytes>{packed.nbytes}<" in row(core, workunit_id)["xml_doc"]
+    with core.db.write() as connection:
+        connection.execute("UPDATE workunit SET file_delete_state = 1 WHERE id = ?", (workunit_id,))
+    delete_pass(core)
+    assert not core.download.exists("plain.dat")
+    assert not core.download.exists("plain.dat.gz")
 
 
 # Staging.
