@@ -144,9 +144,3 @@ def note_passes(
         "error = CASE WHEN ? THEN error ELSE excluded.error END",
         (program, passes, handled, *last, error, keep),
     )
-
-
-def _failing_generator(connection: sqlite3.Connection) -> str:
-    """Return what the work generator of an app last failed with, if it still does."""
-    row = connection.execute("SELECT name, work_error FROM app WHERE work_error != ''").fetchone()
-    return f"{row['name']}: {row['work_error']}" if row is not None else ""
