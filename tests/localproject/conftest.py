@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.localproject.directory import make, project_url
+from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.server import WebServer
+from boinc_gahp.localproject.settings import project_url
 from boinc_gahp.localproject.web import make_app
 
 from .bench import Bench

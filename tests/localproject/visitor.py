@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import requests
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 def words(element: html.HtmlElement) -> str:
     """Return an element's text as it is read, white space taken together."""
     return " ".join(" ".join(element.itertext()).split())
+
+
+def found(element: html.HtmlElement, path: str) -> list[Any]:
+    """Return what an XPath expression finds."""
+    nodes = element.xpath(path)
+    assert isinstance(nodes, list)
+    return nodes
 
 
 class Visitor:
@@ -53,16 +60,16 @@ class Visitor:
 
     def token(self) -> str:
         """Return the token of this visitor's forms."""
-        found = re.search(r'name="token" value="([^"]+)"', self.get("sign-in").text)
-        assert found is not None
-        return found[1]
+        match = re.search(r'name="token" value="([^"]+)"', self.get("sign-in").text)
+        assert match is not None
+        return match[1]
 
     def send(
         self,
         path: str,
         fields: Mapping[str, str] | None = None,
         files: Mapping[str, tuple[str, bytes]] | None = None,
-        **headers: str,
+        headers: Mapping[str, str] | None = None,
     ) -> requests.Response:
         """Send a form with its token, and do not follow where the answer leads."""
         return self.session.post(
@@ -78,8 +85,8 @@ class Visitor:
         """Follow a redirect and return what the page says of what was done."""
         assert answer.status_code == 303, (answer.status_code, answer.text)
         at = self.session.get(urljoin(answer.url, answer.headers["Location"]), timeout=60)
-        found = html.fromstring(at.text).xpath("//p[contains(@class, 'said')]")
-        return " ".join(words(each) for each in found)
+        said = found(html.fromstring(at.text), "//p[contains(@class, 'said')]")
+        return " ".join(words(each) for each in said)
 
     def batch(self, name: str, jobs: int = 1, **options: str) -> int:
         """Submit a batch of the app uppercase through the form and return its id."""
