@@ -1,0 +1,172 @@
+"""What a person sees who tells the hosts of a running project to misbehave."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.behaviour import clear, parse_behaviour, set_behaviours
+from boinc_gahp.localproject.new_job import NewJob
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
+from boinc_gahp.templates import InputTemplate, OutputTemplate
+from tests.helpers import wait_for
+
+from .on_host import out
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+VALID, INVALID = ValidateState.VALID, ValidateState.INVALID
+SUCCESS, VALIDATE_ERROR = Outcome.SUCCESS, Outcome.VALIDATE_ERROR
+ERROR, NO_REPLY = Outcome.CLIENT_ERROR, Outcome.NO_REPLY
+
+
+def _add_app(project: LocalProject, name: str, program: str, **template: float) -> None:
+    project.add_app(
+        name,
+        command=["{python}", "-I", "-S", "-c", program],
+        input_template=InputTemplate(**template),  # type: ignore[arg-type]
+        output_template=OutputTemplate((out("out", no_delete=True),)),
+        validator="bitwise",
+    )
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=3) as project:
+        _add_app(project, "two", "open('out', 'w').write('x' * 100)", min_quorum=2)
+        _add_app(project, "once", "open('out', 'w').write('x' * 100)", max_error_results=1)
+        yield project
+
+
+@pytest.fixture
+def project(running: LocalProject) -> Iterator[LocalProject]:
+    yield running
+    clear(running.core.db)
+
+
+def _tell(project: LocalProject, behaviour: str, host: str = "", job: str = "") -> None:
+    set_behaviours(project.core.db, [parse_behaviour(behaviour)], host=host, job=job)
+
+
+def _results(project: LocalProject, workunit: int) -> list[sqlite3.Row]:
+    return (
+        project.core.db.connection()
+        .execute(
+            "SELECT r.*, domain_name FROM result r LEFT JOIN host h ON h.id = r.hostid "
+            "WHERE workunitid = ? ORDER BY r.id",
+            (workunit,),
+        )
+        .fetchall()
+    )
+
+
+def _workunit(project: LocalProject, workunit: int) -> sqlite3.Row:
+    row: sqlite3.Row = (
+        project.core.db.connection()
+        .execute("SELECT * FROM workunit WHERE id = ?", (workunit,))
+        .fetchone()
+    )
+    return row
+
+
+def _run(project: LocalProject, app: str, **parameters: int) -> int:
+    """Run a job to its end and return its workunit's id."""
+    (workunit,) = project.create_work(app, [NewJob(**parameters)])  # type: ignore[arg-type]
+    _wait(project, workunit)
+    return workunit
+
+
+def _wait(project: LocalProject, workunit: int) -> None:
+    def ended() -> bool:
+        project.check()
+        results = _results(project, workunit)
+        row = _workunit(project, workunit)
+        over = all(result["server_state"] == ServerState.OVER for result in results)
+        return over and (row["canonical_resultid"] or row["error_mask"]) != 0
+
+    wait_for(ended, "the job has ended")
+
+
+def test_a_lying_host_is_outvoted(project: LocalProject) -> None:
+    _tell(project, "differ", host="volunteer-1")
+    for _ in range(2):
+        workunit = _run(project, "two", target_nresults=3)
+        states = {row["domain_name"]: row["validate_state"] for row in _results(project, workunit)}
+        assert states == {"volunteer-0": VALID, "volunteer-1": INVALID, "volunteer-2": VALID}
+        canonical = _workunit(project, workunit)["canonical_resultid"]
+        stored = next(row for row in _results(project, workunit) if row["id"] == canonical)
+        assert stored["domain_name"] != "volunteer-1"
+
+
+def test_a_job_that_always_crashes_fails_with_too_many_errors(project: LocalProject) -> None:
+    _tell(project, "crash")
+    workunit = _run(project, "once")
+    assert [(row["outcome"], row["exit_status"]) for row in _results(project, workunit)] == [
+        (ERROR, 11),
+        (ERROR, 11),
+    ]
+    assert _workunit(project, workunit)["error_mask"] == ErrorMask.TOO_MANY_ERROR_RESULTS
+
+
+def test_a_host_that_fails_once_is_followed_by_another(project: LocalProject) -> None:
+    _tell(project, "fail=9x1")
+    workunit = _run(project, "once")
+    first, second = _results(project, workunit)
+    assert (first["outcome"], first["exit_status"], second["validate_state"]) == (ERROR, 9, VALID)
+    assert first["hostid"] != second["hostid"]
+
+
+def test_the_server_notices_half_an_output(project: LocalProject) -> None:
+    _tell(project, "truncatex1")
+    workunit = _run(project, "once")
+    outcomes = [(row["outcome"], row["validate_state"]) for row in _results(project, workunit)]
+    assert outcomes == [(VALIDATE_ERROR, INVALID), (SUCCESS, VALID)]
+
+
+def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) -> None:
+    _tell(project, "vanishx1")
+    workunit = _run(project, "once", rsc_fpops_est=1, delay_bound=1)
+    first, second = _results(project, workunit)
+    assert (first["outcome"], second["outcome"]) == (NO_REPLY, SUCCESS)
+    assert first["hostid"] != second["hostid"]
+
+
+def test_a_job_told_to_fail_fails_on_every_host_and_others_do_not(project: LocalProject) -> None:
+    project.pause_volunteers()
+    bad, good = project.create_work("once", [NewJob(name="bad"), NewJob(name="good")])
+    _tell(project, "fail=5", job="bad")
+    project.resume_volunteers()
+    for workunit in (bad, good):
+        _wait(project, workunit)
+    assert [row["exit_status"] for row in _results(project, bad)] == [5, 5]
+    assert [row["outcome"] for row in _results(project, good)] == [SUCCESS]
+
+
+def test_a_project_stops_whatever_its_hosts_wait_for(tmp_path: Path) -> None:
+    before = [each.name for each in threading.enumerate() if "-host-" in each.name]
+    behaviours = ["vanish", "late=3600", "slow=1000000"]
+    with LocalProject(tmp_path / "p", hosts=3) as project:
+        _add_app(project, "quick", "open('out', 'w')")
+        project.pause_volunteers()
+        ids = project.create_work("quick", [NewJob(name=name) for name in behaviours])
+        for name in behaviours:
+            _tell(project, name, job=name)
+        project.resume_volunteers()
+        wait_for(
+            lambda: [bool(row["hostid"]) for row in _all(project, ids)] == [True] * 3,
+            "all jobs are given out",
+        )
+    assert [each.name for each in threading.enumerate() if "-host-" in each.name] == before
+    with LocalProject(tmp_path / "p", hosts=3) as project:
+        assert {r["server_state"] for r in _all(project, ids)} == {ServerState.IN_PROGRESS}
+        assert [r["behaviour"] for r in _all(project, ids)] == behaviours
+
+
+def _all(project: LocalProject, workunits: Iterable[int]) -> list[sqlite3.Row]:
+    return [row for workunit in workunits for row in _results(project, workunit)]
