@@ -63,7 +63,7 @@ def _submit(core: Core, batch: str) -> str:
 def test_a_submit_that_is_killed_anywhere_has_made_all_or_nothing(
     ready: Path, tmp_path: Path, batch: str
 ) -> None:
-    died_before = []
+    died_before: list[str] = []
     while True:
         directory = tmp_path / str(len(died_before))
         shutil.copytree(ready, directory)

@@ -1,0 +1,132 @@
+"""A full disk: clear errors, nothing lost, and the project goes on when there is space again."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+
+from boinc_gahp.localproject.database import Database
+from tests.helpers import wait_for
+
+from .client import job, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_RUN = """
+import pathlib, sys
+from boinc_gahp.localproject import LocalProject
+with LocalProject(pathlib.Path(sys.argv[1]), hosts=0) as project:
+    print(project.url, project.authenticator, flush=True)
+    sys.stdin.read()
+"""
+#: No file can grow beyond this many bytes while the disk is full.
+_FULL = 100_000
+
+
+class _Project:
+    """A project in a process of its own, whose disk can be filled."""
+
+    def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
+        assert process.stdout
+        self.process = process
+        self.directory = directory
+        self.url, self.authenticator = process.stdout.readline().split()
+
+    def fill(self, full: bool = True) -> None:
+        _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
+        limit = _FULL if full else hard
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (limit, hard))
+
+    def send(self, rpc: str, inner: str, file: bytes | None = None) -> requests.Response:
+        auth = f"<authenticator>{self.authenticator}</authenticator>"
+        parts = {"request": (None, f"<{rpc}>{auth}{inner}</{rpc}>".encode())}
+        if file is not None:
+            parts["file_0"] = ("x.dat", file)  # type: ignore[assignment]
+        page = "submit_rpc_handler.php" if file is None else "job_file.php"
+        return requests.post(self.url + page, files=parts, timeout=60)
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        connection = sqlite3.connect(self.directory / "project.sqlite")
+        try:
+            return connection.execute(query).fetchall()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[_Project]:
+    with subprocess.Popen(
+        [sys.executable, "-c", _RUN, str(tmp_path / "p")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield _Project(process, tmp_path / "p")
+        finally:
+            process.communicate(timeout=30)
+
+
+def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project: _Project) -> None:
+    new = "<batch_name>b</batch_name><app_name>uppercase</app_name>"
+    batch_id = value(project.send("create_batch", new).text, "batch_id")
+    upload = "<phys_name>x.dat</phys_name>"
+    jobs = "".join(job(f"j{number}", "x.dat") for number in range(2000))
+    submit = f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>{jobs}</batch>"
+    assert "<success/>" in project.send("upload_files", upload, b"x").text
+
+    project.fill()
+    other = upload.replace("x.dat", "y.dat")
+    kept = project.send("upload_files", other, bytes(200_000))
+    assert "x.dat upload failed because: Failed to write file to disk." in kept.text
+    large = project.send("upload_files", other, bytes(1_000_000))
+    assert large.status_code == 500
+    assert "the request cannot be kept: File too large" in large.text
+    refused = project.send("submit_batch", submit)
+    assert refused.status_code == 500
+    assert refused.text.endswith("<submit_batch>\n")
+    assert project.rows("SELECT count(*) FROM workunit") == [(0,)]
+    assert project.rows("SELECT name, state FROM batch") == [("b", 0)]
+    assert not list((project.directory / "spool").iterdir())
+    assert project.process.poll() is None
+
+    project.fill(False)
+    assert "<success/>" in project.send("upload_files", other, bytes(1_000_000)).text
+    assert value(project.send("submit_batch", submit).text, "batch_id") == batch_id
+    wait_for(
+        lambda: project.rows("SELECT count(*) FROM result") == [(2000,)], "the back end goes on"
+    )
+    assert project.rows("SELECT name FROM job_file ORDER BY id") == [("x.dat",), ("y.dat",)]
+
+
+def test_a_transaction_that_finds_the_database_full_is_undone(tmp_path: Path) -> None:
+    database = Database(tmp_path / "db.sqlite")
+    try:
+        connection = database.connection()
+        connection.execute("PRAGMA max_page_count = 1")  # as few as there are now
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            _insert(database, "small", "n" * 100_000)
+        connection.execute("PRAGMA max_page_count = 1000000")
+        assert connection.execute("SELECT count(*) FROM batch").fetchone()[0] == 0
+        _insert(database, "n" * 100_000)
+        assert connection.execute("SELECT count(*) FROM batch").fetchone()[0] == 1
+    finally:
+        database.close()
+
+
+def _insert(database: Database, *names: str) -> None:
+    with database.write() as connection:
+        connection.executemany(
+            "INSERT INTO batch (user_id, create_time, name, name_key, app_id) "
+            "VALUES (1, 1, ?, '', 1)",
+            [(name,) for name in names],
+        )

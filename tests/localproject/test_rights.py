@@ -1,0 +1,166 @@
+"""Who may do what by RPC: accounts, rights to single apps, limits, other people's batches."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS
+from tests.helpers import wait_for
+
+from .client import Client, error, job, value
+from .stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: What names the other user's batch and job in each RPC, and what is answered.
+NOT_MINE = {
+    "submit_batch": (
+        "<batch><batch_id>1</batch_id><app_name>uppercase</app_name></batch>",
+        "not owner of batch",
+    ),
+    "query_batch": ("<batch_id>1</batch_id>", "not owner of batch"),
+    "query_batch2": ("<batch_name>theirs</batch_name>", "not owner of theirs"),
+    "query_job": ("<job_id>1</job_id>", "not owner"),
+    "query_completed_job": ("<job_name>j</job_name>", "not owner"),
+    "abort_jobs": ("<job_name>j</job_name>", "not owner of batch"),
+    "abort_batch": ("<batch_name>theirs</batch_name>", "not owner of batch"),
+    "retire_batch": ("<batch_id>1</batch_id>", "not owner of batch"),
+    "set_expire_time": ("<batch_id>1</batch_id><expire_time>1</expire_time>", "not owner of batch"),
+}
+_APP = "<app_name>uppercase</app_name>"
+_WITH_APP = {
+    "create_batch": f"<batch_name>b</batch_name>{_APP}",
+    "submit_batch": f"<batch><batch_name>b</batch_name>{_APP}</batch>",
+    "estimate_batch": f"<batch>{_APP}</batch>",
+    "get_templates": _APP,
+}
+
+
+@pytest.fixture
+def others(sane: Client) -> Iterator[dict[str, Client]]:
+    """Users with few rights, each with a client of its own."""
+    project = sane.project
+    rights: dict[str, dict[str, object]] = {
+        "nothing": {"access": False},
+        "one_app": {"apps": ["uppercase"]},
+        "all_apps": {},
+        "limited": {"max_jobs_in_progress": 3},
+    }
+    clients = {}
+    for name, right in rights.items():
+        try:
+            authenticator = project.authenticator_of(name)
+        except KeyError:
+            authenticator = project.add_user(name, **right)
+        clients[name] = Client(project, authenticator)
+    yield clients
+    for client in clients.values():
+        client.session.close()
+
+
+@pytest.mark.parametrize("rpc", sorted({*SUBMIT_RPCS, *FILE_RPCS} - {"ping"}))
+def test_an_account_without_rights_can_use_no_rpc(others: dict[str, Client], rpc: str) -> None:
+    page = "job_file.php" if rpc in FILE_RPCS else "submit_rpc_handler.php"
+    client = others["nothing"]
+    auth = f"<authenticator>{client.authenticator}</authenticator>"
+    reply = client.post(f"<{rpc}>{auth}{_WITH_APP.get(rpc, '')}</{rpc}>", page)
+    assert error(reply.text) == ("no submit access" if rpc in _WITH_APP else "no file access")
+
+
+@pytest.mark.parametrize("rpc", _WITH_APP)
+def test_a_right_to_one_app_is_none_to_another(others: dict[str, Client], rpc: str) -> None:
+    inner = _WITH_APP[rpc]
+    assert "<error>" not in others["one_app"].rpc(rpc, inner)
+    other_app = inner.replace("uppercase", "multi").replace(">b<", ">c<")
+    assert error(others["one_app"].rpc(rpc, other_app)) == "no submit access"
+    assert "<error>" not in others["all_apps"].rpc(rpc, other_app)
+
+
+@pytest.mark.parametrize("rpc", NOT_MINE)
+def test_other_peoples_batches_are_left_alone(
+    sane: Client, others: dict[str, Client], rpc: str
+) -> None:
+    stage = Stage(sane.project)
+    stage.job(1, "j", stage.batch(1, "theirs", user="submitter"), "unsent")
+    inner, words = NOT_MINE[rpc]
+    assert error(others["all_apps"].rpc(rpc, inner)) == words
+    assert sane.statuses("theirs") == {"j": "UNSENT"}
+    assert sane.project.batches() == [(1, "theirs", 1)]
+
+
+@pytest.mark.parametrize(
+    ("states", "more", "refused"),
+    [
+        ((), 3, False),
+        ((), 4, True),
+        (("unsent", "in_progress"), 1, False),
+        (("unsent", "in_progress"), 2, True),
+        (("done", "failed", "aborted"), 3, False),
+        (("done", "unsent"), 3, True),
+        (("aborted_in_progress", "unsent"), 2, True),
+    ],
+)
+def test_unfinished_results_and_the_new_jobs_are_counted(
+    others: dict[str, Client], states: tuple[str, ...], more: int, refused: bool
+) -> None:
+    client = others["limited"]
+    stage = Stage(client.project)
+    stage.file("x.dat")
+    stage.batch(1, "before", user="limited")
+    stage.batch(2, "of another", user="all_apps")
+    stage.job(100, "another's", 2, "unsent")
+    for number, state in enumerate(states, 1):
+        stage.job(number, f"before{number}", 1, state)
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [job(f"j{number}", "x.dat") for number in range(more)])
+    if refused:
+        assert error(reply) == "limit on jobs in progress exceeded"
+        assert client.project.workunit_names("b") == []
+    else:
+        assert value(reply, "batch_id") == str(batch_id)
+
+
+def test_a_job_that_has_no_result_yet_counts(others: dict[str, Client]) -> None:
+    client = others["limited"]
+    Stage(client.project).file("x.dat")
+    client.submit(client.create_batch("one"), [job(f"a{number}", "x.dat") for number in range(2)])
+    with client.project.core.db.write() as connection:
+        connection.execute("DELETE FROM result")
+        connection.execute("UPDATE workunit SET transition_time = 4e9")
+    reply = client.submit(client.create_batch("two"), [job("b", "x.dat"), job("c", "x.dat")])
+    assert error(reply) == "limit on jobs in progress exceeded"
+
+
+def test_submits_at_once_do_not_exceed_the_limit_together(others: dict[str, Client]) -> None:
+    project, authenticator = others["limited"].project, others["limited"].authenticator
+    Stage(project).file("x.dat")
+    ids = [others["limited"].create_batch(f"b{number}") for number in range(8)]
+    start = threading.Barrier(len(ids))
+
+    def submit(batch_id: int) -> None:
+        with Client(project, authenticator) as client:
+            start.wait(20)
+            client.submit(batch_id, [job(f"j{batch_id}", "x.dat")])
+
+    threads = [threading.Thread(target=submit, args=(batch_id,)) for batch_id in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(project.workunit_names()) == 3
+
+
+def test_a_limit_frees_itself_when_jobs_are_aborted(others: dict[str, Client]) -> None:
+    client = others["limited"]
+    Stage(client.project).file("x.dat")
+    first = client.create_batch("one")
+    client.submit(first, [job(f"a{number}", "x.dat") for number in range(3)])
+    client.rpc("abort_batch", batch_id=first)
+    second = client.create_batch("two")
+    wait_for(
+        lambda: "<error>" not in client.submit(second, [job("b", "x.dat")]), "there is room again"
+    )
