@@ -33,6 +33,7 @@ def status(core: Core) -> dict[str, Any]:
             "batches": [
                 {**asdict(batch), "jobs": _counts(batch.jobs)} for batch in overview.batches
             ],
+            "jobs_without_batch": _counts(overview.without_batch),
             "number_of_batches": overview.number,
             "number_of_retired_batches": overview.retired,
             "hosts": [

@@ -235,17 +235,27 @@ def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(
 
 def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host: str) -> None:
     do("create-work", "uppercase", "--name", "seen", "--batch", "shown", "data.txt")
+    do("create-work", "uppercase", "--name", "alone", "data.txt")
     do("behave", host, "late=5")
     status, out, errors = do("status")
     assert (status, errors) == (0, "")
     assert f"The project in {directory} does not run now" in out
-    for words in ("shown", "uppercase", "in progress", "submitter", "all apps", "late=5"):
+    for words in (
+        "shown",
+        "uppercase",
+        "in progress",
+        "submitter",
+        "all apps",
+        "late=5",
+        "(jobs without a batch)",
+    ):
         assert words in out
     status, text, _ = do("status", "--json")
     found = json.loads(text)
     assert found["running"] is False
     (batch,) = [batch for batch in found["batches"] if batch["name"] == "shown"]
     assert batch["jobs"]["waiting"] == batch["jobs"]["total"] == 1
+    assert found["jobs_without_batch"]["waiting"] >= 1
     assert {host["name"]: host["behaviours"] for host in found["hosts"]} == {host: ["late=5"]}
     for row in rows(directory, "SELECT authenticator FROM user"):
         assert str(row["authenticator"]) not in out + text

@@ -43,19 +43,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"The project in {found['directory']} {state}; its address is {found['url']}"
     jobs = ", ".join(f"{number} {name}" for name, number in found["jobs"].items())
     yield f"Jobs: {jobs}"
-    yield from _table(
-        "Batches",
-        ("id", "name", "app", "user", "state", "jobs", "done", "failed", "aborted"),
-        (
-            (
-                *(b[key] for key in ("id", "name", "app", "user", "state")),
-                *(b["jobs"][key] for key in ("total", "done", "failed", "aborted")),
-            )
-            for b in found["batches"][:_SHOWN_BATCHES]
-        ),
-    )
-    if len(found["batches"]) > _SHOWN_BATCHES:
-        yield f"  and {len(found['batches']) - _SHOWN_BATCHES} older ones"
+    yield from _batches(found)
     yield from _table(
         "Hosts",
         ("name", "speed", "memory", "disk", "bandwidth", "credit", "behaviour", "running"),
@@ -113,6 +101,27 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
             for user in found["users"]
         ),
     )
+
+
+def _batches(found: dict[str, Any]) -> Iterator[str]:
+    batches = found["batches"][:_SHOWN_BATCHES]
+    without = found["jobs_without_batch"]
+    if without["total"]:
+        nothing = dict.fromkeys(("id", "app", "user", "state"), "-")
+        batches = [*batches, {**nothing, "name": "(jobs without a batch)", "jobs": without}]
+    yield from _table(
+        "Batches",
+        ("id", "name", "app", "user", "state", "jobs", "done", "failed", "aborted"),
+        (
+            (
+                *(batch[key] for key in ("id", "name", "app", "user", "state")),
+                *(batch["jobs"][key] for key in ("total", "done", "failed", "aborted")),
+            )
+            for batch in batches
+        ),
+    )
+    if found["number_of_batches"] > _SHOWN_BATCHES:
+        yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
