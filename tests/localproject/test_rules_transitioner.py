@@ -492,7 +492,9 @@ def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: 
     assert regulate_pass(bench.core, low=1, high=2) == 4
     assert bench.results("server_state") == [UNSENT, UNSENT, INACTIVE, UNSENT, UNSENT]
     assert regulate_pass(bench.core, low=1, high=2) == 0
-    bench.set("result", "id <= 2", server_state=IN_PROGRESS)
+    bench.set("result", "id = 1", server_state=IN_PROGRESS)
+    assert regulate_pass(bench.core, low=1, high=2) == 0
+    bench.set("result", "id = 2", server_state=IN_PROGRESS)
     assert regulate_pass(bench.core, low=1, high=2) == 1
     assert bench.results("server_state")[2] == UNSENT
 

@@ -261,6 +261,16 @@ def test_a_bad_result_does_not_count_towards_the_quorum(bench: Bench) -> None:
     assert bench.results("validate_state") == [VALID, INVALID, VALID]
 
 
+def test_a_later_result_with_bad_files_is_an_error(bench: Bench) -> None:
+    answered(bench, b"yes", target_nresults=2, validator="trivial")
+    later = bench.send(2)
+    bench.validate()
+    bench.answer(later, 2, files={"out": b"y"}, says={"out": b"yes"})
+    bench.settle()
+    assert bench.results("outcome") == [SUCCESS, Outcome.VALIDATE_ERROR]
+    assert bench.results("validate_state") == [VALID, INVALID]
+
+
 # The supplied validators.
 
 

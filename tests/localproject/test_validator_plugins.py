@@ -86,6 +86,10 @@ def check_pair(new, canonical):
 """
 
 
+def _check_set(answer: str) -> str:
+    return f"def check_set(j, i):\n    return {answer}\ndef check_pair(n, c):\n    return True\n"
+
+
 def test_check_set_chooses_judges_and_grants(bench: Bench) -> None:
     answered(bench, SETS, "mine", b"dirt", b"gold", b"dust")
     bench.validate()
@@ -115,6 +119,16 @@ def test_check_set_may_condemn_results_without_choosing_one(bench: Bench) -> Non
     assert bench.results("server_state")[2] == ServerState.UNSENT
 
 
+def test_what_was_condemned_is_not_shown_to_check_set_again(bench: Bench) -> None:
+    answered(bench, SETS, "mine", b"dirt", b"dust")
+    bench.settle()
+    bench.module("mine", _check_set("i[0], [True] * len(i), len(i)"))
+    bench.answer(bench.send(3), 3)
+    bench.settle()
+    assert bench.results("validate_state") == [INVALID, VALID, VALID]
+    assert bench.wu["canonical_credit"] == 2
+
+
 def test_a_late_result_of_a_workunit_with_fewer_than_m_valid_ones_is_judged(bench: Bench) -> None:
     answered(bench, SETS, "mine", b"gold", b"dirt", b"dirt", target_nresults=4)
     late = bench.send(4)
@@ -142,10 +156,6 @@ def test_instances_with_bad_files_are_not_shown_to_a_validator(bench: Bench) -> 
         Outcome.SUCCESS,
     ]
     assert bench.results("validate_state") == [VALID, INVALID, VALID]
-
-
-def _check_set(answer: str) -> str:
-    return f"def check_set(j, i):\n    return {answer}\ndef check_pair(n, c):\n    return True\n"
 
 
 @pytest.mark.parametrize(
@@ -195,9 +205,18 @@ def test_a_validator_that_goes_wrong_is_asked_again_later_and_nothing_is_lost(
     assert bench.validate() == 0
     bench.module("mine", SETS.replace("gold", "1") + NEAR)
     bench.now += 1
-    bench.settle()
+    bench.validate()
     assert bench.wu["canonical_resultid"] == 1
     assert bench.wu["failures"] == 0
+
+
+def test_what_happens_to_a_workunit_meanwhile_leaves_its_waiting_time(bench: Bench) -> None:
+    answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
+    bench.validate()
+    bench.set("workunit", transition_time=bench.now)
+    assert bench.transition() == 1
+    assert bench.wu["failures"] == 1
+    assert bench.validate() == 0
 
 
 def test_a_validator_that_keeps_going_wrong_is_asked_after_longer_and_longer_times(
