@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import http.client
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 
+from boinc_gahp.localproject import PhpLimits, Quirks
 from boinc_gahp.localproject.replies import php_number
+from boinc_gahp.localproject.server import WebServer, port_is_free
 
 from .client import Client, job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
 def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
@@ -116,3 +125,46 @@ def test_the_front_page_says_what_this_is(client: Client) -> None:
 )
 def test_numbers_are_written_as_php_writes_them(number: float, text: str) -> None:
     assert php_number(number) == text
+
+
+def test_as_it_is_every_misbehaviour_is_on_and_else_none() -> None:
+    names = {field.name for field in dataclasses.fields(Quirks)} - {"limits"}
+    assert all(getattr(Quirks.as_is(), name) is True for name in names)
+    assert not any(getattr(Quirks(), name) for name in names)
+    assert Quirks().limits == Quirks.as_is().limits == PhpLimits(20, 2 << 20, 8 << 20)
+
+
+def _has_ipv6() -> bool:
+    try:
+        port_is_free(0, "::1")
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.2",
+        pytest.param("::1", marks=pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")),
+    ],
+)
+def test_a_server_listens_on_the_address_it_is_given_and_ends(tmp_path: Path, host: str) -> None:
+    server = WebServer(_hello, 0, host, spool=tmp_path)
+    server.start()
+    try:
+        connection = http.client.HTTPConnection(host, server.port, timeout=20)
+        connection.request("GET", "/")
+        assert connection.getresponse().read() == b"hello"
+        connection.close()
+        assert not port_is_free(server.port, host)
+        assert port_is_free(server.port)
+    finally:
+        server.stop()
+    assert not server.running()
+    assert port_is_free(server.port, host)
+
+
+def _hello(_environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
