@@ -18,6 +18,7 @@ from boinc_gahp.localproject.web import make_app
 
 from .bench import Bench
 from .client import Client
+from .on_host import OnHost
 from .stage import Stage
 from .visitor import Visitor
 
@@ -69,6 +70,12 @@ def bench(empty_project: Path, tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(shutil.copytree(empty_project, tmp_path / "p"))
     yield bench
     bench.close()
+
+
+@pytest.fixture
+def host(bench: Bench) -> OnHost:
+    """The first host of ``bench``, for single jobs."""
+    return OnHost(bench.core)
 
 
 @pytest.fixture

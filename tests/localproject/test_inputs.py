@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .bench import Bench
-
-
-@pytest.fixture
-def host(bench: Bench) -> OnHost:
-    return OnHost(bench.core)
-
 
 COPY = "import shutil; shutil.copyfile('in', 'out')"
 

@@ -19,14 +19,8 @@ from .on_host import OnHost, message, out, stderr_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .bench import Bench
 
 MB = 1 << 20
-
-
-@pytest.fixture
-def host(bench: Bench) -> OnHost:
-    return OnHost(bench.core)
 
 
 SLEEP = "import time; time.sleep(60)"

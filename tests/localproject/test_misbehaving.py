@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from .bench import Bench
 
 
-@pytest.fixture
-def host(bench: Bench) -> OnHost:
-    return OnHost(bench.core)
-
-
 WRITE = "open('a', 'w').write('short'); open('out', 'w').write('contents' * 10)"
 OUTPUTS = (out("a", 1), out("out", 0))
 

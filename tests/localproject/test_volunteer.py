@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.scheduler import Report
     from boinc_gahp.localproject.store import IncomingFile
 
-    from .bench import Bench
-
-
-@pytest.fixture
-def host(bench: Bench) -> OnHost:
-    return OnHost(bench.core)
-
 
 def test_an_optional_output_may_be_absent(host: OnHost) -> None:
     report = host.run(
