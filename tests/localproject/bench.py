@@ -10,7 +10,7 @@ from boinc_gahp.localproject.assimilator import assimilate_pass
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.file_deleter import delete_pass
 from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
-from boinc_gahp.localproject.states import Outcome, ServerState
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.localproject.transitioner import transition_pass
 from boinc_gahp.localproject.validator import validate_pass
 from boinc_gahp.templates import (
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 NOW = 1_800_000_000.0
 HOSTS = 6
+
+#: Short names of states, for tables of rules.
+INACTIVE, UNSENT = ServerState.INACTIVE, ServerState.UNSENT
+IN_PROGRESS, OVER = ServerState.IN_PROGRESS, ServerState.OVER
+SUCCESS, ERROR, NO_REPLY = Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.NO_REPLY
+INIT, VALID, INVALID = ValidateState.INIT, ValidateState.VALID, ValidateState.INVALID
+INCONCLUSIVE, NO_CHECK = ValidateState.INCONCLUSIVE, ValidateState.NO_CHECK
 
 
 class Bench:
@@ -115,6 +122,13 @@ class Bench:
             )
             assert cursor.lastrowid is not None
             return cursor.lastrowid
+
+    def canonical(self, **columns: object) -> None:
+        """Add a valid result and make it the canonical one."""
+        number = self.result(
+            ServerState.OVER, Outcome.SUCCESS, validate_state=ValidateState.VALID, **columns
+        )
+        self.set("workunit", canonical_resultid=number)
 
     def outputs(self, *files: OutputFileInfo) -> None:
         """Let the results that are made from now on have these output files."""

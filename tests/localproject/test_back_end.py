@@ -127,36 +127,6 @@ def test_results_that_disagree_call_for_one_more(bench: Bench) -> None:
     ]
 
 
-def test_too_many_successes_without_agreement_are_an_error(bench: Bench) -> None:
-    bench.set("app", validator="bitwise")
-    bench.workunit(min_quorum=2, target_nresults=2, max_success_results=1)
-    bench.transition()
-    bench.compute(b"one", b"other")
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
-    assert bench.results("validate_state") == [ValidateState.NO_CHECK] * 2
-
-
-def test_unsent_results_are_not_needed_once_there_is_a_canonical_one(bench: Bench) -> None:
-    bench.workunit(target_nresults=3)
-    bench.transition()
-    bench.answer(bench.send())
-    bench.settle()
-    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.DIDNT_NEED, Outcome.DIDNT_NEED]
-
-
-def test_a_later_success_is_compared_with_the_canonical_one(bench: Bench) -> None:
-    bench.workunit(target_nresults=2)
-    bench.transition()
-    first, later = bench.send(1), bench.send(2)
-    bench.answer(first, 1)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    bench.answer(later, 2)
-    bench.settle()
-    assert bench.results("validate_state") == [ValidateState.VALID] * 2
-
-
 def test_a_success_after_the_outputs_are_gone_is_too_late(bench: Bench) -> None:
     bench.workunit(target_nresults=2)
     bench.transition()
@@ -193,31 +163,6 @@ def test_higher_priority_goes_first(bench: Bench) -> None:
     task = bench.send()
     assert task is not None
     assert task.result_name == "high_0"
-
-
-def test_a_result_refused_ten_times_falls_off(bench: Bench) -> None:
-    bench.workunit(rsc_memory_bound=1e12)
-    bench.transition()
-    for _ in range(10):
-        assert bench.results("outcome") == [Outcome.INIT]
-        assert bench.send() is None
-    bench.settle()
-    assert bench.results("outcome") == [Outcome.COULDNT_SEND]
-    assert bench.wu["error_mask"] == ErrorMask.COULDNT_SEND_RESULT
-
-
-def test_an_output_template_that_is_gone_is_tried_again(bench: Bench) -> None:
-    template = bench.core.templates / "uppercase_out"
-    text = template.read_text()
-    template.unlink()
-    bench.workunit()
-    bench.transition()
-    assert bench.results("id") == []
-    template.write_text(text)
-    assert bench.transition() == 0
-    bench.now += 61
-    bench.transition()
-    assert bench.results("name") == ["w_0"]
 
 
 def _finish(bench: Bench) -> None:

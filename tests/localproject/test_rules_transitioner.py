@@ -6,14 +6,11 @@ max_total_results and max_success_results.
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.size_regulator import regulate_pass
 from boinc_gahp.localproject.states import (
-    NEVER,
     AssimilateState,
     ErrorMask,
     FileDeleteState,
@@ -21,24 +18,25 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.localproject.transitioner import transition_pass
 
-from .bench import NOW
+from .bench import (
+    ERROR,
+    IN_PROGRESS,
+    INACTIVE,
+    INCONCLUSIVE,
+    INIT,
+    INVALID,
+    NO_CHECK,
+    NO_REPLY,
+    NOW,
+    OVER,
+    SUCCESS,
+    UNSENT,
+    VALID,
+)
 
 if TYPE_CHECKING:
     from .bench import Bench
-
-INACTIVE, UNSENT = ServerState.INACTIVE, ServerState.UNSENT
-IN_PROGRESS, OVER = ServerState.IN_PROGRESS, ServerState.OVER
-SUCCESS, ERROR, NO_REPLY = Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.NO_REPLY
-INIT, VALID, INVALID = ValidateState.INIT, ValidateState.VALID, ValidateState.INVALID
-INCONCLUSIVE, NO_CHECK = ValidateState.INCONCLUSIVE, ValidateState.NO_CHECK
-
-
-def canonical(bench: Bench, **columns: object) -> None:
-    """Add a valid result and make it the canonical one."""
-    number = bench.result(OVER, SUCCESS, validate_state=VALID, **columns)
-    bench.set("workunit", canonical_resultid=number)
 
 
 # When a result is sent, comes back, or falls off.
@@ -167,7 +165,7 @@ def test_what_is_no_success_needs_no_validation(bench: Bench, outcome: Outcome) 
 
 def test_a_success_after_the_canonical_outputs_are_deleted_is_too_late(bench: Bench) -> None:
     bench.workunit()
-    canonical(bench, file_delete_state=FileDeleteState.DONE)
+    bench.canonical(file_delete_state=FileDeleteState.DONE)
     bench.result(OVER, SUCCESS)
     bench.transition()
     assert bench.results("validate_state") == [VALID, ValidateState.TOO_LATE]
@@ -301,7 +299,7 @@ def test_output_files_have_names_that_cannot_be_guessed(bench: Bench) -> None:
 
 def test_no_results_are_made_once_there_is_a_canonical_one(bench: Bench) -> None:
     bench.workunit(target_nresults=3)
-    canonical(bench)
+    bench.canonical()
     bench.transition()
     assert len(bench.results("id")) == 1
 
@@ -348,245 +346,3 @@ def test_an_error_calls_the_assimilator_once(bench: Bench, before: AssimilateSta
     bench.workunit(error_mask=ErrorMask.CANCELLED, assimilate_state=before)
     bench.transition()
     assert bench.wu["assimilate_state"] == (before or AssimilateState.READY)
-
-
-# Rule 6: the assimilator, after the canonical result.
-
-
-@pytest.mark.parametrize(
-    ("state", "outcome", "ready"),
-    [
-        pytest.param(OVER, SUCCESS, False, id="a success is unchecked"),
-        pytest.param(IN_PROGRESS, Outcome.INIT, False, id="one is in progress"),
-        pytest.param(UNSENT, Outcome.INIT, False, id="one is unsent"),
-        pytest.param(OVER, ERROR, True, id="the other failed"),
-    ],
-)
-def test_a_workunit_with_a_canonical_result_is_assimilated_when_all_are_over_and_checked(
-    bench: Bench, state: ServerState, outcome: Outcome, ready: bool
-) -> None:
-    bench.workunit()
-    canonical(bench)
-    bench.result(state, outcome, report_deadline=NOW + 9)
-    bench.transition()
-    assert bench.wu["assimilate_state"] == (
-        AssimilateState.READY if ready else AssimilateState.INIT
-    )
-
-
-# Rule 7: files.
-
-
-@pytest.mark.parametrize("assimilated", [AssimilateState.INIT, AssimilateState.READY])
-def test_no_files_are_deleted_before_assimilation(
-    bench: Bench, assimilated: AssimilateState
-) -> None:
-    bench.workunit(assimilate_state=assimilated, error_mask=ErrorMask.CANCELLED)
-    bench.result(OVER, ERROR)
-    bench.transition()
-    assert bench.wu["file_delete_state"] == FileDeleteState.INIT
-    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
-
-
-@pytest.mark.parametrize(
-    ("other", "inputs", "own", "others"),
-    [
-        pytest.param((OVER, SUCCESS, VALID), 1, 1, 1, id="all are valid"),
-        pytest.param((OVER, SUCCESS, INVALID), 1, 1, 1, id="one is invalid"),
-        pytest.param((OVER, SUCCESS, INIT), 0, 0, 0, id="one is unchecked"),
-        pytest.param((OVER, SUCCESS, INCONCLUSIVE), 0, 0, 0, id="one is undecided"),
-        pytest.param((OVER, ERROR, INVALID), 1, 1, 1, id="one failed"),
-        pytest.param((OVER, Outcome.VALIDATE_ERROR, INVALID), 1, 1, 1, id="one had no files"),
-        pytest.param((OVER, NO_REPLY, INIT), 1, 1, 0, id="one is lost"),
-        pytest.param((IN_PROGRESS, Outcome.INIT, INIT), 0, 0, 0, id="one is in progress"),
-    ],
-)
-def test_after_assimilation_files_are_deletable_as_soon_as_nothing_needs_them(
-    bench: Bench,
-    other: tuple[ServerState, Outcome, ValidateState],
-    inputs: int,
-    own: int,
-    others: int,
-) -> None:
-    bench.workunit(assimilate_state=AssimilateState.DONE)
-    canonical(bench)
-    state, outcome, checked = other
-    bench.result(state, outcome, validate_state=checked, report_deadline=NOW + 9)
-    bench.transition()
-    assert bench.wu["file_delete_state"] == inputs
-    assert bench.results("file_delete_state") == [own, others]
-
-
-def test_outputs_of_errors_are_deletable_while_others_are_still_out(bench: Bench) -> None:
-    bench.workunit(assimilate_state=AssimilateState.DONE, error_mask=ErrorMask.CANCELLED)
-    bench.result(IN_PROGRESS, report_deadline=NOW + 9)
-    bench.result(OVER, ERROR)
-    bench.result(OVER, SUCCESS, validate_state=NO_CHECK)
-    bench.transition()
-    ready, untouched = FileDeleteState.READY, FileDeleteState.INIT
-    assert bench.results("file_delete_state") == [untouched, ready, ready]
-    assert bench.wu["file_delete_state"] == untouched
-
-
-@pytest.mark.parametrize("state", [FileDeleteState.DONE, FileDeleteState.ERROR])
-def test_what_was_deleted_is_not_deleted_again(bench: Bench, state: FileDeleteState) -> None:
-    bench.workunit(assimilate_state=AssimilateState.DONE, file_delete_state=state)
-    canonical(bench, file_delete_state=state)
-    bench.transition()
-    assert bench.wu["file_delete_state"] == state
-    assert bench.results("file_delete_state") == [state]
-
-
-def test_deletion_can_be_delayed_from_the_last_report_on(bench: Bench) -> None:
-    bench.workunit(assimilate_state=AssimilateState.DONE)
-    canonical(bench, received_time=NOW - 40)
-    transition_pass(bench.core, NOW, delete_delay=100)
-    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
-    assert bench.wu["transition_time"] == NOW + 60
-    assert transition_pass(bench.core, NOW + 59, delete_delay=100) == 0
-    assert transition_pass(bench.core, NOW + 60, delete_delay=100) == 1
-    assert bench.results("file_delete_state") == [FileDeleteState.READY]
-    assert bench.wu["transition_time"] == NEVER
-
-
-# Rule 8: when to look again.
-
-
-@pytest.mark.parametrize("end", ["canonical result", "error"])
-def test_a_finished_workunit_with_nothing_in_progress_is_never_looked_at_again(
-    bench: Bench, end: str
-) -> None:
-    bench.workunit(error_mask=ErrorMask.CANCELLED if end == "error" else 0)
-    if end == "canonical result":
-        canonical(bench)
-    bench.result(OVER, ERROR)
-    bench.transition()
-    assert bench.wu["transition_time"] == NEVER
-
-
-@pytest.mark.parametrize("mask", [0, ErrorMask.CANCELLED], ids=["open", "cancelled"])
-def test_a_workunit_is_looked_at_at_the_earliest_deadline(bench: Bench, mask: int) -> None:
-    bench.workunit(error_mask=mask)
-    bench.result(IN_PROGRESS, report_deadline=NOW + 90)
-    bench.result(IN_PROGRESS, report_deadline=NOW + 30)
-    bench.result(OVER, NO_REPLY, report_deadline=NOW - 30)
-    bench.transition()
-    assert bench.wu["transition_time"] == NOW + 30
-
-
-def test_an_open_workunit_is_looked_at_after_a_while_in_any_case(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
-    assert NOW < bench.wu["transition_time"] < NOW + 86400
-
-
-# Size classes.
-
-
-def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: Bench) -> None:
-    bench.set("app", "id = 1", n_size_classes=2)
-    bench.workunit(size_class=0, target_nresults=3)
-    bench.workunit("v", size_class=1, target_nresults=2)
-    bench.transition()
-    assert bench.results("server_state") == [INACTIVE] * 5
-    assert regulate_pass(bench.core, low=1, high=2) == 4
-    assert bench.results("server_state") == [UNSENT, UNSENT, INACTIVE, UNSENT, UNSENT]
-    assert regulate_pass(bench.core, low=1, high=2) == 0
-    bench.set("result", "id = 1", server_state=IN_PROGRESS)
-    assert regulate_pass(bench.core, low=1, high=2) == 0
-    bench.set("result", "id = 2", server_state=IN_PROGRESS)
-    assert regulate_pass(bench.core, low=1, high=2) == 1
-    assert bench.results("server_state")[2] == UNSENT
-
-
-def test_the_size_regulator_lets_higher_priority_out_first(bench: Bench) -> None:
-    bench.set("app", "id = 1", n_size_classes=2)
-    bench.workunit("low", priority=1)
-    bench.workunit("high", priority=5)
-    bench.transition()
-    regulate_pass(bench.core, low=1, high=1)
-    assert bench.results("server_state") == [INACTIVE, UNSENT]
-
-
-def test_results_that_were_made_for_size_classes_do_not_wait_for_ever(bench: Bench) -> None:
-    bench.set("app", "id = 1", n_size_classes=2)
-    bench.workunit(target_nresults=3)
-    bench.transition()
-    bench.set("app", "id = 1", n_size_classes=0)
-    regulate_pass(bench.core, low=1, high=1)
-    assert bench.results("server_state") == [UNSENT] * 3
-
-
-# Trouble with one workunit.
-
-
-def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench: Bench) -> None:
-    bench.workunit("first")
-    bench.result(OVER, NO_REPLY, name="first_odd")
-    bench.workunit("second")
-    assert bench.transition() == 2
-    assert bench.results("name") == ["first_odd", "second_0"]
-    assert bench.column("workunit", "transition_time")[0] == NOW + 1
-    assert bench.column("workunit", "failures") == [1, 0]
-    program = bench.program("transitioner")
-    assert program is not None
-    assert "ValueError" in program["error"]
-    assert "workunit first, tried again after 1 s" in program["error"]
-
-
-def test_a_workunit_is_tried_again_after_longer_and_longer_times(bench: Bench) -> None:
-    bench.workunit()
-    bench.result(OVER, NO_REPLY, name="w_odd")
-    pauses = []
-    for _ in range(8):
-        bench.transition()
-        pauses.append(bench.wu["transition_time"] - bench.now)
-        bench.now = bench.wu["transition_time"]
-    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
-    bench.set("result", name="w_0")
-    bench.transition()
-    assert bench.results("name") == ["w_0", "w_1"]
-    assert bench.wu["failures"] == 0
-
-
-def test_a_workunit_is_left_as_it_was_when_its_transaction_fails(bench: Bench) -> None:
-    bench.workunit(target_nresults=3, min_quorum=1)
-    bench.result(IN_PROGRESS, report_deadline=NOW - 1)
-    bench.workunit("other")
-    bench.result(OVER, NO_REPLY, name="w_2")
-    bench.set("workunit", "name = 'other'", transition_time=NEVER)
-    bench.transition()
-    # The third result's name is taken: neither the time-out nor the first two are there.
-    assert bench.results("name") == ["w_0", "w_2"]
-    assert bench.results("server_state")[0] == IN_PROGRESS
-
-
-def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(bench: Bench) -> None:
-    template = bench.core.templates / "uppercase_out"
-    text = template.read_text()
-    template.unlink()
-    bench.workunit()
-    bench.result(IN_PROGRESS, report_deadline=NOW - 1)
-    bench.transition()
-    assert bench.results("outcome") == [NO_REPLY]
-    program = bench.program("transitioner")
-    assert program is not None
-    assert "uppercase_out" in program["error"]
-    template.write_text(text)
-    assert bench.transition() == 0
-    bench.now += 1
-    bench.transition()
-    assert bench.results("name") == ["w_0", "w_1"]
-
-
-def test_a_full_disk_is_no_workunits_fault(bench: Bench) -> None:
-    bench.workunit(target_nresults=500, max_total_results=999)
-    connection = bench.core.db.connection()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(sqlite3.OperationalError, match="full"):
-        bench.transition()
-    assert (bench.wu["failures"], bench.wu["transition_time"]) == (0, NOW)
-    connection.execute(f"PRAGMA max_page_count = {pages * 100}")
-    bench.transition()
-    assert len(bench.results("id")) == 500

@@ -19,16 +19,20 @@ from boinc_gahp.localproject.states import (
 )
 from boinc_gahp.templates import OutputFileInfo
 
-from .bench import NOW
+from .bench import (
+    INCONCLUSIVE,
+    INIT,
+    INVALID,
+    NOW,
+    OVER,
+    SUCCESS,
+    VALID,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .bench import Bench
-
-SUCCESS, OVER = Outcome.SUCCESS, ServerState.OVER
-INIT, VALID, INVALID = ValidateState.INIT, ValidateState.VALID, ValidateState.INVALID
-INCONCLUSIVE = ValidateState.INCONCLUSIVE
 
 
 def answered(bench: Bench, *outputs: bytes, validator: str = "bitwise", **columns: object) -> None:

@@ -11,14 +11,18 @@ from boinc_gahp.localproject.states import (
     ErrorMask,
     Outcome,
     ServerState,
-    ValidateState,
+)
+
+from .bench import (
+    INCONCLUSIVE,
+    INIT,
+    INVALID,
+    VALID,
 )
 
 if TYPE_CHECKING:
     from .bench import Bench
 
-VALID, INVALID = ValidateState.VALID, ValidateState.INVALID
-INIT, INCONCLUSIVE = ValidateState.INIT, ValidateState.INCONCLUSIVE
 
 #: Two numbers agree if they differ by at most 1.
 NEAR = """

@@ -1,0 +1,94 @@
+"""What the transitioner does when it cannot handle a workunit, or the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject.states import (
+    NEVER,
+)
+
+from .bench import (
+    IN_PROGRESS,
+    NO_REPLY,
+    NOW,
+    OVER,
+)
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+
+def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench: Bench) -> None:
+    bench.workunit("first")
+    bench.result(OVER, NO_REPLY, name="first_odd")
+    bench.workunit("second")
+    assert bench.transition() == 2
+    assert bench.results("name") == ["first_odd", "second_0"]
+    assert bench.column("workunit", "transition_time")[0] == NOW + 1
+    assert bench.column("workunit", "failures") == [1, 0]
+    program = bench.program("transitioner")
+    assert program is not None
+    assert "ValueError" in program["error"]
+    assert "workunit first, tried again after 1 s" in program["error"]
+
+
+def test_a_workunit_is_tried_again_after_longer_and_longer_times(bench: Bench) -> None:
+    bench.workunit()
+    bench.result(OVER, NO_REPLY, name="w_odd")
+    pauses = []
+    for _ in range(8):
+        bench.transition()
+        pauses.append(bench.wu["transition_time"] - bench.now)
+        bench.now = bench.wu["transition_time"]
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+    bench.set("result", name="w_0")
+    bench.transition()
+    assert bench.results("name") == ["w_0", "w_1"]
+    assert bench.wu["failures"] == 0
+
+
+def test_a_workunit_is_left_as_it_was_when_its_transaction_fails(bench: Bench) -> None:
+    bench.workunit(target_nresults=3, min_quorum=1)
+    bench.result(IN_PROGRESS, report_deadline=NOW - 1)
+    bench.workunit("other")
+    bench.result(OVER, NO_REPLY, name="w_2")
+    bench.set("workunit", "name = 'other'", transition_time=NEVER)
+    bench.transition()
+    # The third result's name is taken: neither the time-out nor the first two are there.
+    assert bench.results("name") == ["w_0", "w_2"]
+    assert bench.results("server_state")[0] == IN_PROGRESS
+
+
+def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(bench: Bench) -> None:
+    template = bench.core.templates / "uppercase_out"
+    text = template.read_text()
+    template.unlink()
+    bench.workunit()
+    bench.result(IN_PROGRESS, report_deadline=NOW - 1)
+    bench.transition()
+    assert bench.results("outcome") == [NO_REPLY]
+    program = bench.program("transitioner")
+    assert program is not None
+    assert "uppercase_out" in program["error"]
+    template.write_text(text)
+    assert bench.transition() == 0
+    bench.now += 1
+    bench.transition()
+    assert bench.results("name") == ["w_0", "w_1"]
+
+
+def test_a_full_disk_is_no_workunits_fault(bench: Bench) -> None:
+    bench.workunit(target_nresults=500, max_total_results=999)
+    connection = bench.core.db.connection()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        bench.transition()
+    assert (bench.wu["failures"], bench.wu["transition_time"]) == (0, NOW)
+    connection.execute(f"PRAGMA max_page_count = {pages * 100}")
+    bench.transition()
+    assert len(bench.results("id")) == 500
