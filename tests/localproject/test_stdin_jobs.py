@@ -53,14 +53,14 @@ def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
     return NewJob(files=tuple(files), **given), text  # type: ignore[arg-type]
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(jobs_and_lines())
 def test_a_line_is_read_as_the_job_that_it_was_written_for(case: tuple[NewJob, str]) -> None:
     job, line = case
     assert read_job_line(line) == ([job] if line else [])
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(jobs_and_lines(), jobs_and_lines())
 def test_what_a_line_says_goes_over_the_defaults(
     own: tuple[NewJob, str], defaults: tuple[NewJob, str]
