@@ -49,19 +49,25 @@
       else child.remove();
     }
     let next = old.firstChild;
-    for (const child of [...wanted.childNodes]) {
-      const known = child.id ? byId.get(child.id) : null;
-      if (known && fits(known, child)) {
-        if (known === next) next = next.nextSibling;
-        else old.insertBefore(known, next);
-        change(known, child);
-      } else if (next && !next.id && fits(next, child)) {
-        const kept = next;
+    // What is moved loses its focus, so rather what stands before it goes.
+    const skipTo = (node) => {
+      while (next && next !== node && !byId.has(next.id)) {
+        const gone = next;
         next = next.nextSibling;
-        change(kept, child);
-      } else {
-        old.insertBefore(document.importNode(child, true), next);
+        gone.remove();
       }
+    };
+    for (const child of [...wanted.childNodes]) {
+      let kept = child.id ? byId.get(child.id) : next;
+      while (!child.id && kept && (kept.id || !fits(kept, child))) kept = kept.nextSibling;
+      if (!kept || !fits(kept, child)) {
+        old.insertBefore(document.importNode(child, true), next);
+        continue;
+      }
+      skipTo(kept);
+      if (kept === next) next = next.nextSibling;
+      else old.insertBefore(kept, next);
+      change(kept, child);
     }
     while (next) {
       const gone = next;

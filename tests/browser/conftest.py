@@ -1,0 +1,160 @@
+"""Debian's Chromium without a screen, and a project whose jobs end when a test lets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.supplied import input_template, output_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHROMIUM = Path("/usr/bin/chromium")
+DRIVER = Path("/usr/bin/chromedriver")
+DESKTOP = (1280, 800)
+PHONE = (360, 740)
+
+# It waits for the file that its argument names; an argument that begins with "bad" makes it fail.
+_GATED = """
+import pathlib, sys, time
+gate = sys.argv[1]
+while not pathlib.Path("{gates}", gate).exists():
+    time.sleep(0.02)
+if gate.startswith("bad"):
+    sys.exit("no <b>convergence</b> after 500 iterations")
+pathlib.Path("out").write_text(pathlib.Path("in").read_text().upper())
+"""
+
+
+class Browser:
+    """A browser at a project's page.
+
+    Attributes:
+        driver: Selenium's.
+        downloads: where files are saved.
+    """
+
+    def __init__(self, driver: webdriver.Chrome, downloads: Path) -> None:
+        self.driver = driver
+        self.downloads = downloads
+
+    def command(self, name: str, **arguments: object) -> dict[str, Any]:
+        """Use the DevTools protocol."""
+        answer: dict[str, Any] = self.driver.execute_cdp_cmd(name, arguments)
+        return answer
+
+    def script(self, text: str) -> Any:
+        """Return the value of an expression."""
+        return self.driver.execute_script(f"return {text}")
+
+    def resize(self, size: tuple[int, int], *, dark: bool = False) -> None:
+        """Be a window or a phone of that size."""
+        width, height = size
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.command("Emulation.setEmulatedMedia", features=[scheme])
+
+    def complaints(self) -> list[str]:
+        """Return what the console has said, and requests that were not for this machine."""
+        said = [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
+        for entry in self.driver.get_log("performance"):  # type: ignore[no-untyped-call]
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                if not url.startswith(("http://127.0.0.1:", "data:")):
+                    said.append(f"a request to {url}")
+        return said
+
+
+@pytest.fixture(scope="session")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    missing = [str(path) for path in (CHROMIUM, DRIVER) if not path.exists()]
+    if missing and os.environ.get("CI") == "true":
+        pytest.fail(f"not installed: {', '.join(missing)} (Debian: chromium, chromium-driver)")
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    base = tmp_path_factory.mktemp("chromium")
+    downloads = base / "downloads"
+    downloads.mkdir()
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--hide-scrollbars",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+        f"--user-data-dir={base / 'profile'}",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        browser = Browser(driver, downloads)
+        browser.command(
+            "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(downloads)
+        )
+        yield browser
+    finally:
+        driver.quit()
+        shutil.rmtree(base / "profile", ignore_errors=True)
+
+
+@pytest.fixture
+def browser(chrome: Browser) -> Iterator[Browser]:
+    """The browser, a window on a desk, signed in nowhere; it must have nothing to complain of."""
+    chrome.driver.get("about:blank")
+    chrome.driver.delete_all_cookies()
+    chrome.command("Network.clearBrowserCookies")
+    chrome.resize(DESKTOP)
+    chrome.complaints()
+    yield chrome
+    chrome.command("Emulation.setScriptExecutionDisabled", value=False)
+    assert chrome.complaints() == []
+
+
+class Gated:
+    """A project with an app named gated, and the gates that its jobs wait for."""
+
+    def __init__(self, project: LocalProject, gates: Path) -> None:
+        self.project = project
+        self._gates = gates
+
+    def open(self, gate: str) -> None:
+        """Let the jobs go on that wait for ``gate``."""
+        (self._gates / gate).touch()
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gated]:
+    base = tmp_path_factory.mktemp("gated")
+    gates = base / "gates"
+    gates.mkdir()
+    with LocalProject(base / "project", hosts=2) as project:
+        project.add_app(
+            "gated",
+            command=["{python}", "-I", "-S", "-c", _GATED.replace("{gates}", str(gates))],
+            input_template=input_template("in"),
+            output_template=output_template("out"),
+        )
+        yield Gated(project, gates)
