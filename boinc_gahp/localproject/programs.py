@@ -95,7 +95,7 @@ def put_off(
     if shown is not None and shown["error"].startswith(cause):
         log.debug("%s: %s", program, text)
     else:
-        log.error("%s: %s", program, text, exc_info=error)
+        log.error("%s: %s", program, text, exc_info=error.__cause__ or error)
     column = "transition_time" if program == TRANSITIONER else "retry_time"
     connection.execute(
         f"UPDATE workunit SET failures = failures + 1, {column} = ? WHERE id = ?",  # noqa: S608
