@@ -71,6 +71,7 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
 
     def begin(connection: sqlite3.Connection) -> int:
         if batch_id:
+            # The real server has looked at it once, and does not look again.
             if not core.quirks.partial_creation:
                 _check_batch(connection, batch_id, user)
             return batch_id
