@@ -218,7 +218,7 @@ def test_hosts_are_shown_with_their_work_and_their_behaviours(
     bench.set("host", "id = 6", active=0)
     page = visitor.page("hosts")
     told = {number: text_of(page.get_element_by_id(f"host-{number}")) for number in (1, 2, 3, 6)}
-    assert told[3].startswith("h3 working running_0 since just now")
+    assert told[3].startswith("h3 working running_0 for ")
     assert told[1].startswith("h1 idle")
     assert "fail=3x2" in told[2]
     assert "Speed 1 GFLOPS Memory 1 GB Disk 1 GB Download 1 GB/s" in told[3]
@@ -357,3 +357,11 @@ def test_numbers_are_written_for_people(function: object, value: float, told: st
 )
 def test_times_are_told_from_now(seconds: float, told: str) -> None:
     assert words.ago(1000.0, 1000.0 + seconds) == told
+
+
+def test_what_goes_on_is_told_with_how_long() -> None:
+    assert [words.lasting(1000.0, now) for now in (1000.0, 1003.9, 1130.0)] == [
+        "1 s",
+        "3 s",
+        "2 min",
+    ]

@@ -50,6 +50,11 @@ def ago(then: float, now: float | None = None) -> str:
     return f"{span} ago" if away > 0 else f"in {span}"
 
 
+def lasting(since: float, now: float | None = None) -> str:
+    """Return how long something has been going on: ``1 s``, ``3 min``."""
+    return duration(_rounded(max((time.time() if now is None else now) - since, 1)))
+
+
 def _rounded(seconds: float) -> float:
     """Cut off what nobody wants to read: seconds of minutes, minutes of hours, hours of days."""
     return next((seconds // unit * unit for unit, _ in _UNITS if seconds >= unit), seconds)
@@ -113,5 +118,17 @@ def readable(text: str) -> str:
 
 FILTERS = {
     function.__name__: function
-    for function in (duration, ago, clock, iso, size, speed, credit, count, errors, readable)
+    for function in (
+        duration,
+        ago,
+        lasting,
+        clock,
+        iso,
+        size,
+        speed,
+        credit,
+        count,
+        errors,
+        readable,
+    )
 }

@@ -1,0 +1,134 @@
+"""The picture of the page that README.rst shows, and how it is taken again.
+
+``UPDATE_PICTURE=1 .venv/bin/pytest tests/browser/test_picture.py`` takes it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, accounts, batches, behaviour
+from boinc_gahp.localproject.create_work import NewJob, submit
+from boinc_gahp.localproject.pages import sign_in_link
+from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.supplied import input_template, output_template
+from tests.helpers import wait_for
+
+from .conftest import DESKTOP
+
+if TYPE_CHECKING:
+    from .conftest import Browser
+
+PICTURE = Path(__file__).parent.parent.parent / "docs" / "images" / "local-project.png"
+_LARGEST = 150_000
+
+# Each seventh job fails; those from the first argument on have no end.
+_APP = """
+import sys, time
+first, number = map(int, sys.argv[1:])
+if number >= first:
+    time.sleep(3600)
+if number % 7 == 6:
+    sys.exit(3)
+open("out", "w").write("done")
+"""
+_APPS = ("lattice", "docking", "climate")
+_NEVER = 1000
+
+
+def size(png: bytes) -> tuple[int, int]:
+    """Return width and height of a PNG file."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+def test_the_picture_is_of_the_page_and_small() -> None:
+    contents = PICTURE.read_bytes()
+    assert size(contents) == DESKTOP
+    assert len(contents) < _LARGEST
+
+
+class Scene:
+    """A project with batches in every state, and hosts that are at work."""
+
+    def __init__(self, project: LocalProject) -> None:
+        self.project = project
+        self.file = stage_file(project.core, b"started\n", "start.dat")
+        for app in _APPS:
+            project.add_app(
+                app,
+                command=["{python}", "-I", "-S", "-c", _APP],
+                input_template=input_template("in"),
+                output_template=output_template("out"),
+            )
+        for name in ("alice", "bob"):
+            project.add_user(name)
+        gone = self.submit("alice", "lattice", "lattice-spacing-0.06", 24, 4, hours_ago=26)
+        self.wait("4 running", "SELECT count(*) = 4 FROM result WHERE server_state = 4")
+        with project.core.db.write() as connection:
+            batches.abort(connection, gone)
+            connection.execute("UPDATE result SET report_deadline = 1 WHERE server_state = 4")
+        project.core.wake.ring()
+        self.submit("submitter", "docking", "ligands-17", 40, _NEVER, hours_ago=3)
+        self.submit("bob", "climate", "ensemble-2041", 80, 36, hours_ago=0.6)
+        self.submit("submitter", "docking", "ligands-18", 120, _NEVER, hours_ago=0.1)
+
+    def submit(
+        self, user_name: str, app_name: str, name: str, jobs: int, first: int, *, hours_ago: float
+    ) -> int:
+        """Submit a batch, as if it had been some hours ago; return its id."""
+        core = self.project.core
+        connection = core.db.connection()
+        user = accounts.find_user(connection, user_name)
+        assert user is not None
+        made = [
+            NewJob(
+                name=f"{name}_{number}",
+                files=(self.file,),
+                command_line=f"{first} {number}",
+                max_error_results=0,
+            )
+            for number in range(jobs)
+        ]
+        batch_id = submit(core, user, accounts.find_app(connection, app_name), name, made)
+        with core.db.write() as writing:
+            writing.execute(
+                "UPDATE batch SET create_time = create_time - ? WHERE id = ?",
+                (hours_ago * 3600, batch_id),
+            )
+        return batch_id
+
+    def wait(self, what: str, question: str) -> None:
+        """Wait until the answer to a question in SQL is yes."""
+        connection = self.project.core.db.connection()
+        wait_for(lambda: connection.execute(question).fetchone()[0], what, timeout=60)
+
+
+@pytest.mark.skipif("UPDATE_PICTURE" not in os.environ, reason="UPDATE_PICTURE is not set")
+def test_the_picture_can_be_taken_again(browser: Browser, tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=4) as project:
+        scene = Scene(project)
+        scene.wait(
+            "four jobs that have no end",
+            "SELECT count(*) = 4 FROM result JOIN workunit w ON w.id = workunitid "
+            "WHERE server_state = 4 AND w.name BETWEEN 'ensemble-2041_36' AND 'ensemble-2041_39'",
+        )
+        with project.core.db.write() as connection:
+            connection.execute(
+                "UPDATE result SET sent_time = sent_time - 60 * hostid WHERE server_state = 4"
+            )
+        behaviour.set_behaviours(
+            project.core.db, [behaviour.parse_behaviour("fail=3")], host="volunteer-2"
+        )
+        browser.driver.get(sign_in_link(project.core))
+        browser.driver.find_element("css selector", "main button").click()
+        wait_for(lambda: browser.driver.current_url == project.url, "the front page")
+        browser.driver.get(project.url)
+        PICTURE.parent.mkdir(parents=True, exist_ok=True)
+        PICTURE.write_bytes(browser.driver.get_screenshot_as_png())
