@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, request
 
-from . import access, actions, downloads, shown, signing, submitting, words
+from . import access, actions, downloads, shown, signing, submitting
 from .layout import show
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def make_blueprint(core: Core) -> Blueprint:
         "page",
         __name__,
         url_prefix="/test",
-        template_folder="templates",
         static_folder="static",
     )
     for rule, name, view, is_action in _RULES:
@@ -65,8 +64,6 @@ def make_blueprint(core: Core) -> Blueprint:
     page.register_error_handler(access.Refused, lambda error: _refused(core, error))
     page.register_error_handler(404, partial(_missing, core))
     page.after_request(_headers)
-    for name, function in words.FILTERS.items():
-        page.add_app_template_filter(function, name)
     return page
 
 

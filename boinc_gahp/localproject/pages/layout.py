@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Response, render_template, request
+from flask import Response, get_flashed_messages, request, url_for
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from . import access
+from . import access, words
 
 if TYPE_CHECKING:
     from ..core import Core
+
+#: Of our own, not the application's: a process with several projects compiles templates once.
+_TEMPLATES = Environment(
+    loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
+)
+_TEMPLATES.filters.update(words.FILTERS)
+_TEMPLATES.globals.update(
+    request=request, url_for=url_for, get_flashed_messages=get_flashed_messages
+)
 
 
 def show(core: Core, template: str, status: int = 200, **context: object) -> Response:
     """Return a page, or, if the script asks, only its changing part."""
     live = request.headers.get("X-Live") == "1"
     user = access.visitor(core)
-    text = render_template(
-        template,
+    text = _TEMPLATES.get_template(template).render(
         frame="live.html" if live else "frame.html",
         core=core,
         user=user,
