@@ -9,11 +9,13 @@ that can be replayed.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import time
 from contextlib import contextmanager
 from copy import deepcopy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -51,7 +53,6 @@ from .facts import APPS, Answer, Facts, Plan, Sent, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from .crashes import Points
 
@@ -125,6 +126,14 @@ def make_base(directory: Path) -> None:
     core.db.close()
 
 
+def _copy(source: str, target: str) -> None:
+    """Copy what is written to; all else in a project is made, and replaced, as a whole."""
+    if Path(source).name in ("project.sqlite", "notes.txt"):
+        shutil.copyfile(source, target)
+    else:
+        os.link(source, target)
+
+
 def _add_host(connection: Any, number: int) -> None:
     connection.execute(
         "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
@@ -154,7 +163,7 @@ class World:
     """A project, its users and its hosts. Not a server: everything happens when it is called."""
 
     def __init__(self, base: Path, directory: Path) -> None:
-        shutil.copytree(base, directory)
+        shutil.copytree(base, directory, copy_function=_copy)
         self.directory = directory
         self.now = NOW
         self.facts = Facts()
@@ -162,6 +171,7 @@ class World:
         #: Called after each pass that has done something.
         self.look: Callable[[], object] = lambda: None
         self.tasks: dict[str, tuple[int, Task]] = {}
+        self.reports: dict[str, tuple[int, Task, Report]] = {}
         self._open()
 
     def _open(self) -> None:
@@ -327,7 +337,13 @@ class World:
             report = Report(Outcome.SUCCESS, 0, 10.0, 9.0, "", self._upload(task, answer))
         self.scheduler.report(host, task, report, self.now)
         self.facts.answers[result] = answer
+        self.reports[result] = (host, task, report)
         del self.tasks[result]
+
+    def report_again(self, result: str) -> None:
+        """Let a host report once more, as if it had not heard that its report has arrived."""
+        host, task, report = self.reports[result]
+        self.scheduler.report(host, task, report, self.now)
 
     def _upload(self, task: Task, answer: Answer) -> str:
         listed = []

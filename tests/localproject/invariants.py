@@ -56,6 +56,8 @@ class Watch:
         self.world = world
         self.facts = world.facts
         self.before = self.now = state_of(world)
+        #: Results that came when what they were to be compared with was about to be deleted.
+        self.raced: set[str] = set()
         #: Batches whose expire_time has come at some time; it may have been put off since.
         self.expired: set[str] = set()
         world.look = self.look
@@ -69,6 +71,7 @@ class Watch:
         assert self.now.jobs.keys() == self.facts.jobs.keys()
         for result in self.now.results.values():
             self._state(result)
+            self._note_race(result)
             self._validity(result)
         self._credit()
         for job in self.now.jobs:
@@ -106,6 +109,9 @@ class Watch:
             if answer.kind == "cut":
                 # Noticed when it is reported, or when the validator reads the files.
                 wanted = {Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR}
+            elif answer.good and self._batch_ended(self._job_of(new), retired=True):
+                # Its outputs may have been removed with its batch before they were compared.
+                wanted = {Outcome.SUCCESS, Outcome.VALIDATE_ERROR}
             assert outcome in wanted, f"{name}, answered {answer.kind}: {Outcome(outcome)!r}"
         elif sent is not None:
             assert outcome == Outcome.NO_REPLY, f"{name}, never answered: {Outcome(outcome)!r}"
@@ -116,6 +122,13 @@ class Watch:
             assert outcome == Outcome.DIDNT_NEED, f"{name}, never sent: {Outcome(outcome)!r}"
             job = self.now.jobs[self._job_of(new)]
             assert job["canonical_resultid"] or job["error_mask"], f"{name} was needed"
+
+    def _note_race(self, new: Row) -> None:
+        old, canonical = self.before.results.get(new["name"]), None
+        if old is not None and old["outcome"] != new["outcome"] == Outcome.SUCCESS:
+            canonical = self.before.canonical(self._job_of(new))
+        if canonical is not None and canonical["file_delete_state"] == FileDeleteState.READY:
+            self.raced.add(new["name"])
 
     def _validity(self, new: Row) -> None:
         """A result is VALID or not as it agrees with the canonical one."""
@@ -140,7 +153,7 @@ class Watch:
             assert canonical is not None, f"{name} was decided on alone"
             reference = self.facts.answers[canonical["name"]]
             same = agree(self.plan(job).app, answer, reference) and answer.kind != "cut"
-            right = same if state == ValidateState.VALID else not same or gone
+            right = same if state == ValidateState.VALID else not same or name in self.raced
             assert right, f"{name} ({answer}) is {ValidateState(state)!r} beside {reference}"
         elif state == ValidateState.INCONCLUSIVE:
             assert canonical is None, f"{name} can be compared"
@@ -266,7 +279,8 @@ class Watch:
             if self._batch_ended(job, retired=True):
                 continue
             canonical = result["id"] == new["canonical_resultid"]
-            ready = checked if canonical else _is_checked(result)
+            # Today's BOINC keeps the canonical outputs also for results that are still out.
+            ready = checked and over if canonical else _is_checked(result)
             ready = done and ready and result["server_state"] == ServerState.OVER
             assert ready, f"the outputs of {result} are needed: {results}"
 
@@ -307,13 +321,27 @@ class Watch:
             for result in out:
                 assert row["transition_time"] <= result["report_deadline"], f"{job} sleeps"
                 assert result["report_deadline"] >= self.world.now, f"{job}: {result} is overdue"
+            self._noticed(job, good)
             if row["canonical_resultid"] or row["error_mask"]:
                 assert not waiting, f"{job} has its end, and {waiting}"
                 assert row["assimilate_state"] == AssimilateState.DONE, f"{job}: {row}"
                 assert row["transition_time"] == NEVER or out, f"{job} is looked at again: {row}"
             else:
                 assert waiting or out, f"{job} waits for nothing: {row}"
-                assert len(waiting + out + good) >= row["target_nresults"], f"{job} lacks results"
+                enough = len(waiting + out + good) >= row["target_nresults"]
+                assert enough or len(results) >= self.plan(job).total, f"{job} lacks results"
+
+    def _noticed(self, job: str, good: list[Row]) -> None:
+        """No limit is passed without an error."""
+        mask = ErrorMask(self.now.jobs[job]["error_mask"])
+        outcomes = [r["outcome"] for r in self.now.of(job)]
+        failed = sum(o in (Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR) for o in outcomes)
+        if Outcome.COULDNT_SEND in outcomes:
+            assert mask & ErrorMask.COULDNT_SEND_RESULT, f"{job} cannot be sent"
+        if failed > self.plan(job).errors:
+            assert mask & ErrorMask.TOO_MANY_ERROR_RESULTS, f"{job} has failed {failed} times"
+        if len(good) > self.plan(job).successes:
+            assert mask or self.now.canonical(job), f"{job} has {len(good)} successes"
 
     def statuses(self) -> None:
         """Check what query_batch2 says."""

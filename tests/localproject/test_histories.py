@@ -137,9 +137,16 @@ class Histories(RuleBasedStateMachine):
                 self.do("answer", result, kind)
 
     @precondition(lambda self: self.world.tasks)
-    @rule(pick=picks, kind=kinds)
-    def answer(self, pick: int, kind: str) -> None:
-        self.do("answer", self.pick(pick, self.world.tasks), kind)
+    @rule(answers=st.lists(st.tuples(picks, kinds), min_size=1, max_size=3))
+    def answer(self, answers: list[tuple[int, str]]) -> None:
+        for pick, kind in answers:
+            if self.world.tasks:
+                self.do("answer", self.pick(pick, self.world.tasks), kind)
+
+    @precondition(lambda self: self.world.reports)
+    @rule(pick=picks)
+    def report_again(self, pick: int) -> None:
+        self.do("report_again", self.pick(pick, self.world.reports))
 
     @rule(seconds=st.sampled_from([101.0, 1.0, 60.0, 4000.0]))
     def move(self, seconds: float) -> None:
