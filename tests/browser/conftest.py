@@ -56,7 +56,7 @@ class Browser:
         """Return the value of an expression."""
         return self.driver.execute_script(f"return {text}")
 
-    def resize(self, size: tuple[int, int], *, dark: bool = False) -> None:
+    def resize(self, size: tuple[int, int]) -> None:
         """Be a window or a phone of that size."""
         width, height = size
         self.command(
@@ -66,7 +66,7 @@ class Browser:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        scheme = {"name": "prefers-color-scheme", "value": "light"}
         self.command("Emulation.setEmulatedMedia", features=[scheme])
 
     def complaints(self) -> list[str]:
