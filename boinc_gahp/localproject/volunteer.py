@@ -1,7 +1,8 @@
 """A volunteer: one job at a time, in a slot directory, as BOINC's client runs it.
 
 It misbehaves as it was told when it was given the result (``behaviour.KINDS``), and says so at the
-end of the job's stderr.
+end of the job's stderr. It reports each job as soon as its outputs are sent, whether or not the
+output template has ``report_immediately``.
 """
 
 from __future__ import annotations

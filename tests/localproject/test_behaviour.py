@@ -112,11 +112,12 @@ def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench: Bench) -> Non
     assert of_host(connection, 1) == [Behaviour("fail", 1), Behaviour("differ")]
 
 
-def test_a_behaviour_for_a_host_and_a_job_is_for_just_these(bench: Bench) -> None:
+def test_a_behaviour_for_a_host_and_a_job_goes_before_all_others(bench: Bench) -> None:
     bench.workunit("a", target_nresults=2)
     _jobs(bench, "b")
-    set_behaviours(bench.core.db, [Behaviour("crash")], host="h1", job="a")
-    assert (_told(bench, 1), _told(bench, 2), _told(bench, 1)) == ({"crash": 0}, {}, {})
+    set_behaviours(bench.core.db, [Behaviour("fail", 1)], host="h1", job="a")
+    set_behaviours(bench.core.db, [Behaviour("fail", 2)], job="a")
+    assert (_told(bench, 1), _told(bench, 2), _told(bench, 1)) == ({"fail": 1}, {"fail": 2}, {})
 
 
 def test_a_count_is_used_up_result_by_result(bench: Bench) -> None:

@@ -171,6 +171,17 @@ def test_behind_ten_thousand_results_for_others_there_is_work(bench: Bench) -> N
     assert task.result_name == "many0_0"
 
 
+def test_what_fits_nobody_falls_off_while_hosts_are_busy(bench: Bench) -> None:
+    bench.workunit("large", rsc_memory_bound=5e9, priority=1)
+    bench.workunit("first")
+    _many(bench, 80)
+    bench.transition()
+    for _ in range(80):
+        assert bench.send(1) is not None
+    outcomes = dict(zip(bench.results("name"), bench.results("outcome"), strict=True))
+    assert outcomes["large_0"] == FELL_OFF
+
+
 def test_thousands_of_results_that_fit_nobody_fall_off(bench: Bench) -> None:
     bench.workunit("first")
     _many(bench, 1_100, rsc_memory_bound=5e9)
@@ -223,8 +234,8 @@ def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench: Bench) 
     _assign(bench, 1, 3, assigned)
     _assign(bench, 1, 4, assigned)
     bench.transition()
-    tasks = [bench.send(host) for host in (1, 2, 4, 3)]
-    assert [task and task.result_name for task in tasks] == ["w_0", None, "assigned_0", None]
+    tasks = [bench.send(host) for host in (4, 1, 2, 3)]
+    assert [task and task.result_name for task in tasks] == ["assigned_0", "w_0", None, None]
 
 
 def test_an_assigned_job_waits_for_its_host(bench: Bench) -> None:
