@@ -276,6 +276,16 @@ def test_what_is_not_there_is_said_to_be_missing(visitor: Visitor) -> None:
         assert "There is nothing here" in answer.text
 
 
+def test_numbers_that_are_too_large_are_no_error_of_the_program(visitor: Visitor) -> None:
+    large = 10**30
+    visitor.sign_in().batch("b")
+    assert visitor.get(f"?page={large}").status_code == 200
+    assert visitor.get(f"batches/1?page={large}").status_code == 200
+    assert visitor.get(f"batches/{large}").status_code == 404
+    answer = visitor.send("batches/1/abort-jobs", {f"job_{large}": "on"})
+    assert "No job was ticked" in visitor.said(answer)
+
+
 def test_a_project_that_is_stopped_still_has_its_page(bench: Bench, visitor: Visitor) -> None:
     bench.core.web_stopped = True
     assert "every RPC answers -183" in visitor.text()

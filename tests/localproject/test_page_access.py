@@ -222,6 +222,12 @@ def test_the_cookie_is_for_our_own_pages_and_not_for_scripts(visitor: Visitor) -
         assert part in cookie
 
 
+def test_looking_sets_no_cookie_that_could_undo_a_sign_in_or_out(visitor: Visitor) -> None:
+    assert "Set-Cookie" not in visitor.get().headers
+    visitor.sign_in().page()
+    assert "Set-Cookie" not in visitor.get(**{"X-Live": "1"}).headers
+
+
 def test_the_key_of_the_sessions_is_the_owners_alone_and_stays(
     bench: Bench, visitor: Visitor
 ) -> None:

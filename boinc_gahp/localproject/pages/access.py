@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from flask import current_app, g, request, session
 
 from .. import accounts
-from ..directory import SUBMITTER
 from ..replies import RpcFailed
+from ..settings import SUBMITTER
 
 if TYPE_CHECKING:
     import sqlite3
@@ -64,6 +64,8 @@ def prepare(app: App, core: Core) -> None:
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Strict",
         PERMANENT_SESSION_LIFETIME=_SIGNED_IN_FOR,
+        # What the script fetches must not bring a cookie back that has changed meanwhile.
+        SESSION_REFRESH_EACH_REQUEST=False,
     )
 
 

@@ -102,7 +102,11 @@ def abort_jobs(core: Core, batch_id: int) -> AnyResponse:
     with posted(core) as sent, core.db.write() as connection:
         if batch_id:
             owned_batch(core, connection, batch_id)
-        ids = [int(n) for name in sent.texts() if (n := name.removeprefix("job_")).isdecimal()]
+        ids = [
+            int(n)
+            for name in sent.texts()
+            if (n := name.removeprefix("job_")).isdecimal() and len(n) < 18
+        ]
         jobs = [owned_job(core, connection, job_id) for job_id in ids]
         aborted = [job for job in jobs if job["batch"] == batch_id and _open(job)]
         for job in aborted:

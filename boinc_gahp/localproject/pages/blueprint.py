@@ -43,6 +43,9 @@ _RULES: tuple[tuple[str, str, View, bool], ...] = (
     ("/batches/<int:batch_id>/outputs.zip", "batch_zip", downloads.batch, False),
 )
 
+#: Ids beyond it would be none for the database.
+_LAST_ID = 2**62
+
 _POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -58,7 +61,9 @@ def make_blueprint(core: Core) -> Blueprint:
         static_folder="static",
     )
     for rule, name, view, is_action in _RULES:
-        page.add_url_rule(rule, name, partial(view, core), methods=["POST" if is_action else "GET"])
+        bounded = rule.replace("<int:", f"<int(max={_LAST_ID}):")
+        methods = ["POST" if is_action else "GET"]
+        page.add_url_rule(bounded, name, partial(view, core), methods=methods)
     page.record_once(lambda state: access.prepare(state.app, core))
     page.before_request(lambda: access.check_request(core))
     page.register_error_handler(access.Refused, lambda error: _refused(core, error))

@@ -12,6 +12,9 @@ from . import access, words
 if TYPE_CHECKING:
     from ..core import Core
 
+#: Numbers beyond it would be none for the database.
+_LAST_PAGE = 10**9
+
 #: Of our own, not the application's: a process with several projects compiles templates once.
 _TEMPLATES = Environment(
     loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
@@ -25,12 +28,11 @@ _TEMPLATES.globals.update(
 def show(core: Core, template: str, status: int = 200, **context: object) -> Response:
     """Return a page, or, if the script asks, only its changing part."""
     live = request.headers.get("X-Live") == "1"
-    user = access.visitor(core)
     text = _TEMPLATES.get_template(template).render(
         frame="live.html" if live else "frame.html",
         core=core,
-        user=user,
-        form_token="" if live and user is None else access.form_token(),
+        user=access.visitor(core),
+        form_token=access.form_token,
         **context,
     )
     return Response(text, status=status, content_type="text/html; charset=utf-8")
@@ -38,4 +40,4 @@ def show(core: Core, template: str, status: int = 200, **context: object) -> Res
 
 def page_number(name: str = "page") -> int:
     """Return which page of a list is asked for, from 1."""
-    return max(request.args.get(name, 1, int), 1)
+    return min(max(request.args.get(name, 1, int), 1), _LAST_PAGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from .posted import Posted
 
 _MAX_JOBS = 10_000
+#: BOINC's columns for whole numbers have 32 bits.
+_MAX_WHOLE = 2**31
 #: A file that was sent with a form that was wrong is kept for the next try.
 _KEEP_FOR = 86400.0
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_\-]{1,20}")
@@ -87,11 +90,14 @@ class Draft:
         if not text:
             return None
         try:
-            return int(text) if whole else float(text)
+            number = int(text) if whole else float(text)
         except ValueError:
-            kind = "a whole number" if whole else "a number, such as 1e9"
-            self.errors[name] = f"{label}: “{text}” was typed, {kind} is expected."
+            number = math.nan
+        if not abs(number) < (_MAX_WHOLE if whole else math.inf):
+            kind = "a whole number" if whole else "a number, such as 1e9,"
+            self.errors[name] = f"{label}: “{text[:40]}” was typed, {kind} is expected."
             return None
+        return number
 
 
 def form(core: Core) -> Response:
