@@ -32,11 +32,6 @@ KINDS = {
     "slow": ("FACTOR", "takes FACTOR times as long"),
 }
 _WORDS = re.compile(r"(?P<kind>[a-z]+?)(?:=(?P<value>[0-9.]+))?(?:x(?P<times>[0-9]+))?")
-_MAX_NAMED = 10
-
-
-class UnknownJob(ValueError):
-    """No workunit of that name; the text names some that there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +101,10 @@ def set_behaviours(
 ) -> None:
     """Let a host, or all, behave so with a job, or all, in place of what was set for just these.
 
+    A job may be named before it is made: volunteers are quick.
+
     Raises:
-        UnknownHost, UnknownJob: there is none of that name.
+        UnknownHost: there is no host of that name.
     """
     with database.write() as connection:
         place = _place(connection, host, job)
@@ -122,7 +119,7 @@ def clear(database: Database, *, host: str = "", job: str = "") -> None:
     """Take back what was set for a host or a job; with neither, all that was set for anything.
 
     Raises:
-        UnknownHost, UnknownJob: there is none of that name.
+        UnknownHost: there is no host of that name.
     """
     with database.write() as connection:
         host_id, key = _place(connection, host, job)
@@ -178,23 +175,4 @@ def _behaviour(row: sqlite3.Row) -> Behaviour:
 
 
 def _place(connection: sqlite3.Connection, host: str, job: str) -> tuple[int, str]:
-    host_id = hosts.find(connection, host) if host else 0
-    if not job:
-        return host_id, ""
-    key = name_key(job)
-    if connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (key,)).fetchone() is None:
-        raise UnknownJob(f"there is no job {job!r}: {_some_jobs(connection)}")
-    return host_id, key
-
-
-def _some_jobs(connection: sqlite3.Connection) -> str:
-    names = [
-        row["name"]
-        for row in connection.execute(
-            "SELECT name FROM workunit ORDER BY id DESC LIMIT ?", (_MAX_NAMED,)
-        )
-    ]
-    if not names:
-        return "there is none yet"
-    words = "there are" if len(names) < _MAX_NAMED else "the newest are"
-    return f"{words} {', '.join(names)}"
+    return hosts.find(connection, host) if host else 0, name_key(job) if job else ""

@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +19,11 @@ from typing import TYPE_CHECKING
 from ..errors import shorten
 from . import plugins
 from .create_work import NewJob, WorkError, create_work
-from .names import name_key
 from .plugins import PluginError
 from .programs import back_off
 from .staging import stage_file
 from .states import ServerState
+from .work import job_exists
 
 if TYPE_CHECKING:
     from .core import Core
@@ -96,14 +97,10 @@ def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
 
 
 def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
-    connection = core.db.connection()
+    exists = partial(job_exists, core.db.connection())
 
     def stage(source: bytes | str | Path, name: str) -> str:
         return stage_file(core, Path(source) if isinstance(source, str) else source, name)
-
-    def exists(name: str) -> bool:
-        found = connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (name_key(name),))
-        return found.fetchone() is not None
 
     generator = plugins.load(core, app["work_generator"], plugins.WORK_GENERATORS)
     jobs = list(islice(generator(WorkRequest(app["name"], wanted, stage, exists)), wanted))

@@ -40,7 +40,9 @@ def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
     with core.db.read() as connection:
         app = find_app(connection, request.batch.get("app_name", ""))
         authenticate(connection, request.text("authenticator"), app)
-        (hosts, fpops) = connection.execute("SELECT count(*), total(p_fpops) FROM host").fetchone()
+        (hosts, fpops) = connection.execute(
+            "SELECT count(*), total(p_fpops) FROM host WHERE active"
+        ).fetchone()
     template = _input_template(core, request, app, reply)
     each = request.job_params.get("rsc_fpops_est") or template.rsc_fpops_est or 0.0
     total = sum(job.rsc_fpops_est or each for job in request.jobs)

@@ -382,15 +382,22 @@ def _assign(connection: sqlite3.Connection, workunit_id: int, kind: int, target:
     )
 
 
+def job_exists(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether the project has, or had, a workunit of a name."""
+    return _is_taken(connection, name_key(name))
+
+
+def _is_taken(connection: sqlite3.Connection, key: object) -> bool:
+    found = connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (key,))
+    return found.fetchone() is not None
+
+
 def _duplicate(connection: sqlite3.Connection, rows: Sequence[Row]) -> object:
     seen = set()
     name_at, key_at = COLUMNS.index("name"), COLUMNS.index("name_key")
     for row in rows:
         key = row.values[key_at]
-        if (
-            key in seen
-            or connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (key,)).fetchone()
-        ):
+        if key in seen or _is_taken(connection, key):
             return row.values[name_at]
         seen.add(key)
     return "?"

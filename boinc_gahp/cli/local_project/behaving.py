@@ -19,6 +19,7 @@ _CAPACITIES = ("speed", "memory", "disk", "bandwidth")
 def behave(words: list[str]) -> int:
     """Let a host, or all hosts with a job, misbehave."""
     from boinc_gahp.localproject import behaviour
+    from boinc_gahp.localproject.work import job_exists
 
     kinds = [*_kinds(), (_NORMAL, "as before")]
     width = max(len(kind) for kind, _ in kinds)
@@ -42,6 +43,8 @@ def behave(words: list[str]) -> int:
         parser.error(f"the behaviour is missing: {behaviour.expected()}; or {_NORMAL}")
     with opened(options.directory) as core, refused():
         who = f"Job {options.job}" if options.job else f"Host {host}"
+        if options.job and not job_exists(core.db.connection(), options.job):
+            who += " (there is none of that name yet)"
         if _NORMAL in wanted:
             if len(wanted) > 1:
                 raise LocalProjectTrouble(f"{_NORMAL!r} goes with no other behaviour")

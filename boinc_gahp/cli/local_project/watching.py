@@ -39,6 +39,8 @@ def status(words: list[str]) -> int:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
+    from boinc_gahp.localproject.pages.words import credit, size, speed
+
     state = "runs" if found["running"] else "does not run now"
     yield f"The project in {found['directory']} {state}; its address is {found['url']}"
     jobs = ", ".join(f"{number} {name}" for name, number in found["jobs"].items())
@@ -50,8 +52,11 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         (
             (
                 host["name"],
-                *(f"{host[key]:g}" for key in ("speed", "memory", "disk", "bandwidth")),
-                f"{host['credit']:.3g}",
+                speed(host["speed"]),
+                size(host["memory"]),
+                size(host["disk"]),
+                f"{size(host['bandwidth'])}/s",
+                credit(host["credit"]),
                 " ".join(host["behaviours"]) or "normal",
                 " ".join(host["running"]) or ("idle" if host["active"] else "away"),
             )
@@ -96,7 +101,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
                 " ".join(user["submits_to"]) or "-",
                 " ".join(user["manages"]) or "-",
                 user["max_jobs_in_progress"] or "-",
-                f"{user['credit']:.3g}",
+                credit(user["credit"]),
             )
             for user in found["users"]
         ),
