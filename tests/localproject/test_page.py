@@ -157,6 +157,7 @@ def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> 
 def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -> None:
     visitor.sign_in().batch("b", min_quorum="2", target_nresults="2", delay_bound="100")
     bench.now = time.time()
+    bench.set("workunit", create_time=int(bench.now))
     bench.transition()
     bench.answer(bench.send(1), 1, status=7)
     bench.now += 1
@@ -184,6 +185,7 @@ def test_an_instance_that_was_never_heard_of_again_is_in_the_history(
 ) -> None:
     visitor.sign_in().batch("b", delay_bound="100")
     bench.now = time.time()
+    bench.set("workunit", create_time=int(bench.now))
     bench.transition()
     bench.send()
     bench.now += 101
