@@ -26,6 +26,7 @@ KINDS = {
     "fail": ("STATUS", "the app runs, then exits with STATUS"),
     "crash": ("", "the app dies by a signal in the middle of an output"),
     "vanish": ("", "the host takes a job and is never heard of again about it"),
+    "detach": ("", "the host leaves the project with the job, and comes back without it"),
     "late": ("[SECONDS]", "reports SECONDS after the job's end, or just after its deadline"),
     "differ": ("", "returns outputs with other bytes"),
     "truncate": ("", "uploads half of an output, reports the size and MD5 of the whole"),

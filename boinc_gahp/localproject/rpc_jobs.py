@@ -104,7 +104,8 @@ def query_completed_job(core: Core, request: Request, reply: Reply) -> None:
             result = connection.execute(
                 "SELECT * FROM result WHERE id = ?", (job["canonical_resultid"],)
             ).fetchone()
-            reply.add(f"   <canonical_resultid>{result['id']}</canonical_resultid>\n")
+            number = job["canonical_resultid"]
+            reply.add(f"   <canonical_resultid>{number}</canonical_resultid>\n")
         else:
             if core.quirks.fatal_failed_job:
                 reply.warn("Undefined variable $job_id", "user/submit_rpc_handler.php", 890)

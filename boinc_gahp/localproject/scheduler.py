@@ -132,6 +132,9 @@ class Scheduler:
     def report(self, host_id: int, task: Task, report: Report, now: float) -> None:
         """Take a host's report; one that comes after the deadline still counts.
 
+        CLIENT_DETACHED is what BOINC writes down for all that a host has that attaches anew; no
+        error, so another result is made.
+
         As in BOINC, what the report says about uploaded files is only written down; whether it fits
         what was uploaded is found by the validator, to which the files matter.
         """
@@ -144,7 +147,7 @@ class Scheduler:
             late = result["outcome"] == Outcome.NO_REPLY
             if result["server_state"] != ServerState.IN_PROGRESS and not late:
                 return
-            failed = report.outcome is not Outcome.SUCCESS
+            failed = report.outcome is Outcome.CLIENT_ERROR
             connection.execute(
                 "UPDATE result SET server_state = ?, outcome = ?, validate_state = ?, "
                 "exit_status = ?, elapsed_time = ?, cpu_time = ?, stderr_out = ?, "

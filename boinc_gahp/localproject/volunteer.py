@@ -97,6 +97,8 @@ class Volunteer:
         if "vanish" in task.behaviours:
             log.info("host %d vanishes with %s, as it was told", self._host_id, task.result_name)
             return None
+        if "detach" in task.behaviours:
+            return Report(Outcome.CLIENT_DETACHED, 0, 0.0, 0.0, "")
         while True:
             try:
                 return self._attempt(task)
@@ -123,7 +125,7 @@ class Volunteer:
 
     def _hand_in(self, task: Task, report: Report) -> None:
         seconds = task.behaviours.get("late")
-        if seconds is None:
+        if seconds is None or report.outcome is Outcome.CLIENT_DETACHED:
             self._report(task, report)
         else:
             due = time.time() + seconds if seconds else task.deadline + _AFTER_DEADLINE

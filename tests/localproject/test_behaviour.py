@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ("crash", Behaviour("crash")),
         ("vanishx10", Behaviour("vanish", 0, 10)),
         ("slow=2.5", Behaviour("slow", 2.5)),
+        ("detach", Behaviour("detach")),
         ("late", Behaviour("late")),
         ("late=86400x1", Behaviour("late", 86400, 1)),
         ("differ", Behaviour("differ")),

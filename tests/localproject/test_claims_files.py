@@ -138,6 +138,17 @@ def test_a_completed_job_is_described_also_when_its_outputs_are_gone(client: Cli
     assert value(reply, "exit_status") == "0"
 
 
+def test_a_completed_job_is_described_though_its_instance_is_gone(client: Client) -> None:
+    stage = Stage(client.project)
+    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")
+    with client.project.core.db.write() as connection:
+        connection.execute("DELETE FROM result")
+    reply = client.rpc("query_completed_job", job_name="j")
+    assert int(value(reply, "canonical_resultid")) > 0
+    assert reply.endswith("</query_completed_job>\n")
+    assert "<exit_status>" not in reply
+
+
 def test_the_stderr_of_a_job_is_escaped_within_its_cdata(client: Client) -> None:
     stage = Stage(client.project)
     stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")

@@ -137,6 +137,15 @@ def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) 
     assert first["hostid"] != second["hostid"]
 
 
+def test_a_host_that_detaches_leaves_the_job_to_another(project: LocalProject) -> None:
+    _tell(project, "detachx1")
+    first, second = _results(project, _run(project, "once"))
+    assert (first["outcome"], second["outcome"]) == (Outcome.CLIENT_DETACHED, SUCCESS)
+    assert (first["validate_state"], first["granted_credit"]) == (ValidateState.INIT, 0)
+    assert first["received_time"] >= first["sent_time"]
+    assert first["hostid"] != second["hostid"]
+
+
 def test_a_job_told_to_fail_fails_on_every_host_and_others_do_not(project: LocalProject) -> None:
     project.pause_volunteers()
     bad, good = project.create_work("once", [NewJob(name="bad"), NewJob(name="good")])

@@ -227,6 +227,17 @@ def test_b_results_are_no_error_while_none_is_needed(bench: Bench) -> None:
     assert bench.wu["error_mask"] == 0
 
 
+def test_a_canonical_result_whose_row_is_gone_is_an_error(bench: Bench) -> None:
+    bench.workunit()
+    bench.canonical()
+    with bench.core.db.write() as connection:
+        connection.execute("DELETE FROM result")
+    bench.settle()
+    assert bench.wu["error_mask"] == ErrorMask.NO_CANONICAL_RESULT
+    assert bench.wu["assimilate_state"] == AssimilateState.DONE
+    assert bench.results("id") == []
+
+
 def test_error_bits_add_up(bench: Bench) -> None:
     bench.workunit(max_error_results=0, max_total_results=1, error_mask=ErrorMask.CANCELLED)
     bench.result(OVER, ERROR)
