@@ -96,7 +96,7 @@ def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> N
 
 def _done(connection: sqlite3.Connection, workunit_id: int, now: float) -> None:
     connection.execute(
-        "UPDATE workunit SET assimilate_state = ?, transition_time = ?, mod_time = ?, "
+        "UPDATE workunit SET assimilate_state = ?, transition_time = ?, mod_time = clock(), "
         "failures = 0, retry_time = 0 WHERE id = ? AND assimilate_state = ?",
-        (AssimilateState.DONE, now, now, workunit_id, AssimilateState.READY),
+        (AssimilateState.DONE, now, workunit_id, AssimilateState.READY),
     )

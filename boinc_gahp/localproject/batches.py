@@ -159,7 +159,6 @@ def cancel_jobs(connection: sqlite3.Connection, where: str, parameters: tuple[ob
     transitioner is to look at them at once. Results that volunteers have are left alone: one that
     comes back may still make its job DONE.
     """
-    now = time.time()
     connection.execute(
         f"UPDATE result SET server_state = {ServerState.OVER:d}, "  # noqa: S608
         f"outcome = {Outcome.DIDNT_NEED:d} WHERE server_state <= {ServerState.UNSENT:d} "
@@ -168,8 +167,8 @@ def cancel_jobs(connection: sqlite3.Connection, where: str, parameters: tuple[ob
     )
     connection.execute(
         f"UPDATE workunit SET error_mask = error_mask | {ErrorMask.CANCELLED:d}, "  # noqa: S608
-        f"transition_time = ?, mod_time = ? WHERE {where}",
-        (now, now, *parameters),
+        f"transition_time = ?, mod_time = clock() WHERE {where}",
+        (time.time(), *parameters),
     )
 
 

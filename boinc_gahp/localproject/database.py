@@ -64,6 +64,7 @@ class Database:
             )
             connection.row_factory = sqlite3.Row
             connection.executescript(_SETTINGS)
+            connection.create_function("clock", 0, time.time)
             self._local.connection = connection
             with self._registry_lock:
                 self._connections.append(connection)
@@ -103,7 +104,15 @@ class Database:
             connection.execute("COMMIT")
 
     def horizon(self) -> float:
-        """Return a time such that all changes dated before it are visible to a read begun now."""
+        """Return a time such that all changes dated before it are visible to a read begun now.
+
+        Changes are dated ``mod_time = clock()``, a function of every connection of ours: by the
+        clock at that moment, as MariaDB does it, and so never before the transaction they are made
+        in. What time a pass or a request began at, or a host reported, would be too early.
+
+        It knows of this process's transactions alone. Others make workunits (``create-work``), and
+        change none; the transitioner of this process dates those anew when it makes their results.
+        """
         now = time.time()
         since = self._writing_since
         return now if since is None else min(now, since)

@@ -323,11 +323,10 @@ class LocalProject:
     ) -> None:
         """Mark a workunit as failed."""
         with self._core.db.write() as connection:
-            now = time.time()
             connection.execute(
                 "UPDATE workunit SET error_mask = error_mask | ?, transition_time = ?, "
-                "mod_time = ? WHERE name_key = ?",
-                (error_mask, now, now, name_key(name)),
+                "mod_time = clock() WHERE name_key = ?",
+                (error_mask, time.time(), name_key(name)),
             )
         self._core.wake.ring()
 

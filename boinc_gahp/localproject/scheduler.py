@@ -166,8 +166,8 @@ class Scheduler:
                 ),
             )
             connection.execute(
-                "UPDATE workunit SET transition_time = ?, mod_time = ? WHERE id = ?",
-                (now, now, result["workunitid"]),
+                "UPDATE workunit SET transition_time = ?, mod_time = clock() WHERE id = ?",
+                (now, result["workunitid"]),
             )
             connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
         self._core.wake.ring()
@@ -219,8 +219,9 @@ def _send(
         (ServerState.IN_PROGRESS, host_id, row["owner"], now, deadline, wrong, row["id"]),
     )
     connection.execute(
-        "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = ? WHERE id = ?",
-        (deadline, now, row["workunitid"]),
+        "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = clock() "
+        "WHERE id = ?",
+        (deadline, row["workunitid"]),
     )
     connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
     return _task(row, command, deadline, wrong)
@@ -345,9 +346,9 @@ def _could_not_send(connection: sqlite3.Connection, ids: Iterable[int], now: flo
             (ServerState.OVER, Outcome.COULDNT_SEND, result_id, ServerState.UNSENT),
         )
         connection.execute(
-            "UPDATE workunit SET transition_time = ?, mod_time = ? "
+            "UPDATE workunit SET transition_time = ?, mod_time = clock() "
             "WHERE id = (SELECT workunitid FROM result WHERE id = ?)",
-            (now, now, result_id),
+            (now, result_id),
         )
 
 

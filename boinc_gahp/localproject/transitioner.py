@@ -172,8 +172,8 @@ class _Transition:
         if changed:
             assignments = ", ".join(f"{column} = ?" for column in changed)
             self.connection.execute(
-                f"UPDATE workunit SET {assignments}, mod_time = ? WHERE id = ?",  # noqa: S608
-                (*changed.values(), self.now, self.row["id"]),
+                f"UPDATE workunit SET {assignments}, mod_time = clock() WHERE id = ?",  # noqa: S608
+                (*changed.values(), self.row["id"]),
             )
 
     def _time_out(self) -> None:

@@ -307,7 +307,6 @@ def _apply(
         "failures": 0,
         "retry_time": 0,
         "transition_time": now,
-        "mod_time": now,
         **decision.workunit,
     }
     if decision.canonical:
@@ -323,7 +322,7 @@ def _apply(
         )
     assignments = ", ".join(f"{column} = ?" for column in new)
     connection.execute(
-        f"UPDATE workunit SET {assignments} WHERE id = ?",  # noqa: S608
+        f"UPDATE workunit SET {assignments}, mod_time = clock() WHERE id = ?",  # noqa: S608
         (*new.values(), workunit["id"]),
     )
 

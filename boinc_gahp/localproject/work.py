@@ -65,11 +65,10 @@ COLUMNS = (
     "priority",
     "size_class",
     "app_version_num",
-    "mod_time",
 )
 _INSERT = (
-    f"INSERT INTO workunit ({', '.join(COLUMNS)}) "  # noqa: S608
-    f"VALUES ({', '.join('?' * len(COLUMNS))})"
+    f"INSERT INTO workunit ({', '.join(COLUMNS)}, mod_time) "  # noqa: S608
+    f"VALUES ({', '.join('?' * len(COLUMNS))}, clock())"
 )
 
 
@@ -151,7 +150,6 @@ class WorkMaker:
             _first(job.priority, self.priority or template.priority, 0),
             self._size_class(template, job),
             _first(job.app_version_num, self.app_version_num, 0),
-            self.now,
         )
         targets = tuple(
             (kind, target)
@@ -329,10 +327,7 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM workunit").fetchone()
     connection.execute("SAVEPOINT jobs")
     try:
-        # mod_time, the last column, is not before this transaction: else a query that comes between
-        # would get a server_time after it, and not see the jobs (:meth:`.Database.horizon`).
-        now = time.time()
-        connection.executemany(_INSERT, [(*row.values[:-1], now) for row in rows])
+        connection.executemany(_INSERT, [row.values for row in rows])
         ids = [
             int(row[0])
             for row in connection.execute(
