@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from typing import TYPE_CHECKING
@@ -11,16 +12,26 @@ from lxml import html
 
 from boinc_gahp.localproject import behaviour
 from boinc_gahp.localproject.pages import words
-from boinc_gahp.localproject.states import BatchState, ServerState
+from boinc_gahp.localproject.states import (
+    AssimilateState,
+    BatchState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
 
 from .visitor import found
 from .visitor import words as plain
 
 if TYPE_CHECKING:
+    from enum import IntEnum
+
     from .bench import Bench
     from .visitor import Visitor
 
-EVIL = "</title></pre><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
+EVIL = "</title></pre><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m\x7f"
 
 
 def text_of(element: html.HtmlElement) -> str:
@@ -148,10 +159,53 @@ def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> 
         "Exit status": "0",
         "Run time": "10 s",
         "CPU time": "9 s",
+        "File deletion": "done",
     }
     assert "canonical" in text_of(card)
-    assert "out 3 bytes" in text_of(card)
+    assert f"out 3 bytes MD5 {hashlib.md5(b'OUT').hexdigest()}" in text_of(card)
     assert "in 3 bytes 900150983cd24fb0d6963f7d28e17f72.txt" in text_of(page)
+
+
+def test_every_state_of_an_instance_is_told_in_words(bench: Bench, visitor: Visitor) -> None:
+    visitor.sign_in().batch("b")
+    bench.transition()
+    columns: tuple[tuple[str, type[IntEnum]], ...] = (
+        ("server_state", ServerState),
+        ("outcome", Outcome),
+        ("validate_state", ValidateState),
+        ("file_delete_state", FileDeleteState),
+    )
+    for column, values in columns:
+        told = set()
+        over = {"server_state": ServerState.OVER, "outcome": Outcome.SUCCESS, "received_time": 1}
+        for value in values:
+            bench.set("result", "1", **{**over, column: value})
+            [card] = visitor.page("jobs/1").xpath("//li[@id='instance-1']")
+            told.add(text_of(card))
+        assert len(told) == len(values), column
+
+
+def test_every_state_of_a_job_is_told_in_words(bench: Bench, visitor: Visitor) -> None:
+    visitor.sign_in().batch("b")
+    for column, values in (
+        ("error_mask", ErrorMask),
+        ("assimilate_state", AssimilateState),
+        ("file_delete_state", FileDeleteState),
+    ):
+        told = set()
+        for value in values:
+            bench.set("workunit", "1", **{column: value})
+            told.add(visitor.text("jobs/1"))
+        assert len(told) == len(values), column
+
+
+def test_every_state_of_a_batch_is_told_in_words(bench: Bench, visitor: Visitor) -> None:
+    visitor.sign_in().batch("b")
+    told = set()
+    for value in BatchState:
+        bench.set("batch", state=value)
+        told.add(text_of(visitor.page("batches/1").xpath("//h1/../span")[0]))
+    assert told == {"empty", "in progress", "completed", "aborted", "retired"}
 
 
 def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -> None:
@@ -203,7 +257,7 @@ def test_names_and_stderr_are_shown_and_never_obeyed(bench: Bench, visitor: Visi
     )
     bench.set("host", "id = 3", domain_name=EVIL)
     bench.set("user", "name = 'submitter'", name=EVIL)
-    shown = EVIL.replace("\x1b", "␛")
+    shown = EVIL.replace("\x1b", "␛").replace("\x7f", "␡")
     for path in ("", "batches/1", "jobs/2", "hosts"):
         page = visitor.page(path)
         assert page.xpath("//script/@src") == ["/test/static/page.js"], path

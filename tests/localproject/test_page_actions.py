@@ -6,12 +6,13 @@ import hashlib
 import io
 import time
 import zipfile
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import pytest
 from lxml import html
 
-from boinc_gahp.localproject import expiry
+from boinc_gahp.localproject import NewJob, expiry
 from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
 from boinc_gahp.templates import read_workunit
 
@@ -190,6 +191,11 @@ def test_the_form_offers_the_templates_files_and_values(visitor: Visitor) -> Non
     assert found(page, "//legend/code/text()") == ["in0", "in1"]
     assert found(page, "//input[@name='rsc_fpops_est']/@placeholder") == ["1e9"]
     assert found(page, "//input[@name='max_error_results']/@placeholder") == ["2"]
+    # All that a job can be given but what stands elsewhere in the form, or is an admin's.
+    apart = {"name", "command_line", "files", "target_host", "target_user"}
+    apart |= {"input_template", "output_template"}
+    offered = {each.name for each in fields(NewJob)} - apart
+    assert offered <= set(found(page, "//input/@name"))
     ids = set(found(page, "//form//@id"))
     assert {str(each) for each in found(page, "//label/@for")} <= ids
 

@@ -140,6 +140,7 @@ class Instance:
     host: str
     canonical: bool
     create_time: float
+    file_delete_state: int
     message: str
     stderr: str
 
@@ -271,6 +272,7 @@ def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Instance:
         host=result["host"] or "",
         canonical=result["id"] == canonical,
         create_time=result["create_time"],
+        file_delete_state=result["file_delete_state"],
         message=_between(result["stderr_out"], "message"),
         stderr=_between(result["stderr_out"], "stderr_txt"),
     )

@@ -65,6 +65,7 @@ PARAMETERS = (
     Parameter("rsc_fpops_bound", "Operations, at most", "floating point", whole=False),
     Parameter("rsc_memory_bound", "Memory, at most", "bytes", whole=False),
     Parameter("rsc_disk_bound", "Disk, at most", "bytes", whole=False),
+    Parameter("rsc_bandwidth_bound", "Bandwidth, at least", "bytes a second", whole=False),
     Parameter("size_class", "Size class", "for apps that have them"),
     Parameter("app_version_num", "App version", "0 or empty: the newest"),
 )

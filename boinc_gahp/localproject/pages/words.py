@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime, timezone
 
-from ..states import ErrorMask
+from ..states import AssimilateState, ErrorMask, FileDeleteState
 
 #: Seconds of each unit of time.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -19,6 +19,19 @@ ERRORS = {
     ErrorMask.TOO_MANY_TOTAL_RESULTS: "too many instances in all",
     ErrorMask.CANCELLED: "aborted",
     ErrorMask.NO_CANONICAL_RESULT: "no canonical result",
+}
+#: What has become of a job's, or an instance's, files; with ``no_delete`` the file deleter leaves
+#: them where they are, and is done.
+DELETIONS = {
+    FileDeleteState.INIT: "not yet",
+    FileDeleteState.READY: "due",
+    FileDeleteState.DONE: "done",
+    FileDeleteState.ERROR: "failed",
+}
+ASSIMILATIONS = {
+    AssimilateState.INIT: "not yet",
+    AssimilateState.READY: "due",
+    AssimilateState.DONE: "done",
 }
 
 
@@ -109,6 +122,16 @@ def errors(mask: int) -> str:
     return ", ".join(words for bit, words in ERRORS.items() if mask & bit)
 
 
+def deletion(state: int) -> str:
+    """Return what a file_delete_state means."""
+    return DELETIONS[FileDeleteState(state)]
+
+
+def assimilation(state: int) -> str:
+    """Return what an assimilate_state means."""
+    return ASSIMILATIONS[AssimilateState(state)]
+
+
 def readable(text: str) -> str:
     """Return text as a page can hold it: control characters become visible marks."""
     return "".join(
@@ -129,6 +152,8 @@ FILTERS = {
         credit,
         count,
         errors,
+        deletion,
+        assimilation,
         readable,
     )
 }
