@@ -109,8 +109,8 @@ class Watch:
             if answer.kind == "cut":
                 # Noticed when it is reported, or when the validator reads the files.
                 wanted = {Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR}
-            elif answer.good and self._batch_ended(self._job_of(new), retired=True):
-                # Its outputs may have been removed with its batch before they were compared.
+            elif answer.good and old is not None and old["file_delete_state"] in _DELETED:
+                # Its outputs were not needed any more, until a late one came.
                 wanted = {Outcome.SUCCESS, Outcome.VALIDATE_ERROR}
             assert outcome in wanted, f"{name}, answered {answer.kind}: {Outcome(outcome)!r}"
         elif sent is not None:
