@@ -81,8 +81,9 @@ class Browser:
         return said
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser; it ends with the module, for tests in others count this process's children."""
     missing = [str(path) for path in (CHROMIUM, DRIVER) if not path.exists()]
     if missing and os.environ.get("CI") == "true":
         pytest.fail(f"not installed: {', '.join(missing)} (Debian: chromium, chromium-driver)")
