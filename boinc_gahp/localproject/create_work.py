@@ -30,7 +30,7 @@ def create_work(
 ) -> list[int]:
     """Make jobs of an app: all of them, or none; return their workunits' ids, in order.
 
-    ``batch_id`` 0 is no batch. A batch that was complete goes on.
+    ``batch_id`` 0 is the batch that a template names, or none. A batch that was complete goes on.
 
     Raises:
         WorkError: there is no such app or batch, a name is taken, a file is not staged, a template
@@ -39,11 +39,13 @@ def create_work(
     app = _app(core.db.connection(), app_name)
     rows = _rows(core, app, jobs, batch_id)
     with core.db.write() as connection:
-        if batch_id:
-            _check_batch(connection, app, batch_id)
+        # Also without jobs a batch must be there.
+        used = {batch_id, *(row.batch_id for row in rows)} - {0}
+        for each in used:
+            _check_batch(connection, app, each)
         ids = work.insert(connection, rows)
-        if batch_id:
-            work.begin_batch(connection, batch_id)
+        for each in used:
+            work.begin_batch(connection, each)
     core.wake.ring()
     return ids
 

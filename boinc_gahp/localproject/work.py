@@ -79,6 +79,8 @@ class Row:
     values: tuple[object, ...]
     targets: tuple[tuple[int, int], ...] = ()
     """Pairs of target_type and id."""
+    batch_id: int = 0
+    """Also among the values."""
 
 
 @dataclass(slots=True)
@@ -107,6 +109,8 @@ class WorkMaker:
     def row(self, job: NewJob, batch_id: int, *, as_sql: bool = False) -> Row:
         """Return the workunit's row; ``as_sql``: as it stands in the real server's query.
 
+        ``batch_id`` 0: the template's ``<batch>``, if it has one.
+
         Raises:
             WorkError: create_work would refuse the job.
         """
@@ -131,6 +135,7 @@ class WorkMaker:
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
             raise WorkError(f"{_label(job)}: {error}", f"create_work failed: {error}\n") from error
+        batch_id = batch_id or template.batch or 0
         values = (
             int(self.now),
             self.app.id,
@@ -156,7 +161,7 @@ class WorkMaker:
             for field_name, (kind, _) in _TARGETS.items()
             if (target := getattr(job, field_name)) is not None
         )
-        return Row(values, targets)
+        return Row(values, targets, batch_id)
 
     def _template(self, job: NewJob) -> InputTemplate:
         if not job.input_template and self.template is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import sqlite3
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -373,6 +373,24 @@ def test_submit_makes_a_batch_that_is_in_progress_and_jobs_can_be_added(core: Co
         connection.execute("UPDATE batch SET state = ?", (BatchState.RETIRED,))
     assert "is retired: use another one" in refusal(core, new(), batch_id=batch_id)
     assert "there is no batch 999" in refusal(core, new(), batch_id=999)
+
+
+def test_a_template_can_name_the_batch(core: Core) -> None:
+    user = accounts.find_user(core.db.connection(), "submitter")
+    assert user is not None
+    app = accounts.find_app(core.db.connection(), "uppercase")
+    mine, other = (submit(core, user, app, name, [new()]) for name in ("mine", "other"))
+    template = core.templates / "batch_in"
+    text = (core.templates / "uppercase_in").read_text()
+    template.write_text(text.replace("</workunit>", f"    <batch>{mine}</batch>\n</workunit>"))
+    job = new(input_template="templates/batch_in")
+    (in_mine,) = create_work(core, "uppercase", [job])
+    (in_other,) = create_work(core, "uppercase", [replace(job, name="x")], batch_id=other)
+    assert (row(core, in_mine)["batch"], row(core, in_other)["batch"]) == (mine, other)
+    jobs = core.db.connection().execute("SELECT njobs FROM batch WHERE id IN (?, ?)", (mine, other))
+    assert [each["njobs"] for each in jobs] == [2, 2]
+    template.write_text(template.read_text().replace(f"<batch>{mine}<", "<batch>999<"))
+    assert refusal(core, replace(job, name="y")) == "there is no batch 999"
 
 
 def test_a_submit_that_fails_leaves_no_batch(core: Core) -> None:
