@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], what: str, timeout: float = 20.0) -> T:
+def wait_for(condition: Callable[[], T], what: str, timeout: float = 60.0) -> T:
     """Return the first true value of ``condition()``; fail with ``what`` after ``timeout`` s."""
     pause = threading.Event()
     deadline = time.monotonic() + timeout

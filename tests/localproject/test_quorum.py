@@ -131,7 +131,15 @@ def test_the_server_notices_half_an_output(project: LocalProject) -> None:
 
 def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) -> None:
     _tell(project, "vanishx1")
-    workunit = _run(project, "once", rsc_fpops_est=1, delay_bound=1)
+    (workunit,) = project.create_work("once", [NewJob()])
+    wait_for(lambda: [row["hostid"] > 0 for row in _results(project, workunit)] == [True], "sent")
+    with project.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET report_deadline = 1 WHERE workunitid = ?", (workunit,)
+        )
+        connection.execute("UPDATE workunit SET transition_time = 1 WHERE id = ?", (workunit,))
+    project.core.wake.ring()
+    _wait(project, workunit)
     first, second = _results(project, workunit)
     assert (first["outcome"], second["outcome"]) == (NO_REPLY, SUCCESS)
     assert first["hostid"] != second["hostid"]
