@@ -27,7 +27,6 @@ def init_project(directory: Path) -> Path:
         ProjectDirectoryError: the directory is in use, or holds something else.
         OSError: it cannot be written.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = layout.DirectoryLock(directory)
     try:
         layout.make(directory)
@@ -44,6 +43,7 @@ def run_project(
     quirks: Quirks | None = None,
     listen: str = HOST,
     remote_page: bool = False,
+    delete_delay: float = 0.0,
     sign_in: bool = False,
     announce: Callable[[str], None] = print,
 ) -> int:
@@ -51,7 +51,7 @@ def run_project(
 
     Must be called in the main thread. ``announce`` gets the line that says where it is, once it
     answers, and with ``sign_in`` another with a link that signs the submitter in on the page, once.
-    ``listen`` and ``remote_page`` are as in :class:`LocalProject`.
+    ``listen``, ``remote_page`` and ``delete_delay`` are as in :class:`LocalProject`.
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
@@ -66,7 +66,13 @@ def run_project(
     }
     try:
         with LocalProject(
-            directory, port=port, hosts=hosts, quirks=quirks, listen=listen, remote_page=remote_page
+            directory,
+            port=port,
+            hosts=hosts,
+            quirks=quirks,
+            listen=listen,
+            remote_page=remote_page,
+            delete_delay=delete_delay,
         ) as project:
             announce(
                 f"The project answers at {project.url} ({hosts} volunteers). Settings for the "

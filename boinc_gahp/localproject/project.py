@@ -54,6 +54,8 @@ class LocalProject:
         quirks: which misbehaviours of the real server are on.
         listen: the address of this machine on which it listens.
         remote_page: whether the page, too, answers browsers on other machines.
+        delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
+            report (``back-end.md``, "Transitioner", 7).
 
     Attributes:
         url: the project's address, with a final slash; known once it has started.
@@ -73,8 +75,8 @@ class LocalProject:
         quirks: Quirks | None = None,
         listen: str = HOST,
         remote_page: bool = False,
+        delete_delay: float = 0.0,
     ) -> None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = layout.DirectoryLock(directory)
         try:
             layout.make(directory)
@@ -88,7 +90,7 @@ class LocalProject:
         self._listen = listen
         self._hosts = hosts
         self._server: WebServer | None = None
-        self._supervisor = Supervisor(self._core)
+        self._supervisor = Supervisor(self._core, delete_delay)
         self._volunteers: list[Volunteer] = []
         self._threads: list[threading.Thread] = []
         self._failure: BaseException | None = None

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+import requests
 
+from boinc_gahp.localproject.directory import open_core
 from tests.cli.conftest import COMMAND, rows
 from tests.helpers import wait_for
 
@@ -128,6 +130,37 @@ def test_it_listens_where_it_is_told_to_and_all_settings_follow(do: Do, director
         assert f'url = "http://127.0.0.2:{port}/test/"' in path.read_text()
         assert path.read_text().splitlines()[3] == secret
         assert path.stat().st_mode & 0o077 == 0
+
+
+def asked(directory: Path, rpc: str, fields: str, page: str, files: int = 0) -> str:
+    """Ask the running project as its submitter, and return the reply."""
+    core = open_core(directory)
+    url = core.url
+    core.db.close()
+    (user,) = rows(directory, "SELECT authenticator FROM user WHERE name = 'submitter'")
+    request = f"<{rpc}><authenticator>{user['authenticator']}</authenticator>{fields}</{rpc}>"
+    parts: dict[str, tuple[str | None, str]] = {"request": (None, request)}
+    parts |= {f"file_{n}": (f"f{n}", f"contents {n}") for n in range(files)}
+    return requests.post(url + page, files=parts, timeout=60).text
+
+
+@pytest.mark.parametrize(
+    ("words", "duplicate", "many_files"),
+    [
+        (["--as-is"], "<batch_id>", "# of uploaded files (20) doesn't agree with request (21)"),
+        (["--no-php-limits"], "there is a batch named b already", "<success/>"),
+    ],
+    ids=["as is", "without limits"],
+)
+def test_run_misbehaves_as_it_is_told(
+    home: Path, words: list[str], duplicate: str, many_files: str
+) -> None:
+    with running(home / "p", "--hosts", "0", *words):
+        for expected in ("<batch_id>1</batch_id>", duplicate):
+            fields = "<batch_name>b</batch_name><app_name>uppercase</app_name>"
+            assert expected in asked(home / "p", "create_batch", fields, "submit_rpc_handler.php")
+        names = "".join(f"<phys_name>f{n}</phys_name>" for n in range(21))
+        assert many_files in asked(home / "p", "upload_files", names, "job_file.php", 21)
 
 
 def test_an_address_of_another_machine_is_one_line(do: Do) -> None:

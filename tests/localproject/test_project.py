@@ -20,16 +20,19 @@ from boinc_gahp import config
 from boinc_gahp.localproject import (
     DatabaseError,
     LocalProject,
+    NewJob,
     ProjectDirectoryError,
     ProjectFailed,
     init_project,
     run_project,
 )
+from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 
 from .client import Client, job, value
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
 _RUN = (
@@ -293,3 +296,25 @@ def test_run_is_for_the_main_thread(tmp_path: Path) -> None:
     thread.start()
     thread.join(20)
     assert caught
+
+
+def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=1, delete_delay=3600) as project:
+        project.core.download.add_bytes("in.txt", b"x")
+        project.create_work("uppercase", [NewJob(files=("in.txt",))])
+
+        def assimilated() -> sqlite3.Row:
+            connection = project.core.db.connection()
+            row: sqlite3.Row = connection.execute(
+                "SELECT w.*, r.received_time FROM workunit w LEFT JOIN result r "
+                "ON r.id = w.canonical_resultid"
+            ).fetchone()
+            return row
+
+        wait_for(
+            lambda: (
+                assimilated()["transition_time"] == (assimilated()["received_time"] or 0) + 3600
+            ),
+            "the transitioner has put the deletion off",
+        )
+        assert assimilated()["file_delete_state"] == FileDeleteState.INIT

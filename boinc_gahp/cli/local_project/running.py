@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from boinc_gahp.cli.local_project.arguments import action_parser, whole_number
+from boinc_gahp.cli.local_project.arguments import action_parser, number, whole_number
 
 _MOST_HOSTS = 100
 
@@ -31,7 +31,7 @@ def init(words: list[str]) -> int:
 
 def run(words: list[str]) -> int:
     """Run a project until it is interrupted."""
-    from boinc_gahp.localproject import Quirks, run_project
+    from boinc_gahp.localproject import PhpLimits, Quirks, run_project
 
     parser = action_parser(
         "run",
@@ -64,6 +64,20 @@ def run(words: list[str]) -> int:
         "names taken twice, half-made batches",
     )
     parser.add_argument(
+        "--no-php-limits",
+        action="store_true",
+        help="take more than 20 files a request, files of more than 2 MiB, requests of more than "
+        "8 MiB, as a server does whose admin has raised PHP's limits",
+    )
+    parser.add_argument(
+        "--delete-delay",
+        type=number,
+        default=0,
+        metavar="SECONDS",
+        help="how long the files of a job stay that its templates do not protect by <no_delete/> "
+        "(default: until it is assimilated)",
+    )
+    parser.add_argument(
         "--listen",
         default="127.0.0.1",
         metavar="ADDRESS",
@@ -76,11 +90,13 @@ def run(words: list[str]) -> int:
         help="show the page to browsers on other machines, too",
     )
     options = parser.parse_args(words)
+    limits = PhpLimits.none() if options.no_php_limits else PhpLimits()
     return run_project(
         options.directory,
         options.port,
         options.hosts,
-        quirks=Quirks.as_is() if options.as_is else None,
+        quirks=Quirks.as_is(limits) if options.as_is else Quirks(limits),
+        delete_delay=options.delete_delay,
         listen=options.listen,
         remote_page=options.page_for_everyone,
         # Into a log such a link does not belong.
