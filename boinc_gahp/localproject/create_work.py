@@ -40,7 +40,7 @@ def create_work(
     rows = _rows(core, app, jobs, batch_id)
     with core.db.write() as connection:
         # Also without jobs a batch must be there.
-        used = {batch_id, *(row.batch_id for row in rows)} - {0}
+        used = ({batch_id} | {row.batch_id for row in rows}) - {0}
         for each in used:
             _check_batch(connection, app, each)
         ids = work.insert(connection, rows)
@@ -62,6 +62,8 @@ def submit(
     jobs = list(jobs)
     if not jobs:
         raise WorkError("a batch without jobs would never end: expected one job at least")
+    # Before the transaction: it takes long, and nobody else can write meanwhile.
+    rows = _rows(core, app, jobs, 0)
     with core.db.write() as connection:
         if not accounts.may_submit(connection, user, app):
             raise WorkError(
@@ -69,7 +71,7 @@ def submit(
                 "no submit access",
             )
         try:
-            accounts.check_job_limit(connection, user, len(jobs))
+            accounts.check_job_limit(connection, user, len(rows))
             batch_id = insert_batch(core, connection, user, app, name=batch_name)
         except RpcFailed as error:
             raise WorkError(error.message, error.message) from error
@@ -77,7 +79,7 @@ def submit(
             raise WorkError("the batch's name is too long: expected at most 255 characters") from (
                 error
             )
-        work.insert(connection, _rows(core, app, jobs, batch_id))
+        work.insert(connection, rows, batch_id)
         work.begin_batch(connection, batch_id)
     core.wake.ring()
     return batch_id

@@ -35,6 +35,16 @@ class DatabaseError(Exception):
     """The database cannot be used; the text says which, why and what to do."""
 
 
+#: What SQLite says of a disk that is full or fails, and of another process that writes for long.
+_PASSING = ("full", "locked", "disk I/O")
+
+
+def may_pass(error: sqlite3.OperationalError) -> bool:
+    """Whether what failed may work later, with nothing changed but the world around."""
+    # The numbers of errors are known from Python 3.11 on only.
+    return any(words in str(error) for words in _PASSING)
+
+
 class Database:
     """Connections and transactions.
 

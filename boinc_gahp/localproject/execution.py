@@ -63,8 +63,8 @@ def execute(
         "LANG": "C.UTF-8",
         MARK: str(directory),
     }
-    begin = time.monotonic()
     with (slot.directory / "stdout.txt").open("wb") as stdout:
+        begin = time.monotonic()
         process = subprocess.Popen(
             command,
             cwd=slot.directory,
@@ -74,22 +74,25 @@ def execute(
             env=environment,
             start_new_session=True,
         )
-    watch.begin(process.pid)
     family = Family(directory, process.pid)
     exceeded = None
     pause = _FIRST_PAUSE
-    while not _has_ended(process.pid):
-        exceeded = watch.check(time.monotonic() - begin, family)
-        if exceeded is not None or stop.wait(pause):
-            break
-        pause = min(pause * 1.3, _CRASH_PAUSE if crash_in else _LONGEST_PAUSE)
-        if any(_has_contents(slot, open_name) for open_name in crash_in):
-            os.kill(process.pid, signal.SIGSEGV)
-    elapsed = time.monotonic() - begin
-    by_itself = _has_ended(process.pid)
-    family.kill()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    try:
+        watch.begin(process.pid)
+        while not _has_ended(process.pid):
+            exceeded = watch.check(time.monotonic() - begin, family)
+            if exceeded is not None or stop.wait(pause):
+                break
+            pause = min(pause * 1.3, _CRASH_PAUSE if crash_in else _LONGEST_PAUSE)
+            if any(_has_contents(slot, open_name) for open_name in crash_in):
+                os.kill(process.pid, signal.SIGSEGV)
+        elapsed = time.monotonic() - begin
+        by_itself = _has_ended(process.pid)
+    finally:
+        # Whatever cannot be looked at: nothing of a job outlives it.
+        family.kill()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if not by_itself and exceeded is None:
         return None
     return Ended(
@@ -108,4 +111,7 @@ def _has_ended(pid: int) -> bool:
 
 def _has_contents(slot: Slot, open_name: str) -> bool:
     path = slot.output(open_name)
-    return path is not None and path.stat().st_size > 0
+    try:
+        return path is not None and path.stat().st_size > 0
+    except FileNotFoundError:  # the app has moved it meanwhile
+        return False

@@ -85,7 +85,7 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
         made_in = _create_in_pieces(core, maker, begin, jobs, len(request.jobs))
     else:
         rows = [maker.row(job, batch_id) for job in jobs]
-        made_in = _create(core, user, begin, rows, new=not batch_id)
+        made_in = _create(core, user, begin, rows)
     core.wake.ring()
     reply.add(f"<batch_id>{made_in}</batch_id>\n")
 
@@ -102,14 +102,12 @@ def _maker(core: Core, request: Request, app: App, template: InputTemplate) -> w
     )
 
 
-def _create(core: Core, user: User, begin: Begin, rows: list[work.Row], *, new: bool) -> int:
+def _create(core: Core, user: User, begin: Begin, rows: list[work.Row]) -> int:
     """Make a batch's jobs, and the batch if it is new: all of it, or nothing."""
     with core.db.write() as connection:
         check_job_limit(connection, user, len(rows))
         batch_id = begin(connection)
-        ids = work.insert(connection, rows)
-        if new and ids:
-            connection.execute("UPDATE workunit SET batch = ? WHERE id >= ?", (batch_id, ids[0]))
+        work.insert(connection, rows, batch_id)
         work.begin_batch(connection, batch_id)
     return batch_id
 

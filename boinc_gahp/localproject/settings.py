@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
+from .atomic import write_atomically
 from .server import HOST
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
 
     The submitter's is made if it is not there. A file that someone has edited is left alone.
     """
-    (directory / "port").write_text(f"{port}\n", "ascii")
+    write_atomically(directory / "port", f"{port}\n")
     url = project_url(port, host)
     for row in database.connection().execute("SELECT name, authenticator FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
@@ -61,12 +61,7 @@ def _write(path: Path, url: str, authenticator: str) -> None:
     text = (
         f"{_MARK}[project]\nurl = {json.dumps(url)}\nauthenticator = {json.dumps(authenticator)}\n"
     )
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    new.replace(path)
+    write_atomically(path, text, 0o600)
 
 
 def remembered_port(directory: Path) -> int:

@@ -22,6 +22,7 @@ from ..templates import TemplateError, read_result, read_workunit
 from .behaviour import Behaviour
 from .client_errors import ERR_RESULT_START, JobFailed, no_space
 from .command_line import fill_in, split_command_line
+from .database import may_pass
 from .execution import Ended, execute
 from .inputs import Inputs
 from .limits import Bounds, Watch
@@ -108,12 +109,12 @@ class Volunteer:
                 return None
 
     def _kept(self, do: Callable[[], T]) -> T | None:
-        """Do something with the database, again and again while its disk is full."""
+        """Do something with the database, again and again while that cannot be written."""
         while True:
             try:
                 return do()
             except sqlite3.OperationalError as error:
-                if "full" not in str(error):
+                if not may_pass(error):
                     raise
                 log.warning("host %d tries again: %s", self._host_id, error)
             if self._stop.wait(_RETRY):

@@ -10,9 +10,10 @@ import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ..templates import DEFAULTS, InputTemplate, JobFile, TemplateError, fill_input, fill_output
+from .atomic import write_atomically
 from .job_line import through_sql
 from .names import MAX_NAME, name_key
 from .new_job import WorkError
@@ -66,6 +67,7 @@ COLUMNS = (
     "size_class",
     "app_version_num",
 )
+_BATCH = COLUMNS.index("batch")
 _INSERT = (
     f"INSERT INTO workunit ({', '.join(COLUMNS)}, mod_time) "  # noqa: S608
     f"VALUES ({', '.join('?' * len(COLUMNS))}, clock())"
@@ -79,8 +81,11 @@ class Row:
     values: tuple[object, ...]
     targets: tuple[tuple[int, int], ...] = ()
     """Pairs of target_type and id."""
-    batch_id: int = 0
-    """Also among the values."""
+
+    @property
+    def batch_id(self) -> int:
+        """The batch's id; 0: none, or one that is not yet made."""
+        return cast("int", self.values[_BATCH])
 
 
 @dataclass(slots=True)
@@ -161,7 +166,7 @@ class WorkMaker:
             for field_name, (kind, _) in _TARGETS.items()
             if (target := getattr(job, field_name)) is not None
         )
-        return Row(values, targets, batch_id)
+        return Row(values, targets)
 
     def _template(self, job: NewJob) -> InputTemplate:
         if not job.input_template and self.template is not None:
@@ -322,8 +327,12 @@ def _check_result_names(name: str, max_total_results: int) -> None:
         )
 
 
-def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
+def insert(
+    connection: sqlite3.Connection, rows: Sequence[Row], batch_id: int | None = None
+) -> list[int]:
     """Insert workunits, and whom they are for; return their ids.
+
+    ``batch_id``: the batch of all of them, if it was not yet there when the rows were made.
 
     Raises:
         WorkError: a name exists already, anywhere in the project, or twice among the rows; or
@@ -332,7 +341,10 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> list[int]:
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM workunit").fetchone()
     connection.execute("SAVEPOINT jobs")
     try:
-        connection.executemany(_INSERT, [row.values for row in rows])
+        columns = [row.values for row in rows]
+        if batch_id is not None:
+            columns = [(*each[:_BATCH], batch_id, *each[_BATCH + 1 :]) for each in columns]
+        connection.executemany(_INSERT, columns)
         ids = [
             int(row[0])
             for row in connection.execute(
@@ -414,7 +426,5 @@ def keep_template(core: Core, xml: str) -> str:
     path: Path = core.templates / "tmp" / template_name(xml)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"{path.name}.new")
-        new.write_text(xml, "utf-8")
-        new.replace(path)
+        write_atomically(path, xml)
     return str(path.relative_to(core.directory))

@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -275,6 +277,20 @@ def test_a_host_waits_for_space_in_the_database(
     wait_for(lambda: "tries again: database or disk is full" in caplog.text, "the disk is full")
     with database.write() as connection:
         connection.execute("DELETE FROM filler")
+    working.wait_for("a", Outcome.SUCCESS)
+
+
+def test_a_host_waits_for_a_process_that_writes_for_long(
+    working: Working, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("boinc_gahp.localproject.volunteer._RETRY", 0.01)
+    working.jobs(WORK, "a")
+    database = working.bench.core.db
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        working.start(lambda: database.connection().execute("PRAGMA busy_timeout = 0"))
+        wait_for(lambda: "tries again: database is locked" in caplog.text, "the host tries again")
+        other.execute("ROLLBACK")
     working.wait_for("a", Outcome.SUCCESS)
 
 

@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from boinc_gahp.localproject.states import Outcome
@@ -112,6 +113,18 @@ def test_a_job_knows_nothing_of_the_projects_environment(
     report = host.run("import os, sys; print(sorted(os.environ), file=sys.stderr)")
     names = ["BOINC_LOCAL_PROJECT_SLOT", "HOME", "LANG", "PATH", "TMPDIR"]
     assert stderr_text(report) == f"{names}\n"
+
+
+def test_no_process_outlives_a_job_that_cannot_be_watched(
+    host: OnHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("boinc_gahp.localproject.limits.Watch.check", check)
+    report = host.run("import time; time.sleep(60)")
+    assert (report.exit_status, "Permission denied" in message(report)) == (-185, True)
+    assert psutil.Process().children() == []
 
 
 # Stopping, and what cannot be helped.

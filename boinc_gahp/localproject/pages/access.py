@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 from datetime import timedelta
 from ipaddress import ip_address
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 from flask import current_app, g, request, session
 
 from .. import accounts
+from ..atomic import write_atomically
 from ..replies import RpcFailed
 from ..settings import SUBMITTER
 
@@ -76,12 +76,7 @@ def _secret_key(path: Path) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         key = secrets.token_bytes(_KEY_BYTES)
-        new = path.with_name(f"{path.name}.new")
-        new.unlink(missing_ok=True)
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(key)
-        new.replace(path)
+        write_atomically(path, key, 0o600)
     return key
 
 
