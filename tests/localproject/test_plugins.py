@@ -16,7 +16,7 @@ from boinc_gahp.localproject.plugins import (
     load,
 )
 
-from .bench import Bench
+from .bench import INVALID, VALID, Bench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +93,25 @@ def test_an_entry_point_is_found_by_its_name(
     _install(tmp_path, "by-name = operator:eq")
     monkeypatch.syspath_prepend(tmp_path)
     assert load(bench.core, "by-name", VALIDATORS)(1, 1) is True
+
+
+def test_an_apps_entry_point_decides_about_its_results(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "package_for_tests"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "def lengths(a, b):\n    return a.files[0].nbytes == b.files[0].nbytes\n"
+    )
+    _install(tmp_path, "lengths = package_for_tests:lengths")
+    monkeypatch.syspath_prepend(tmp_path)
+    bench.set("app", validator="lengths")
+    bench.workunit(min_quorum=2, target_nresults=3)
+    bench.transition()
+    bench.compute(b"one", b"three", b"two")
+    bench.settle()
+    assert bench.results("validate_state") == [VALID, INVALID, VALID]
+    assert bench.wu["canonical_resultid"] == 1
 
 
 def test_a_broken_entry_point_is_named(

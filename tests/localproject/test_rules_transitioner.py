@@ -34,6 +34,7 @@ from .bench import (
     UNSENT,
     VALID,
 )
+from .on_host import out
 
 if TYPE_CHECKING:
     from .bench import Bench
@@ -321,6 +322,17 @@ def test_a_new_result_has_what_the_scheduler_needs_to_know(bench: Bench) -> None
     row = bench.core.db.connection().execute("SELECT * FROM result").fetchone()
     wanted = ("priority", "size_class", "app_version_num", "batch", "appid")
     assert [row[column] for column in wanted] == [4, 2, 7, 9, 1]
+
+
+def test_the_output_template_is_read_when_a_result_is_made(bench: Bench) -> None:
+    bench.workunit(target_nresults=1)
+    bench.transition()
+    bench.outputs(out("renamed"))
+    bench.set("workunit", target_nresults=2, transition_time=NOW)
+    bench.transition()
+    first, second = bench.results("xml_doc_in")
+    assert "<open_name>out</open_name>" in first
+    assert "<open_name>renamed</open_name>" in second
 
 
 @pytest.mark.parametrize(
