@@ -53,7 +53,9 @@ def as_is(projects: dict[str, LocalProject]) -> Iterator[Client]:
 
 
 def _client(project: LocalProject) -> Iterator[Client]:
-    Stage(project).clear()
+    stage = Stage(project)
+    stage.clear()
+    stage.clear_users()
     with Client(project) as client:
         yield client
 

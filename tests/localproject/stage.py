@@ -7,6 +7,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject.directory import SUBMITTER, VOLUNTEERS
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.states import (
     NEVER,
@@ -80,6 +81,14 @@ class Stage:
         for store in (self.core.download, self.core.upload):
             shutil.rmtree(store.root)
             store.root.mkdir()
+
+    def clear_users(self) -> None:
+        """Remove the users that were added."""
+        with self.core.db.write() as connection:
+            first = f"NOT IN (SELECT id FROM user WHERE name IN ('{VOLUNTEERS}', '{SUBMITTER}'))"
+            connection.execute(f"DELETE FROM user_submit_app WHERE user_id {first}")
+            connection.execute(f"DELETE FROM user_submit WHERE user_id {first}")
+            connection.execute(f"DELETE FROM user WHERE id {first}")
 
     def template(self, name: str, edit: Callable[[str], str] | None) -> None:
         """Edit a template file, or take it away."""

@@ -31,7 +31,7 @@ def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(
         stage.job(1, "old", old)
         as_is.rpc("retire_batch", batch_id=old)
     else:
-        with Client(as_is.project, as_is.project.authenticator_of(_other_user(as_is))) as other:
+        with Client(as_is.project, as_is.project.add_user("other")) as other:
             other.create_batch("b")
     new = as_is.create_batch("b")
     stage.job(2, "new", new)
@@ -42,14 +42,6 @@ def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(
     else:
         assert error(reply) == "not owner of b"
     assert value(as_is.rpc("retire_batch", batch_id=new), "success") == "1"
-
-
-def _other_user(client: Client) -> str:
-    try:
-        client.project.authenticator_of("other")
-    except KeyError:
-        client.project.add_user("other")
-    return "other"
 
 
 @pytest.mark.parametrize("quote", ["'", '"', "\\"])

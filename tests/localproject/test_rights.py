@@ -50,13 +50,9 @@ def others(sane: Client) -> Iterator[dict[str, Client]]:
         "all_apps": {},
         "limited": {"max_jobs_in_progress": 3},
     }
-    clients = {}
-    for name, right in rights.items():
-        try:
-            authenticator = project.authenticator_of(name)
-        except KeyError:
-            authenticator = project.add_user(name, **right)
-        clients[name] = Client(project, authenticator)
+    clients = {
+        name: Client(project, project.add_user(name, **right)) for name, right in rights.items()
+    }
     yield clients
     for client in clients.values():
         client.session.close()
@@ -143,7 +139,7 @@ def test_submits_at_once_do_not_exceed_the_limit_together(others: dict[str, Clie
 
     def submit(batch_id: int) -> None:
         with Client(project, authenticator) as client:
-            start.wait(20)
+            start.wait(60)
             client.submit(batch_id, [job(f"j{batch_id}", "x.dat")])
 
     threads = [threading.Thread(target=submit, args=(batch_id,)) for batch_id in ids]
