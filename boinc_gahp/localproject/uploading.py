@@ -32,8 +32,9 @@ def upload(
 ) -> str:
     """Send a job's outputs; return what ``xml_doc_out`` says about them.
 
-    Nothing is sent unless all files are there that must be, and none is too large. ``wrong`` are
-    the kinds of ``behaviour.KINDS`` that the host was told.
+    Nothing is sent unless all files are there that must be, and none is too large. Whatever URL the
+    template names, they come to the project: its hosts are on its own machine. ``wrong`` are the
+    kinds of ``behaviour.KINDS`` that the host was told.
 
     Raises:
         JobFailed: a file is missing, is no file, is too large, or cannot be sent.
