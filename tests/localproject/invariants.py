@@ -330,6 +330,15 @@ class Watch:
                 assert waiting or out, f"{job} waits for nothing: {row}"
                 enough = len(waiting + out + good) >= row["target_nresults"]
                 assert enough or len(results) >= self.plan(job).total, f"{job} lacks results"
+                assert not self._majority(job, good), f"{job} could be decided on: {good}"
+
+    def _majority(self, job: str, good: list[Row]) -> bool:
+        """Whether enough of the successes agree, and more than do not."""
+        plan = self.plan(job)
+        answers = [a for a in (self.facts.answers[r["name"]] for r in good) if a.good]
+        votes = [sum(agree(plan.app, one, other) for other in answers) for one in answers]
+        most = max(votes, default=0)
+        return most >= plan.quorum and most * 2 > len(answers)
 
     def _noticed(self, job: str, good: list[Row]) -> None:
         """No limit is passed without an error."""

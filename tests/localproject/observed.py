@@ -81,7 +81,10 @@ def summary(world: World) -> dict[str, Any]:
 
 
 def dump(world: World) -> dict[str, list[tuple[object, ...]]]:
-    """Return the whole database, and the names of all files, with random numbers left out."""
+    """Return the whole database, the names of all files and what the assimilator was given.
+
+    Random numbers are left out.
+    """
     tables = ("batch", "workunit", "result", "host", "user", "job_file", "batch_file_assoc")
     found = {
         table: [
@@ -97,7 +100,8 @@ def dump(world: World) -> dict[str, list[tuple[object, ...]]]:
         for path in root.rglob("*")
         if path.is_file() and path.parent.parent == root
     ]
-    return {**found, "files": [tuple(sorted(files))]}
+    notes = sorted({tuple(note) for note in world.notes()})
+    return {**found, "files": [tuple(sorted(files))], "notes": [*notes]}
 
 
 def _comparable(column: str, cell: object) -> object:
