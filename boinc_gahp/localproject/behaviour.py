@@ -54,13 +54,17 @@ class Behaviour:
         return f"{self.kind}{value}{'' if self.times is None else f'x{self.times}'}"
 
 
+def spellings() -> dict[str, str]:
+    """Return how behaviours are written, and what each does."""
+    return {
+        kind + (value.replace("[", "[=") if value[:1] in ("", "[") else f"={value}"): does
+        for kind, (value, does) in KINDS.items()
+    }
+
+
 def expected() -> str:
-    """Return how behaviours are written."""
-    kinds = ", ".join(
-        f"{kind}={value}" if value and value[0] != "[" else kind + value.replace("[", "[=")
-        for kind, (value, _) in KINDS.items()
-    )
-    return f"{kinds}; with xN at the end for N results only"
+    """Return what may be written."""
+    return f"{', '.join(spellings())}; with xN at the end for N results only"
 
 
 def parse_behaviour(text: str) -> Behaviour:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from .client_errors import ERR_RESULT_DOWNLOAD, JobFailed
 from .fetch import FetchError, fetch
+from .names import is_file_name
 from .store import md5_file
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Inputs:
                 self._keep(made, self._own(file.name), writable=True)
 
     def _own(self, name: str) -> Path:
-        if "/" in name or "\0" in name or name in {"", ".", ".."}:
+        if not is_file_name(name):
             raise JobFailed(ERR_RESULT_DOWNLOAD, f"WU download error: bad file name {name!r}")
         return self._directory / name
 

@@ -25,6 +25,11 @@ def name_key(name: str) -> str:
     return plain.casefold().rstrip(" ")
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a name can only mean a file of the directory that it is looked for in."""
+    return "/" not in name and "\0" not in name and name not in {"", ".", ".."}
+
+
 def valid_physical_name(name: str) -> bool:
     """Whether job_file.php takes a name (``web-rpcs.md``, "Files"), and it is no directory."""
     return _PHYSICAL.fullmatch(name) is not None and name.strip(". ") != ""

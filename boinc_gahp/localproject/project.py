@@ -144,6 +144,8 @@ class LocalProject:
         """Raise ProjectFailed if a thread of the project has died."""
         if self._failure is not None:
             raise ProjectFailed(f"a part of the project failed: {self._failure}") from self._failure
+        if self._server is not None and not self._server.running():
+            raise ProjectFailed("the web server has stopped")
 
     def close(self) -> None:
         """Stop all threads and processes; a second time does nothing."""

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .names import is_file_name
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -76,7 +78,7 @@ class FileStore:
         Raises:
             ValueError: the name could lead out of the store.
         """
-        if "/" in name or "\0" in name or name in {"", ".", ".."}:
+        if not is_file_name(name):
             raise ValueError(f"bad file name {name!r}")
         return self.root / directory_of(name) / name
 

@@ -21,9 +21,9 @@ def behave(words: list[str]) -> int:
     from boinc_gahp.localproject import behaviour
     from boinc_gahp.localproject.work import job_exists
 
-    kinds = [*_kinds(), (_NORMAL, "as before")]
-    width = max(len(kind) for kind, _ in kinds)
-    listed = "\n".join(f"  {kind:<{width}}  {text}" for kind, text in kinds)
+    kinds = {**behaviour.spellings(), _NORMAL: "as before"}
+    width = max(map(len, kinds))
+    listed = "\n".join(f"  {kind:<{width}}  {does}" for kind, does in kinds.items())
     parser = action_parser(
         "behave",
         "Lets a host, or every host with one job, misbehave, so that one can watch what the "
@@ -55,18 +55,6 @@ def behave(words: list[str]) -> int:
         behaviour.set_behaviours(core.db, behaviours, host=host, job=options.job)
     print(f"{who}: {' '.join(map(str, behaviours))}")
     return 0
-
-
-def _kinds() -> list[tuple[str, str]]:
-    from boinc_gahp.localproject.behaviour import KINDS
-
-    return [
-        (
-            f"{kind}={value}" if value and value[0] != "[" else kind + value.replace("[", "[="),
-            text,
-        )
-        for kind, (value, text) in KINDS.items()
-    ]
 
 
 def set_host(words: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...templates import TemplateError, read_workunit
 from .. import behaviour, views
 from ..rpc_jobs import state_words
-from ..states import Outcome, ServerState, ValidateState
+from ..states import ErrorMask, Outcome, ServerState, ValidateState
 from . import words
 from .queries import STATES, WHERE
 
@@ -64,7 +64,7 @@ def _state(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
     if job["canonical_resultid"]:
         return "done"
     if job["error_mask"]:
-        return "aborted" if "aborted" in words.errors(job["error_mask"]) else "failed"
+        return "aborted" if job["error_mask"] & ErrorMask.CANCELLED else "failed"
     busy = any(row["server_state"] == ServerState.IN_PROGRESS for row in results)
     return "running" if busy else "waiting"
 
