@@ -10,6 +10,7 @@ from ..templates import InputTemplate, TemplateError, read_output_template
 from . import batches, work
 from .accounts import App, User, authenticate, check_job_limit, find_app
 from .fetch import FetchError, fetch
+from .hosts import mean_speed
 from .job_line import read_job_line
 from .raw_sql import row_text, with_query
 from .replies import RpcFailed, php_number
@@ -40,14 +41,12 @@ def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
     with core.db.read() as connection:
         app = find_app(connection, request.batch.get("app_name", ""))
         authenticate(connection, request.text("authenticator"), app)
-        (hosts, fpops) = connection.execute(
-            "SELECT count(*), total(p_fpops) FROM host WHERE active"
-        ).fetchone()
+        speed = mean_speed(connection)
     template = _input_template(core, request, app, reply)
     each = request.job_params.get("rsc_fpops_est") or template.rsc_fpops_est or 0.0
     total = sum(job.rsc_fpops_est or each for job in request.jobs)
-    # The real server divides by an app's average speed; for a new project that is 1e9.
-    reply.add(f"<seconds>{php_number(total / (fpops / hosts if hosts else 1e9))}</seconds>\n")
+    # The real server divides by the app's mean speed.
+    reply.add(f"<seconds>{php_number(total / speed)}</seconds>\n")
 
 
 def submit_batch(core: Core, request: Request, reply: Reply) -> None:

@@ -163,6 +163,22 @@ def test_what_is_wrong_is_said_at_its_field(
     assert bench.column("batch", "id") == []
 
 
+def test_how_long_a_batch_would_run_is_told_before_it_is_submitted(
+    bench: Bench, visitor: Visitor
+) -> None:
+    fields = {"app": "uppercase", "jobs": "30", "rsc_fpops_est": "4e9", "estimate": "1"}
+    bench.set("host", "id = 1", p_fpops=7e9)
+    answer = visitor.sign_in().send("submit", fields, FILE)
+    assert answer.status_code == 200
+    page = html.fromstring(answer.text)
+    [told] = found(page, "//*[@id='estimate']")
+    assert words(told).startswith("About 1 min on one host")
+    assert (value(answer, "jobs"), value(answer, "staged_0")) == ("30", NAME)
+    assert bench.column("batch", "id") == bench.column("workunit", "id") == []
+    # The key that is pressed in a field is for the first button.
+    assert found(page, "//form[contains(@enctype, 'multipart')]//button/text()")[0] == "Submit"
+
+
 def test_a_name_that_is_taken_is_said(visitor: Visitor) -> None:
     visitor.sign_in().batch("b")
     answer = visitor.send("submit", {"app": "uppercase", "batch_name": "b"}, FILE)

@@ -14,6 +14,7 @@ from flask import flash, redirect, request, url_for
 from ...templates import DEFAULTS, TemplateError
 from .. import accounts
 from ..create_work import NewJob, WorkError, submit
+from ..hosts import mean_speed
 from ..replies import RpcFailed
 from ..rpc_files import note_use
 from ..staging import stage_file
@@ -73,12 +74,16 @@ PARAMETERS = (
 
 @dataclass(slots=True)
 class Draft:
-    """What is typed in the form, by field, and what is wrong, by field; ``""`` is the whole."""
+    """What is typed in the form, by field, and what is wrong, by field; ``""`` is the whole.
+
+    ``estimate``: how long the batch would run, in seconds, if that was asked.
+    """
 
     app: accounts.App
     template: InputTemplate
     values: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    estimate: float | None = None
 
     @property
     def files(self) -> tuple[InputFileInfo, ...]:
@@ -152,7 +157,10 @@ def _default(template: InputTemplate, name: str) -> str:
 
 
 def submitted(core: Core) -> AnyResponse:
-    """Submit the batch, or show the form again with what is wrong, keeping what was typed."""
+    """Submit the batch, or show the form again with what is wrong, keeping what was typed.
+
+    It is shown again, too, if the button was the one that asks how long the batch would run.
+    """
     user = access.need_visitor(core)
     connection = core.db.connection()
     with posted(core) as sent:
@@ -166,6 +174,9 @@ def submitted(core: Core) -> AnyResponse:
             return _show(core, connection, draft, 403)
         files = _stage(core, draft, sent)
         jobs = _jobs(draft, files)
+        if not draft.errors and sent.text("estimate"):
+            draft.estimate = _estimate(connection, draft.template, jobs)
+            return _show(core, connection, draft)
         if not draft.errors:
             name = draft.values.get("batch_name", "").strip()
             try:
@@ -179,6 +190,12 @@ def submitted(core: Core) -> AnyResponse:
             note_use(core, connection, name, batch_id, 0)
     flash(f"Submitted {words.count(len(jobs))} job{'s' * (len(jobs) != 1)}.", "good")
     return redirect(url_for("page.batch", batch_id=batch_id), 303)
+
+
+def _estimate(connection: sqlite3.Connection, template: InputTemplate, jobs: list[NewJob]) -> float:
+    """Return what estimate_batch says: all operations, at the mean speed of the hosts."""
+    usual = template.rsc_fpops_est or DEFAULTS["rsc_fpops_est"]
+    return sum(job.rsc_fpops_est or usual for job in jobs) / mean_speed(connection)
 
 
 def _stage(core: Core, draft: Draft, sent: Posted) -> list[str]:
