@@ -159,7 +159,7 @@ def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> 
         "Exit status": "0",
         "Run time": "10 s",
         "CPU time": "9 s",
-        "File deletion": "done",
+        "File deletion": "done, but for no_delete",
     }
     assert "canonical" in text_of(card)
     assert f"out 3 bytes MD5 {hashlib.md5(b'OUT').hexdigest()}" in text_of(card)
@@ -294,7 +294,7 @@ def test_back_end_programs_are_shown_also_when_they_have_not_run(
             (time.time() - 65,),
         )
     page = visitor.page("programs")
-    assert "it broke 1,200 34 1 min ago 2 handled 250 ms" in text_of(
+    assert "it broke 1,200 34 1 min ago 2 in 250 ms" in text_of(
         page.get_element_by_id("program-validator")
     )
     for name in ("transitioner", "assimilator", "file_deleter", "work_generator"):

@@ -66,7 +66,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     now = time.time()
     yield from _table(
         "Programs",
-        ("name", "passes", "handled", "last work", "error"),
+        ("name", "passes", "handled", "last pass", "error"),
         (
             (
                 program["name"],

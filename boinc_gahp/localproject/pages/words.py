@@ -25,7 +25,7 @@ ERRORS = {
 DELETIONS = {
     FileDeleteState.INIT: "not yet",
     FileDeleteState.READY: "due",
-    FileDeleteState.DONE: "done",
+    FileDeleteState.DONE: "done, but for no_delete",
     FileDeleteState.ERROR: "failed",
 }
 ASSIMILATIONS = {
