@@ -1,20 +1,27 @@
-"""Batches: finding them, and what the project works out about them when it is asked."""
+"""Batches: made, found, ended, and what the project works out about them when it is asked."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import format_datetime
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from .names import name_key
-from .replies import Reply, RpcFailed, php_number
+from .replies import PhpFatal, Reply, RpcFailed, php_number
 from .states import BatchState, ErrorMask, Outcome, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .accounts import User
+    from .accounts import App, User
+    from .core import Core
     from .request import Request
+
+
+_MAX_NAME = 255
 
 
 def by_name(connection: sqlite3.Connection, name: str, *, raw: bool) -> sqlite3.Row | None:
@@ -37,6 +44,40 @@ def by_id(connection: sqlite3.Connection, batch_id: int) -> sqlite3.Row | None:
         "SELECT * FROM batch WHERE id = ?", (batch_id,)
     ).fetchone()
     return row
+
+
+def insert(
+    core: Core,
+    connection: sqlite3.Connection,
+    user: User,
+    app: App,
+    *,
+    name: str,
+    expire_time: float = 0.0,
+) -> int:
+    """Insert a batch in state INIT and return its id; without a name it gets one.
+
+    Raises:
+        RpcFailed: there is one of that name.
+        PhpFatal: the name is too long.
+    """
+    if not name:
+        stem = f"{user.name}:{app.name}:{format_datetime(datetime.now(timezone.utc))}"
+        # One user can make several in a second; the real server does not mind.
+        names = chain([stem], (f"{stem} ({number})" for number in count(2)))
+        plain = core.quirks.duplicate_batch_names
+        name = next(new for new in names if plain or by_name(connection, new, raw=False) is None)
+    if len(name) > _MAX_NAME:
+        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
+    taken = by_name(connection, name, raw=False) is not None
+    if taken and not core.quirks.duplicate_batch_names:
+        raise RpcFailed(f"there is a batch named {name} already")
+    cursor = connection.execute(
+        "INSERT INTO batch (user_id, create_time, name, name_key, app_id, expire_time) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (user.id, int(time.time()), name, name_key(name), app.id, expire_time),
+    )
+    return int(cursor.lastrowid or 0)
 
 
 def owned(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from . import accounts, batches, work
 from .new_job import NewJob, RemoteFile, WorkError
 from .replies import PhpFatal, RpcFailed
-from .rpc_batches import insert_batch
 from .settings import SUBMITTER
 from .states import BatchState
 
@@ -72,7 +71,7 @@ def submit(
             )
         try:
             accounts.check_job_limit(connection, user, len(rows))
-            batch_id = insert_batch(core, connection, user, app, name=batch_name)
+            batch_id = batches.insert(core, connection, user, app, name=batch_name)
         except RpcFailed as error:
             raise WorkError(error.message, error.message) from error
         except PhpFatal as error:

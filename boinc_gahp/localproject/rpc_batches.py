@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timezone
-from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
 from . import batches
-from .accounts import App, User, authenticate, find_app
-from .names import name_key
-from .replies import PhpFatal, RpcFailed, php_number
+from .accounts import authenticate, find_app
+from .replies import RpcFailed, php_number
 from .states import ERROR_WORDS, BatchState, Outcome, ServerState
 
 if TYPE_CHECKING:
@@ -19,8 +15,6 @@ if TYPE_CHECKING:
     from .core import Core
     from .replies import Reply
     from .request import Request
-
-_MAX_BATCH_NAME = 255
 
 
 def ping(_core: Core, _request: Request, reply: Reply) -> None:
@@ -33,7 +27,7 @@ def create_batch(core: Core, request: Request, reply: Reply) -> None:
     with core.db.write() as connection:
         app = find_app(connection, request.text("app_name"))
         user = authenticate(connection, request.text("authenticator"), app)
-        batch_id = insert_batch(
+        batch_id = batches.insert(
             core,
             connection,
             user,
@@ -42,31 +36,6 @@ def create_batch(core: Core, request: Request, reply: Reply) -> None:
             expire_time=request.real("expire_time"),
         )
     reply.add(f"<batch_id>{batch_id}</batch_id>\n")
-
-
-def insert_batch(
-    core: Core,
-    connection: sqlite3.Connection,
-    user: User,
-    app: App,
-    *,
-    name: str,
-    expire_time: float = 0.0,
-) -> int:
-    """Insert a batch and return its id; without a name it gets one."""
-    if not name:
-        name = f"{user.name}:{app.name}:{format_datetime(datetime.now(timezone.utc))}"
-    if len(name) > _MAX_BATCH_NAME:
-        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
-    taken = batches.by_name(connection, name, raw=False) is not None
-    if taken and not core.quirks.duplicate_batch_names:
-        raise RpcFailed(f"there is a batch named {name} already")
-    cursor = connection.execute(
-        "INSERT INTO batch (user_id, create_time, name, name_key, app_id, expire_time) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (user.id, int(time.time()), name, name_key(name), app.id, expire_time),
-    )
-    return int(cursor.lastrowid or 0)
 
 
 def query_batches(core: Core, request: Request, reply: Reply) -> None:

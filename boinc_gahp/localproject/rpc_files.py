@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-import time
 from typing import TYPE_CHECKING
 
+from . import job_files
 from .accounts import authenticate
 from .names import MAX_NAME, valid_physical_name
-from .replies import PhpFatal, RpcFailed
+from .replies import RpcFailed
 from .store import ImmutabilityViolation
 
 if TYPE_CHECKING:
@@ -30,57 +29,12 @@ def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None
             absent.append(place)
         elif batch_id or delete_time:
             with core.db.write() as connection:
-                postponed = note_use(core, connection, name, batch_id, delete_time)
+                postponed = job_files.note_use(core, connection, name, batch_id, delete_time)
             if postponed and core.quirks.failing_delete_time:
                 raise RpcFailed("job_file->update() failed: ")
     reply.add("<absent_files>\n")
     reply.add("".join(f"<file>{place}</file>\n" for place in absent))
     reply.add("</absent_files>\n")
-
-
-def note_use(
-    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
-) -> bool:
-    """Write down that a batch uses a file; return whether its delete_time was put off."""
-    postponed = False
-    row = connection.execute("SELECT * FROM job_file WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        # A file that came another way than upload_files; the real server adopts it too.
-        file_id = _insert(connection, name, delete_time)
-    else:
-        file_id = row["id"]
-        if row["delete_time"] < delete_time:
-            connection.execute(
-                "UPDATE job_file SET delete_time = ? WHERE id = ?", (delete_time, file_id)
-            )
-            postponed = True
-    if batch_id:
-        _associate(core, connection, batch_id, file_id)
-    return postponed
-
-
-def _associate(core: Core, connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
-    try:
-        connection.execute(
-            "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
-            (batch_id, file_id),
-        )
-    except sqlite3.IntegrityError as error:
-        if core.quirks.fatal_rows:
-            raise PhpFatal(
-                f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
-                "for key 'job_file_id'"
-            ) from error
-
-
-def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:
-    if len(name) > MAX_NAME:
-        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
-    cursor = connection.execute(
-        "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
-        (name, time.time(), delete_time),
-    )
-    return int(cursor.lastrowid or 0)
 
 
 def upload_files(core: Core, request: Request, reply: Reply, form: Form) -> None:
@@ -101,7 +55,7 @@ def upload_files(core: Core, request: Request, reply: Reply, form: Form) -> None
         except ImmutabilityViolation as error:
             raise RpcFailed(f"file immutability violation for {name}") from error
         with core.db.write() as connection:
-            _note_file(core, connection, name, batch_id, delete_time)
+            job_files.note_upload(core, connection, name, batch_id, delete_time)
     reply.add("<success/>\n")
 
 
@@ -114,26 +68,6 @@ def _checked(core: Core, file: UploadedFile | None, name: str, reply: Reply) -> 
         reply.warn("unlink(): No such file or directory", "user/job_file.php", 177)
         raise RpcFailed(f"{file.filename} upload failed because: {file.error}")
     return file.incoming
-
-
-def _note_file(
-    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
-) -> None:
-    row = connection.execute(
-        "SELECT id, delete_time FROM job_file WHERE name = ?", (name,)
-    ).fetchone()
-    if row is None:
-        file_id = _insert(connection, name, delete_time)
-    elif core.quirks.fatal_rows:
-        raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
-    else:
-        file_id = row["id"]
-        connection.execute(
-            "UPDATE job_file SET delete_time = max(delete_time, ?) WHERE id = ?",
-            (delete_time, file_id),
-        )
-    if batch_id:
-        _associate(core, connection, batch_id, file_id)
 
 
 def _names(request: Request) -> list[str]:

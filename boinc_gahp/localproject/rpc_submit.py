@@ -15,7 +15,6 @@ from .job_line import read_job_line
 from .raw_sql import row_text, with_query
 from .replies import RpcFailed, php_number
 from .request import as_integer, php_float
-from .rpc_batches import insert_batch
 from .states import BatchState
 from .store import directory_of, md5_file
 
@@ -77,7 +76,7 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
                 _check_batch(connection, batch_id, user)
             return batch_id
         name = request.batch.get("batch_name", "")
-        return insert_batch(core, connection, user, app, name=name)
+        return batches.insert(core, connection, user, app, name=name)
 
     jobs = (job for line in lines for job in read_job_line(line))
     if core.quirks.partial_creation:

@@ -249,3 +249,10 @@ def test_rights_are_per_app_and_jobs_can_be_limited(sane: Client) -> None:
         project.add_user("limited")
     with pytest.raises(ValueError, match="app not found: nosuch"):
         project.add_user("wrong", apps=["nosuch"])
+
+
+def test_batches_without_a_name_get_one_each_even_in_the_same_second(sane: Client) -> None:
+    ids = [sane.create_batch("") for _ in range(4)]
+    names = [name for _, name, _ in sane.project.batches()]
+    assert len({*names}) == len(ids) == 4
+    assert all(name.startswith("submitter:uppercase:") for name in names)

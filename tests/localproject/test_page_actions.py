@@ -92,14 +92,17 @@ def test_a_file_that_was_sent_stays_as_long_as_its_batch(bench: Bench, visitor: 
     assert not bench.core.download.exists(NAME.replace("TXT", "txt"))
 
 
-def test_a_batch_is_submitted_with_a_file_that_is_staged(bench: Bench, visitor: Visitor) -> None:
-    bench.core.download.add_bytes("there.dat", b"abc")
+@pytest.mark.parametrize("name", ["there.dat", "n" * 255], ids=["short", "long"])
+def test_a_batch_is_submitted_with_a_file_that_is_staged(
+    bench: Bench, visitor: Visitor, name: str
+) -> None:
+    bench.core.download.add_bytes(name, b"abc")
     visitor.sign_in()
-    fields = {"app": "uppercase", "staged_0": " there.dat ", "jobs": ""}
+    fields = {"app": "uppercase", "staged_0": f" {name} ", "jobs": ""}
     nothing = {"file_0": ("", b"")}
     assert visitor.said(visitor.send("submit", fields, nothing)) == "Submitted 1 job."
     [document] = bench.column("workunit", "xml_doc")
-    assert [file.name for file in read_workunit(document).files] == ["there.dat"]
+    assert [file.name for file in read_workunit(document).files] == [name]
 
 
 def test_a_file_may_be_larger_than_php_would_take(bench: Bench, visitor: Visitor) -> None:

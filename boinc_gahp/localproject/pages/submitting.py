@@ -15,8 +15,9 @@ from ...templates import DEFAULTS, TemplateError
 from .. import accounts
 from ..create_work import NewJob, WorkError, submit
 from ..hosts import mean_speed
+from ..job_files import note_use
+from ..names import MAX_NAME
 from ..replies import RpcFailed
-from ..rpc_files import note_use
 from ..staging import stage_file
 from . import access, queries, words
 from .layout import show
@@ -186,7 +187,8 @@ def submitted(core: Core) -> AnyResponse:
         if draft.errors:
             return _show(core, connection, draft, 422)
     with core.db.write() as connection:
-        for name in dict.fromkeys(files):
+        # The table has no room for longer names; such files are nobody's to remove.
+        for name in dict.fromkeys(name for name in files if len(name) <= MAX_NAME):
             note_use(core, connection, name, batch_id, 0)
     flash(f"Submitted {words.count(len(jobs))} job{'s' * (len(jobs) != 1)}.", "good")
     return redirect(url_for("page.batch", batch_id=batch_id), 303)
