@@ -13,7 +13,7 @@ from lxml import etree
 
 from ..templates import TemplateError, WorkunitDocument, read_result, read_workunit
 from .outputs import UploadedFile, uploaded_files
-from .states import AssimilateState, ErrorMask, Outcome, ServerState, ValidateState
+from .states import AssimilateState, ErrorMask, FileDeleteState, Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
     import sqlite3
@@ -166,7 +166,9 @@ def _outputs(core: Core, result: sqlite3.Row) -> tuple[tuple[OutputFile, ...], s
             continue
         stored = core.upload.find(file.name)
         if stored is None:
-            problems.append(f"{file.open_name}: the file {file.name} has not arrived")
+            deleted = result["file_delete_state"] == FileDeleteState.DONE
+            what = "was deleted" if deleted else "has not arrived"
+            problems.append(f"{file.open_name}: the file {file.name} {what}")
             continue
         problems += _differences(file.open_name, report, stored.nbytes, stored.md5)
         files.append(

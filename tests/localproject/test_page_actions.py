@@ -319,3 +319,12 @@ def test_outputs_that_are_gone_are_said_to_be_missing(bench: Bench, visitor: Vis
         file.unlink()
     for path in ("jobs/1/outputs.zip", "batches/1/outputs.zip", "instances/1/outputs/0"):
         assert visitor.get(path).status_code == 404
+
+
+def test_size_and_checksum_of_an_output_outlast_it(bench: Bench, visitor: Visitor) -> None:
+    done(bench, visitor)
+    for file in bench.core.upload.root.rglob("b_*"):
+        file.unlink()
+    [card] = found(visitor.page("jobs/1"), "//li[@id='instance-1']")
+    assert " was deleted" in words(card)
+    assert f"3 bytes, not on this server MD5 {hashlib.md5(b'ONE').hexdigest()}" in words(card)

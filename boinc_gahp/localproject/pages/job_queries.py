@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lxml import etree
+
 from ...templates import TemplateError, read_workunit
 from .. import behaviour, views
+from ..outputs import UploadedFile, uploaded_files
 from ..rpc_jobs import state_words
 from ..states import ErrorMask, Outcome, ServerState, ValidateState
 from . import words
@@ -131,7 +134,7 @@ class Instance:
     """A result: what validators see of it too, and what the page says of it.
 
     ``state`` is what query_job says; ``kind`` one of STATES, for its colour; ``message`` what the
-    client says of a failure; ``stderr`` the app's own.
+    client says of a failure; ``stderr`` the app's own; ``gone`` are the outputs that it had.
     """
 
     it: views.Instance
@@ -143,6 +146,7 @@ class Instance:
     file_delete_state: int
     message: str
     stderr: str
+    gone: list[UploadedFile]
 
     @property
     def outcome(self) -> str:
@@ -265,8 +269,9 @@ def _kind(result: sqlite3.Row) -> str:
 
 
 def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Instance:
+    it = views.instance(core, result)
     return Instance(
-        it=views.instance(core, result),
+        it=it,
         state=state_words(result),
         kind=_kind(result),
         host=result["host"] or "",
@@ -275,7 +280,17 @@ def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Instance:
         file_delete_state=result["file_delete_state"],
         message=_between(result["stderr_out"], "message"),
         stderr=_between(result["stderr_out"], "stderr_txt"),
+        gone=_gone(result, it),
     )
+
+
+def _gone(result: sqlite3.Row, it: views.Instance) -> list[UploadedFile]:
+    """Return the outputs that were reported and are not there: what is known of them is kept."""
+    here = {file.path.name for file in it.files}
+    try:
+        return [file for file in uploaded_files(result) if file.name not in here]
+    except (etree.XMLSyntaxError, ValueError):
+        return []
 
 
 def _name(value: Outcome | ValidateState) -> str:
