@@ -37,13 +37,17 @@ def expire_batches(core: Core, now: float) -> int:
 
 
 def delete_job_files(core: Core, now: float) -> int:
-    """Remove staged files past their delete_time that no active batch uses; return how many."""
+    """Remove staged files past their delete_time that no active batch uses; return how many.
+
+    A batch that is complete is not active any more (``web-rpcs.md``, "Files": "as soon as its
+    batches end"); as on a real server, it becomes complete when somebody asks for it.
+    """
     with core.db.write() as connection:
         rows = connection.execute(
             "SELECT id, name FROM job_file j WHERE delete_time < ? AND create_time < ? "
             "AND NOT EXISTS (SELECT 1 FROM batch_file_assoc a JOIN batch b ON b.id = a.batch_id "
             "WHERE a.job_file_id = j.id AND b.state < ?) LIMIT ?",
-            (now, now - _MIN_AGE, BatchState.ABORTED, _PASS),
+            (now, now - _MIN_AGE, BatchState.COMPLETE, _PASS),
         ).fetchall()
         for row in rows:
             connection.execute("DELETE FROM batch_file_assoc WHERE job_file_id = ?", (row["id"],))

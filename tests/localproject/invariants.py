@@ -293,7 +293,7 @@ class Watch:
             allowed = self._batch_ended(job, retired=True) or (released and not self._kept(job))
         else:
             users = [job for job, file in self.facts.inputs.items() if file == name]
-            allowed = all(self._batch_ended(job) for job in users) or any(
+            allowed = all(self._batch_ended(job) or self._complete(job) for job in users) or any(
                 self.now.jobs[job]["file_delete_state"] in _RELEASED and not self._kept(job)
                 for job in users
             )
@@ -306,6 +306,12 @@ class Watch:
         batch = self.facts.jobs[job]
         ended = self.facts.retired if retired else self.facts.ended
         return batch in ended | self.expired
+
+    def _complete(self, job: str) -> bool:
+        """Whether all jobs of the same batch are done or failed."""
+        batch = self.facts.jobs[job]
+        others = (row for name, row in self.now.jobs.items() if self.facts.jobs[name] == batch)
+        return all(row["canonical_resultid"] or row["error_mask"] for row in others)
 
     # When nothing happens any more.
 
@@ -420,4 +426,5 @@ class Watch:
             users = {
                 self.facts.jobs[job] for job, file in self.facts.inputs.items() if file == name
             }
-            assert users & active, f"the input {name} is left, which {users} used"
+            running = {batch for batch in active if states[batch] != BatchState.COMPLETE}
+            assert users & running, f"the input {name} is left, which {users} used"

@@ -215,7 +215,9 @@ def test_expiry_takes_a_batch_once(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("state", "delete_time", "deleted"),
     [
+        pytest.param(0, NOW - 1, 0, id="batch empty"),
         pytest.param(1, NOW - 1, 0, id="batch in progress"),
+        pytest.param(2, NOW - 1, 1, id="batch complete"),
         pytest.param(4, NOW - 1, 1, id="batch retired"),
         pytest.param(4, NOW + 1, 0, id="time not come"),
         pytest.param(4, 0.0, 1, id="no time"),
