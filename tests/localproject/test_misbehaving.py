@@ -53,10 +53,11 @@ def test_a_host_that_is_told_to_fail_does(
 
 def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
     report = host.run(
-        "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(50);"
+        "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(100);"
         "f.write('more')",
         outputs=[out("out")],
         wrong={"crash": 0},
+        time_limit=1000,
     )
     assert report.exit_status == 11
     assert (host.slot / "out").read_bytes() == b"half"

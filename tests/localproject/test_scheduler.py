@@ -11,7 +11,7 @@ from boinc_gahp.localproject import hosts
 from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.directory import VOLUNTEERS
 from boinc_gahp.localproject.scheduler import Scheduler
-from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.states import NEVER, ErrorMask, Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
     from .bench import Bench
@@ -159,7 +159,7 @@ def test_behind_ten_thousand_results_for_others_there_is_work(bench: Bench) -> N
     _many(bench, 10_000, rsc_memory_bound=5e9, priority=5)
     bench.workunit("wanted")
     bench.workunit("wanted too")
-    bench.set("workunit", "name NOT LIKE 'wanted%'", transition_time=2e9)
+    bench.set("workunit", "name NOT LIKE 'wanted%'", transition_time=NEVER)
     bench.transition()
     assert [task.result_name for _ in range(2) if (task := bench.send(1))] == [
         "wanted_0",
