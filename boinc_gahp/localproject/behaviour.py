@@ -34,6 +34,9 @@ KINDS = {
 }
 _WORDS = re.compile(r"(?P<kind>[a-z]+?)(?:=(?P<value>[0-9.]+))?(?:x(?P<times>[0-9]+))?")
 
+#: More than any column needs.
+_DIGITS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -82,8 +85,8 @@ def parse_behaviour(text: str) -> Behaviour:
     except ValueError:
         value = math.nan
     problem = _problem(kind, match["value"] is not None, value)
-    if times is not None and int(times) == 0:
-        problem = "xN: expected a whole number from 1"
+    if times is not None and not (len(times) < _DIGITS and int(times)):
+        problem = "xN: expected a whole number from 1 to 999999999"
     if problem:
         raise ValueError(f"{text!r}: {problem}")
     return Behaviour(kind, value, None if times is None else int(times))

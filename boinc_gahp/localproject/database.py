@@ -60,6 +60,9 @@ class Database:
         self._write_lock = threading.Lock()
         self._writing_since: float | None = None
         try:
+            # It holds authenticators; the files that SQLite puts beside it get the same mode.
+            if not path.exists():
+                path.touch(mode=0o600)
             self._migrate()
         except sqlite3.DatabaseError as error:
             self.close()

@@ -64,13 +64,14 @@ class ProjectDirectoryError(Exception):
 
 
 class DirectoryLock:
-    """Keeps a second process from using the same directory.
+    """Keeps a second process from using the same directory, which is made if it is new.
 
     Raises:
-        ProjectDirectoryError: another process uses it.
+        ProjectDirectoryError: another process uses it, or it holds something else, or is a file.
     """
 
     def __init__(self, directory: Path) -> None:
+        _make_or_check(directory)
         self._file = (directory / "lock").open("a")
         # A job that was being started when a process was killed may hold its lock a moment longer.
         deadline = time.monotonic() + _LOCK_TIMEOUT
@@ -100,6 +101,19 @@ def is_project(directory: Path) -> bool:
     return (directory / "project.sqlite").exists()
 
 
+def _make_or_check(directory: Path) -> None:
+    """Make a directory; in one that holds something else nothing is touched."""
+    if directory.exists() and not directory.is_dir():
+        raise ProjectDirectoryError(f"{directory} is a file: name a new or an empty directory")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_project(directory) and any(
+        entry.name not in (*_DIRECTORIES, "lock", SUBMITTER_FILE) for entry in directory.iterdir()
+    ):
+        raise ProjectDirectoryError(
+            f"{directory} is neither empty nor a project: name a new or an empty directory"
+        )
+
+
 def make(directory: Path) -> None:
     """Make a project: tables, the supplied apps, a submitter, and settings for the submitter.
 
@@ -108,13 +122,7 @@ def make(directory: Path) -> None:
     Raises:
         ProjectDirectoryError: the directory holds something else.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not is_project(directory) and any(
-        entry.name not in (*_DIRECTORIES, "lock", SUBMITTER_FILE) for entry in directory.iterdir()
-    ):
-        raise ProjectDirectoryError(
-            f"{directory} is neither empty nor a project: name a new or an empty directory"
-        )
+    _make_or_check(directory)
     for name in _DIRECTORIES:
         (directory / name).mkdir(exist_ok=True, mode=0o700 if name == USERS else 0o777)
     database = Database(directory / "project.sqlite")

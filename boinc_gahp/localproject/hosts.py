@@ -83,11 +83,18 @@ def set_host(
         UnknownHost: there is no such host.
         ValueError: a value is not a positive number.
     """
-    given = {"p_fpops": speed, "m_nbytes": memory, "d_free": disk, "n_bwdown": bandwidth}
-    new = {column: value for column, value in given.items() if value is not None}
+    given = {
+        "p_fpops": ("speed", speed),
+        "m_nbytes": ("memory", memory),
+        "d_free": ("disk", disk),
+        "n_bwdown": ("bandwidth", bandwidth),
+    }
+    new = {column: value for column, (_, value) in given.items() if value is not None}
     for column, value in new.items():
         if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{column} {value!r} of host {name!r}: expected a positive number")
+            raise ValueError(
+                f"{given[column][0]} {value!r} of host {name!r}: expected a positive number"
+            )
     with database.write() as connection:
         host_id = find(connection, name)
         for column, value in new.items():

@@ -35,6 +35,10 @@ _CONNECTIONS = 1000
 _RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
 _POLL = 1.0
+_ADVICE = {
+    errno.EADDRINUSE: "another program does: name another port",
+    errno.EACCES: "the lowest ports are for root: name one from 1024",
+}
 
 
 class WebServer:
@@ -118,7 +122,11 @@ def _bound(port: int, host: str) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise OSError(error.errno, f"{error.strerror}: {host}:{port}") from error
+        # A name that is not known has no number among these.
+        advice = _ADVICE.get(error.errno or 0, "name an address of this machine")
+        raise OSError(
+            error.errno, f"cannot listen on {host}, port {port}: {error.strerror}: {advice}"
+        ) from error
     return listener
 
 

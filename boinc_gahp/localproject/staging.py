@@ -42,6 +42,10 @@ def stage_file(
             "most 255 of them (create_work would split the name at a space)"
         )
     if isinstance(source, Path):
+        if source.exists() and not source.is_file():
+            raise WorkError(
+                f"{source} cannot be staged: expected a file, not a directory or device"
+            )
         _check_contents(core, name, source)
     _add(core, name, source, None)
     if gzip:

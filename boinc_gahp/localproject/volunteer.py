@@ -83,6 +83,8 @@ class Volunteer:
             if task is None and not self.paused.is_set():
                 task = self._kept(lambda: self._scheduler.request_work(self._host_id, time.time()))
             if task is None:
+                # The next job may be long in coming, and what the last one wrote may be large.
+                _remove(self._slot)
                 self._core.wake.wait(seen, self._pause())
                 continue
             report = self.compute(task)

@@ -48,10 +48,12 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Pa
     [
         (["run", "p", "--port", "70000"], "'70000' was given; a number from 0 to 65535"),
         (["run", "p", "--hosts", "many"], "'many' was given"),
+        (["run", "", "--hosts", "1"], "DIR: it is empty"),
+        (["run", "p", "--listen", ""], "--listen: it is empty"),
         (["start", "p"], "invalid choice"),
         ([], "required: ACTION"),
     ],
-    ids=["port", "hosts", "action", "nothing"],
+    ids=["port", "hosts", "unset-directory", "unset-address", "action", "nothing"],
 )
 def test_wrong_arguments_get_status_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str

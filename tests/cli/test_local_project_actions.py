@@ -201,6 +201,16 @@ def test_hosts_and_jobs_are_told_how_to_behave(do: Do, directory: Path, host: st
     assert rows(directory, "SELECT kind FROM behaviour") == []
 
 
+def test_to_a_job_that_has_ended_it_is_too_late_to_say(do: Do, directory: Path) -> None:
+    assert do("create-work", "uppercase", "--name", "over", "data.txt")[0] == 0
+    core = open_core(directory)
+    with core.db.write() as connection:
+        connection.execute("UPDATE workunit SET error_mask = 2 WHERE name = 'over'")
+    core.db.close()
+    assert do("behave", "--job", "over", "crash") == (0, "Job over (it has ended): crash\n", "")
+    assert do("behave", "--job", "over", "normal")[0] == 0
+
+
 def test_a_host_gets_other_capacities(do: Do, directory: Path, host: str) -> None:
     assert do("set-host", host, "speed=5e9", "memory=2e9")[0] == 0
     (row,) = rows(directory, "SELECT * FROM host WHERE domain_name = ?", host)

@@ -102,6 +102,11 @@ def test_of_lines_with_a_mistake_no_job_is_made(do: Do, directory: Path) -> None
     assert do("create-work", "uppercase", "--stdin", "--batch", "none") == (0, "", "")
 
 
+def test_lines_may_end_as_on_windows(do: Do) -> None:
+    lines = "--wu_name crlf1 data.txt\r\n\r\n--wu_name crlf2 data.txt\r\n"
+    assert do("create-work", "uppercase", "--stdin", stdin=lines) == (0, "crlf1\ncrlf2\n", "")
+
+
 def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path: Path) -> None:
     own = tmp_path / "own_in"
     own.write_text((directory / "templates" / "uppercase_in").read_text().replace("86400", "77"))
@@ -137,11 +142,13 @@ def test_what_is_not_there_is_said_with_what_there_is(do: Do, words: list[str], 
     [
         ["uppercase", "--min_quorum", "two"],
         ["uppercase", "--rsc_fpops_est", "-1"],
+        ["uppercase", "--priority", "2147483648"],
+        ["uppercase", "--batch", "", "data.txt"],
         ["uppercase", "--stdin", "data.txt"],
         ["uppercase", "--colour", "red"],
         [],
     ],
-    ids=["whole", "real", "stdin-and-file", "option", "nothing"],
+    ids=["whole", "real", "large", "empty", "stdin-and-file", "option", "nothing"],
 )
 def test_a_wrong_command_line_gets_status_2(do: Do, words: list[str]) -> None:
     status, out, errors = do("create-work", *words)
@@ -161,6 +168,9 @@ def test_stage_file_says_the_names_and_refuses_other_contents(
     assert (status, "'s1.txt' is staged already" in errors) == (1, True)
     status, _, errors = do("stage-file", str(tmp_path / "absent"))
     assert (status, errors) == (1, f"boinc_gahp: {tmp_path}/absent: No such file or directory\n")
+    # Nothing would end it but a full disk.
+    status, _, errors = do("stage-file", "/dev/zero")
+    assert (status, "/dev/zero cannot be staged: expected a file" in errors) == (1, True)
 
 
 def test_what_is_not_utf_8_is_refused(do: Do, directory: Path) -> None:

@@ -54,6 +54,7 @@ def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -
         ("fail=1.5", "a status from 1 to 255"),
         ("fail=-1", "is no behaviour"),
         ("fail=3x0", "'fail=3x0': xN: expected a whole number from 1"),
+        ("crashx9999999999", "'crashx9999999999': xN: expected a whole number from 1"),
         ("slow", "expected slow=FACTOR with a factor from 1"),
         ("slow=0.5", "a factor from 1"),
         ("slow=1.2.3", "a factor from 1"),

@@ -90,6 +90,8 @@ def test_a_project_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         client.wait()
         assert set(client.statuses("kept").values()) == {"DONE"}
         assert client.output("kept_3").content == b"KEPT\n"
+        slot = tmp_path / "p" / "slots" / "0"
+        wait_for(lambda: not slot.exists(), "the host keeps nothing of its last job")
         assert project.workunit_names("kept") == [f"kept_{n}" for n in range(4)]
 
 
@@ -122,6 +124,14 @@ def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_nobody_else_reads_the_database_whatever_the_directory_allows(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir(mode=0o755)
+    with LocalProject(tmp_path / "p", hosts=0):
+        databases = list((tmp_path / "p").glob("project.sqlite*"))
+        assert len(databases) == 3
+        assert {stat.S_IMODE(path.stat().st_mode) for path in databases} == {0o600}
+
+
 def test_settings_that_someone_edited_are_left_alone(tmp_path: Path) -> None:
     path = init_project(tmp_path / "p")
     path.write_text("# mine\n")
@@ -145,7 +155,9 @@ def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
         init_project(tmp_path)
     with pytest.raises(ProjectDirectoryError, match="neither empty nor a project"):
         LocalProject(tmp_path)
-    assert not (tmp_path / "project.sqlite").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(ProjectDirectoryError, match="is a file"):
+        init_project(tmp_path / "thesis.tex")
 
 
 def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:

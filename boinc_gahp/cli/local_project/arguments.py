@@ -56,7 +56,14 @@ def _wrapped(text: str) -> str:
 
 def directory(text: str) -> Path:
     """Read a directory's path."""
-    return Path(text).expanduser().absolute()
+    return Path(not_empty(text)).expanduser().absolute()
+
+
+def not_empty(text: str) -> str:
+    """Read a word; an empty one is a variable that is not set, and would mean something else."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def whole_number(least: int, most: int, text: str) -> int:
@@ -67,6 +74,19 @@ def whole_number(least: int, most: int, text: str) -> int:
             f"{text!r} was given; a number from {least} to {most} is expected"
         )
     return number
+
+
+def any_whole_number(text: str) -> int:
+    """Read a whole number as a column holds it, negative ones too."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 2**31
+    if not -(2**31) <= value < 2**31:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given; a number from {-(2**31)} to {2**31 - 1} is expected"
+        )
+    return value
 
 
 def number(text: str) -> float:
@@ -103,16 +123,16 @@ def explained() -> Iterator[None]:
         yield
     except (
         room.ProjectDirectoryError,
-        room.DatabaseError,
         room.ProjectFailed,
         PluginError,
         WorkError,
     ) as error:
         raise LocalProjectTrouble(str(error)) from error
+    except room.DatabaseError as error:
+        raise LocalProjectTrouble(f"{error}{_advice(error)}") from error
     except sqlite3.Error as error:
-        advice = next((words for part, words in _SQLITE.items() if part in str(error)), "")
         raise LocalProjectTrouble(
-            f"the project's database: {error}; nothing was changed" + (advice and f": {advice}")
+            f"the project's database: {error}; nothing was changed{_advice(error)}"
         ) from error
     except UnicodeError as error:
         raise LocalProjectTrouble(f"a text is not UTF-8: {error}; nothing was changed") from error
@@ -120,8 +140,15 @@ def explained() -> Iterator[None]:
         raise
     except OSError as error:
         raise LocalProjectTrouble(
-            f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            f"{error.filename}: {error.strerror}"
+            if error.filename
+            else error.strerror or str(error)
         ) from error
+
+
+def _advice(error: Exception) -> str:
+    """Return what to do about what SQLite says; the text begins with a colon."""
+    return next((f": {words}" for part, words in _SQLITE.items() if part in str(error)), "")
 
 
 @contextmanager

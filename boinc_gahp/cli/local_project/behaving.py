@@ -19,7 +19,7 @@ _CAPACITIES = ("speed", "memory", "disk", "bandwidth")
 def behave(words: list[str]) -> int:
     """Let a host, or all hosts with a job, misbehave."""
     from boinc_gahp.localproject import behaviour
-    from boinc_gahp.localproject.work import job_exists
+    from boinc_gahp.localproject.work import job_has_ended
 
     kinds = {**behaviour.spellings(), _NORMAL: "as before"}
     width = max(map(len, kinds))
@@ -43,8 +43,11 @@ def behave(words: list[str]) -> int:
         parser.error(f"the behaviour is missing: {behaviour.expected()}; or {_NORMAL}")
     with opened(options.directory) as core, refused():
         who = f"Job {options.job}" if options.job else f"Host {host}"
-        if options.job and not job_exists(core.db.connection(), options.job):
-            who += " (there is none of that name yet)"
+        if options.job:
+            ended = job_has_ended(core.db.connection(), options.job)
+            who += {None: " (there is none of that name yet)", True: " (it has ended)"}.get(
+                ended, ""
+            )
         if _NORMAL in wanted:
             if len(wanted) > 1:
                 raise LocalProjectTrouble(f"{_NORMAL!r} goes with no other behaviour")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from boinc_gahp.cli.local_project.arguments import action_parser, number, whole_number
+from boinc_gahp.cli.local_project.arguments import action_parser, not_empty, number, whole_number
 
 _MOST_HOSTS = 100
 
@@ -79,6 +79,7 @@ def run(words: list[str]) -> int:
     )
     parser.add_argument(
         "--listen",
+        type=not_empty,
         default="127.0.0.1",
         metavar="ADDRESS",
         help="the address of this machine on which it listens; 0.0.0.0 for all (default: "

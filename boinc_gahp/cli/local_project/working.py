@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.local_project.arguments import (
     LocalProjectTrouble,
     action_parser,
+    any_whole_number,
+    not_empty,
     number,
     opened,
     whole_number,
@@ -146,11 +148,12 @@ def _create_work_parser() -> argparse.ArgumentParser:
     add("--name", default="", help="unique in the project (default: made up)")
     add(
         "--batch",
+        type=not_empty,
         metavar="ID|NAME",
         help="a batch; one of a new name is made, and is the submitter's",
     )
     add("--command-line", metavar="X", help="arguments for the app")
-    add("--priority", type=int, metavar="N", help="higher goes first")
+    add("--priority", type=any_whole_number, metavar="N", help="higher goes first")
     for name, text in _REAL.items():
         add(f"--{name}", type=number, metavar="X", help=text)
     for name, text in _WHOLE.items():
@@ -252,7 +255,7 @@ def _jobs_from(lines: Iterable[str], defaults: NewJob) -> Iterable[NewJob]:
 
     for place, line in enumerate(lines, 1):
         try:
-            for job in read_job_line(line.rstrip("\n")):
+            for job in read_job_line(line.rstrip("\r\n")):
                 yield job.over(defaults)
         except RpcFailed as error:
             said = error.message.removeprefix("create_work failed: ").strip()
