@@ -120,8 +120,9 @@ def note_passes(
     """Add to a program's row what it did since it was last noted.
 
     ``last`` is the time of its last pass, and the seconds and the number of what was handled of the
-    last one that had anything to do. ``error`` is what the last pass as a whole failed of; if it is
-    empty, an error of a workunit stays until that one has been handled.
+    last one that had anything to do; 0 if there was none since the start: what an earlier process
+    has noted stays. ``error`` is what the last pass as a whole failed of; if it is empty, an error
+    of a workunit stays until that one has been handled.
     """
     keep = False
     if not error and program in _MINE:
@@ -139,8 +140,11 @@ def note_passes(
         "INSERT INTO program (name, passes, handled, last_time, last_seconds, last_handled, error) "
         "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
         "passes = passes + excluded.passes, handled = handled + excluded.handled, "
-        "last_time = excluded.last_time, last_seconds = excluded.last_seconds, "
-        "last_handled = excluded.last_handled, "
+        "last_time = excluded.last_time, "
+        "last_seconds = CASE WHEN excluded.last_handled > 0 "
+        "THEN excluded.last_seconds ELSE last_seconds END, "
+        "last_handled = CASE WHEN excluded.last_handled > 0 "
+        "THEN excluded.last_handled ELSE last_handled END, "
         "error = CASE WHEN ? THEN error ELSE excluded.error END",
         (program, passes, handled, *last, error, keep),
     )

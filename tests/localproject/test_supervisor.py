@@ -202,6 +202,17 @@ def test_after_a_restart_the_errors_that_are_over_are_cleared(bench: Bench) -> N
     assert errors(bench) == {}
 
 
+def test_after_a_restart_the_work_done_before_is_still_known(bench: Bench) -> None:
+    bench.workunit()
+    Supervisor(bench.core).run_once(bench.now)
+    before = table(bench)["transitioner"]
+    Supervisor(bench.core).run_once(bench.now + 10)
+    after = table(bench)["transitioner"]
+    for column in ("handled", "last_handled", "last_seconds"):
+        assert after[column] == before[column] > 0
+    assert after["last_time"] == bench.now + 10
+
+
 def test_an_idle_round_costs_the_same_whatever_is_finished(
     bench: Bench, supervisor: Supervisor
 ) -> None:
