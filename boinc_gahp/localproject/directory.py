@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..templates import InputTemplate, OutputTemplate, write_input_template, write_output_template
 from . import accounts
+from .atomic import write_atomically
 from .core import Core
 from .database import Database
 from .quirks import Quirks
@@ -205,10 +206,7 @@ def add_app(
         )
         _insert_version(connection, cursor.lastrowid or 0, version, command)
         for kind, text in texts.items():
-            path = directory / "templates" / f"{name}_{kind}"
-            new = path.with_name(f"{path.name}.new")
-            new.write_text(text, "utf-8")
-            new.replace(path)
+            write_atomically(directory / "templates" / f"{name}_{kind}", text)
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
