@@ -73,7 +73,7 @@ def project(tmp_path: Path) -> Iterator[_Project]:
         try:
             yield _Project(process, tmp_path / "p")
         finally:
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
 
 
 def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project: _Project) -> None:
