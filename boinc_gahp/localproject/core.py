@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Templates of each kind that are kept in memory.
+_REMEMBERED = 1000
 #: Where the supplied apps lie.
 APPS = Path(__file__).parent / "apps"
 
@@ -83,6 +85,8 @@ def _cached(cache: dict[Path, tuple[Stamp, T]], path: Path, read: Callable[[str]
     stamp = (status.st_mtime_ns, status.st_ino)
     cached = cache.get(path)
     if cached is None or cached[0] != stamp:
+        if len(cache) >= _REMEMBERED:
+            cache.clear()  # jobs may have templates of their own, each another one
         cached = cache[path] = (stamp, read(path.read_text("utf-8", "replace")))
     return cached[1]
 
