@@ -23,6 +23,8 @@ def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> 
     assert f"boinc_gahp local-project run {home}/p\n" in done.stdout
     assert f"boinc_gahp --config {home}/p/boinc_gahp.toml\n" in done.stdout
     assert (home / "p/boinc_gahp.toml").stat().st_mode & 0o077 == 0
+    spaced = run("local-project", "init", "my p")
+    assert f"boinc_gahp --config '{home}/my p/boinc_gahp.toml'\n" in spaced.stdout
 
 
 def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Path) -> None:

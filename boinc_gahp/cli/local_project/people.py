@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import partial
 
 from boinc_gahp.cli.local_project.arguments import (
@@ -80,7 +81,7 @@ def add_user(words: list[str]) -> int:
         )
         path = add_settings(options.directory, core.db.connection(), options.name)
     print(f"User {options.name} is added. To work as {options.name}:")
-    print(f"  boinc_gahp --config {path}")
+    print(f"  boinc_gahp --config {shlex.quote(str(path))}")
     if options.show:
         print(f"The authenticator: {authenticator}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from functools import partial
 
@@ -24,8 +25,8 @@ def init(words: list[str]) -> int:
     directory = parser.parse_args(words).directory
     settings = init_project(directory)
     print(f"A project is in {directory}. Run it, and talk to it from another terminal:")
-    print(f"  boinc_gahp local-project run {directory}")
-    print(f"  boinc_gahp --config {settings}")
+    print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
+    print(f"  boinc_gahp --config {shlex.quote(str(settings))}")
     return 0
 
 
