@@ -249,10 +249,11 @@ def _check_set(
     viable = []
     for row in successes:
         instance = views.instance(core, row)
-        if instance.problem:
-            decision.errors[row["id"]] = instance.problem
-        else:
+        if not instance.problem:
             viable.append(instance)
+        elif row["file_delete_state"] != FileDeleteState.DONE:
+            decision.errors[row["id"]] = instance.problem
+        # Otherwise it is no fault of the host's: the job had failed, and its outputs were deleted.
     if len(viable) < max(job.min_quorum, 1):
         return decision
     canonical, verdicts, decision.credit = checker.check_set(job, viable)

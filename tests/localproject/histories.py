@@ -303,7 +303,7 @@ class World:
         return dict(re.findall(r"<job_name>(.*)</job_name>\s*<status>(.*)</status>", reply))
 
     def batches(self) -> dict[str, dict[str, float]]:
-        """Return the numbers of each batch, as query_batch gives them."""
+        """Return the numbers of each batch, as query_batch works them out and notes them."""
         found = {}
         for batch in self.facts.plans:
             reply = self.rpc("query_batch", batch_name=batch)

@@ -109,9 +109,6 @@ class Watch:
             if answer.kind == "cut":
                 # Noticed when it is reported, or when the validator reads the files.
                 wanted = {Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR}
-            elif answer.good and old is not None and old["file_delete_state"] in _DELETED:
-                # Its outputs were not needed any more, until a late one came.
-                wanted = {Outcome.SUCCESS, Outcome.VALIDATE_ERROR}
             assert outcome in wanted, f"{name}, answered {answer.kind}: {Outcome(outcome)!r}"
         elif sent is not None:
             assert outcome == Outcome.NO_REPLY, f"{name}, never answered: {Outcome(outcome)!r}"
@@ -301,6 +298,15 @@ class Watch:
 
     def _kept(self, job: str) -> bool:
         return APPS[self.plan(job).app].keep
+
+    def _batch_is_over(self, job: str) -> bool:
+        """Whether no job of a batch needs its input file, unless a host comes back late."""
+        jobs = (row for name, row in self.now.jobs.items() if self._same_batch(name, job))
+        done = all(row["canonical_resultid"] or row["error_mask"] for row in jobs)
+        return done or self._batch_ended(job)
+
+    def _same_batch(self, one: str, other: str) -> bool:
+        return self.facts.jobs[one] == self.facts.jobs[other]
 
     def _batch_ended(self, job: str, *, retired: bool = False) -> bool:
         batch = self.facts.jobs[job]

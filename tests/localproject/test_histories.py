@@ -24,6 +24,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from boinc_gahp.localproject.states import ErrorMask, Outcome
+
 from .facts import APPS, Plan
 from .histories import HOSTS, PROGRAMS, World, make_base
 from .invariants import Watch
@@ -161,7 +163,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def ask(self) -> None:
         self.watch.statuses()
-        self.world.batches()
+        self.do("batches")
 
     # Crashes. Whoever has begun something begins it again.
 
@@ -235,6 +237,7 @@ class Histories(RuleBasedStateMachine):
             for action, *arguments in self.history:
                 world.act(action, *arguments)
             world.finish()
+            world.act("batches")
             world.rest_for_long()
             return summary(world)
         finally:
@@ -246,6 +249,23 @@ class Histories(RuleBasedStateMachine):
 def test_rules_hold_in_every_history(room: Path) -> None:
     Histories.room = room
     run_state_machine_as_test(Histories, settings=_SETTINGS)
+
+
+def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(room: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=room) as name:
+        world = World(room / "base", Path(name) / "p")
+        world.act("submit", "b", Plan("equal", 2, 3, errors=0), 1)
+        world.act("settle")
+        results = [world.act("send", host) for host in (1, 2, 3)]
+        world.act("abort_job", "b_j0")
+        for result, kind in zip(results, ("right", "wrong", "right"), strict=True):
+            world.act("answer", result, kind)
+            world.act("settle")
+        outcomes = [row["outcome"] for row in world.rows("SELECT outcome FROM result ORDER BY id")]
+        (job,) = world.rows("SELECT error_mask FROM workunit")
+        world.close()
+    assert outcomes == [Outcome.SUCCESS] * 3
+    assert job["error_mask"] == ErrorMask.CANCELLED
 
 
 def _scene(room: Path, place: Path) -> World:
