@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: BOINC's column delay_bound is a whole number of 32 bits: 68 years.
+_MOST_SECONDS = 2**31 - 1
 #: Those that may be 0; the others must be more.
 _MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
 _LIMITS = ("max_error_results", "max_total_results", "max_success_results")
@@ -203,6 +205,11 @@ class WorkMaker:
         value: float | None = getattr(job, name)
         if value is None:
             value = self.params.get(name) or getattr(template, name) or DEFAULTS[name]
+        most = _MOST_SECONDS if name == "delay_bound" else math.inf
+        if most < value < math.inf:
+            raise WorkError(
+                f"{_label(job)}: {name} {value!r} was given: expected at most {most:.0f}"
+            )
         if not (0 < value < math.inf or (value == 0 and name in _MAY_BE_ZERO)):
             least = "0 or more" if name in _MAY_BE_ZERO else "more than 0"
             raise WorkError(f"{_label(job)}: {name} {value!r} was given: expected {least}")

@@ -24,6 +24,8 @@ def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> 
     assert f"boinc_gahp --config {home}/p/boinc_gahp.toml\n" in done.stdout
     assert (home / "p/boinc_gahp.toml").stat().st_mode & 0o077 == 0
     spaced = run("local-project", "init", "my p")
+    unspeakable = run("local-project", "init", "é", PYTHONIOENCODING="ascii")
+    assert (unspeakable.returncode, unspeakable.stderr) == (0, "")
     assert f"boinc_gahp --config '{home}/my p/boinc_gahp.toml'\n" in spaced.stdout
 
 

@@ -178,6 +178,7 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
         ({"rsc_fpops_est": 0.0}, "rsc_fpops_est 0.0 was given: expected more than 0"),
         ({"delay_bound": float("inf")}, "delay_bound inf was given"),
         ({"rsc_memory_bound": -1.0}, "expected 0 or more"),
+        ({"delay_bound": 1e300}, r"delay_bound 1e\+300 was given: expected at most 2147483647"),
         ({"min_quorum": 0}, "min_quorum 0 was given: expected 1 or more"),
         ({"min_quorum": 3, "target_nresults": 2}, "target_nresults 2 is less than min_quorum 3"),
         ({"target_nresults": 4, "max_success_results": 3}, "max_success_results 3 is too few"),

@@ -7,6 +7,8 @@ there is to say, and raises what is wrong.
 from __future__ import annotations
 
 import argparse
+import io
+import sys
 from importlib import import_module
 
 from boinc_gahp.cli.extra import need_local_project
@@ -45,6 +47,9 @@ def run(arguments: list[str], _config: str | None) -> int:
     need_local_project()
     module, function, _ = ACTIONS[action]
     act = getattr(import_module(f"boinc_gahp.cli.local_project.{module}"), function)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a name still shows the rest.
+        sys.stdout.reconfigure(errors="backslashreplace")
     with explained():
         status: int = act(arguments[1:])
     return status

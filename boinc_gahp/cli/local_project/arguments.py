@@ -24,6 +24,8 @@ _SQLITE = {
     "locked": "another process has been writing to it all the time: try again",
     "readonly": "you may not write to it: use your own project, or ask who owns this one",
     "unable to open": "you may not write to its directory, or it has gone",
+    "malformed": "the file is damaged: use a copy that you have, or a new directory",
+    "not a database": "another file is in its place: use a copy that you have, or a new directory",
     "disk I/O": "the disk is full, or fails: look at it, and do it again",
 }
 
