@@ -410,6 +410,12 @@ class World:
                 self.now = max(waiting, self.now) + 1 if waiting else self.now + _LONG
         raise AssertionError(f"stuck: {self.unfinished()}")
 
+    def come_back(self) -> None:
+        """Let all hosts that were silent report at last, and finish again."""
+        for result in sorted(self.tasks):
+            self.act("answer", result, "right")
+        self.finish()
+
     def rest_for_long(self) -> None:
         """Let time pass until nothing more is due after the end."""
         for _ in range(2):

@@ -193,6 +193,8 @@ class Histories(RuleBasedStateMachine):
     def crash_work(self, point: int, host: int, pick: int, kind: str) -> None:
         """The server dies while a host asks for work, or reports."""
         if all(holder != host for holder, _ in self.world.tasks.values()):
+            # Who asks again is refused again: ten times are reached earlier.
+            self.same_end &= not any(plan.large for plan in self.world.facts.plans.values())
             self.crash(point, "send", host)
         else:
             self.crash(point, "answer", self.pick(pick, self.world.tasks), kind)
@@ -222,6 +224,8 @@ class Histories(RuleBasedStateMachine):
         try:
             self.world.finish()
             self.watch.end()
+            self.world.come_back()
+            self.watch.end()
             self.world.rest_for_long()
             self.watch.cleaned()
             if self.world.crashes and self.same_end:
@@ -237,6 +241,8 @@ class Histories(RuleBasedStateMachine):
             for action, *arguments in self.history:
                 world.act(action, *arguments)
             world.finish()
+            world.act("batches")
+            world.come_back()
             world.act("batches")
             world.rest_for_long()
             return summary(world)
