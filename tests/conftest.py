@@ -11,8 +11,11 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-# How long an example takes says more of what else the machine does than of the code.
-settings.register_profile("untimed", deadline=None)
+# How long an example takes says more of what else the machine does than of the code. The examples
+# that all tests together can have in a few minutes; EXAMPLES=1000 looks longer.
+settings.register_profile(
+    "untimed", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "50"))
+)
 settings.load_profile("untimed")
 
 

@@ -30,6 +30,14 @@ def daemon() -> Iterator[Daemon]:
         yield daemon
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Daemon]:
+    """One for tests after which it is as before."""
+    with Daemon() as daemon:
+        daemon.line()
+        yield daemon
+
+
 def test_the_start_of_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daemon: Daemon) -> None:
     for line in START.encode().splitlines()[2:]:
         if line.startswith(b"-> "):
@@ -162,9 +170,9 @@ def test_it_leaves_at_once_though_an_executor_is_busy(daemon: Daemon) -> None:
     ],
     ids=repr,
 )
-def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(daemon: Daemon, line: bytes) -> None:
-    assert daemon.ask(line) == b"E"
-    assert daemon.ask(b"RESULTS") == b"S 0"
+def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(lasting: Daemon, line: bytes) -> None:
+    assert lasting.ask(line) == b"E"
+    assert lasting.ask(b"RESULTS") == b"S 0"
 
 
 def test_bytes_that_are_no_utf8_come_back_in_an_error(daemon: Daemon) -> None:
