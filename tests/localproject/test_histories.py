@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 
 _LONG = int(os.environ.get("HISTORIES", "0"))
 _SETTINGS = settings(
-    max_examples=_LONG or 20,
+    max_examples=_LONG or 25,
     stateful_step_count=40 if _LONG else 20,
-    derandomize=not _LONG,
     database=None,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -139,11 +138,13 @@ class Histories(RuleBasedStateMachine):
                 self.do("answer", result, kind)
 
     @precondition(lambda self: self.world.tasks)
-    @rule(answers=st.lists(st.tuples(picks, kinds), min_size=1, max_size=3))
-    def answer(self, answers: list[tuple[int, str]]) -> None:
+    @rule(answers=st.lists(st.tuples(picks, kinds), min_size=1, max_size=4), settle=st.booleans())
+    def answer(self, answers: list[tuple[int, str]], settle: bool) -> None:
         for pick, kind in answers:
             if self.world.tasks:
                 self.do("answer", self.pick(pick, self.world.tasks), kind)
+            if settle:
+                self.settle()
 
     @precondition(lambda self: self.world.reports)
     @rule(pick=picks)
@@ -254,6 +255,8 @@ class Histories(RuleBasedStateMachine):
 @pytest.mark.timeout(0 if _LONG else 600)
 def test_rules_hold_in_every_history(room: Path) -> None:
     Histories.room = room
+    if not _LONG:
+        seed(1)(Histories)
     run_state_machine_as_test(Histories, settings=_SETTINGS)
 
 
