@@ -251,9 +251,10 @@ def _check_set(
         instance = views.instance(core, row)
         if not instance.problem:
             viable.append(instance)
-        elif row["file_delete_state"] != FileDeleteState.DONE:
+        elif row["file_delete_state"] == FileDeleteState.INIT:
             decision.errors[row["id"]] = instance.problem
-        # Otherwise it is no fault of the host's: the job had failed, and its outputs were deleted.
+        # Otherwise it is no fault of the host's: the job had failed, and its outputs were deleted
+        # (READY: by a file deleter that was killed before it could say so).
     if len(viable) < max(job.min_quorum, 1):
         return decision
     canonical, verdicts, decision.credit = checker.check_set(job, viable)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
 _UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)
 _RELEASED = (FileDeleteState.READY, FileDeleteState.DONE)
-_DELETED = (FileDeleteState.DONE, FileDeleteState.ERROR)
 
 
 def _is_good(row: Row) -> bool:
@@ -143,7 +142,6 @@ class Watch:
             assert state in (ValidateState.INIT, ValidateState.INVALID), f"no success: {new}"
             return
         assert answer is not None
-        gone = canonical is not None and canonical["file_delete_state"] in _DELETED
         if state == ValidateState.INVALID and hopeless(self.plan(job).app, answer):
             return
         if state in (ValidateState.VALID, ValidateState.INVALID):
@@ -157,7 +155,8 @@ class Watch:
         elif state == ValidateState.NO_CHECK:
             assert self.now.jobs[job]["error_mask"], f"{name} is not checked"
         elif state == ValidateState.TOO_LATE:
-            assert gone, f"{name} is not too late"
+            released = canonical is not None and canonical["file_delete_state"]
+            assert released, f"{name} is not too late"
 
     def _credit(self) -> None:
         """Each valid result is granted credit once; it is its host's, and its user's."""

@@ -260,16 +260,26 @@ def test_rules_hold_in_every_history(room: Path) -> None:
     run_state_machine_as_test(Histories, settings=_SETTINGS)
 
 
-def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(room: Path) -> None:
+@pytest.mark.parametrize("killed", [False, True], ids=["deleted", "killed while deleting"])
+def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(
+    room: Path, killed: bool
+) -> None:
     with tempfile.TemporaryDirectory(dir=room) as name:
         world = World(room / "base", Path(name) / "p")
         world.act("submit", "b", Plan("equal", 2, 3, errors=0), 1)
         world.act("settle")
         results = [world.act("send", host) for host in (1, 2, 3)]
         world.act("abort_job", "b_j0")
+        world.act("settle")
         for result, kind in zip(results, ("right", "wrong", "right"), strict=True):
             world.act("answer", result, kind)
-            world.act("settle")
+            if killed:
+                world.act("run", "transitioner")
+                assert world.crash(2, "run", "file_deleter") == "os.remove"
+                world.act("run", "validator")
+            else:
+                world.act("settle")
+        world.act("settle")
         outcomes = [row["outcome"] for row in world.rows("SELECT outcome FROM result ORDER BY id")]
         (job,) = world.rows("SELECT error_mask FROM workunit")
         world.close()
