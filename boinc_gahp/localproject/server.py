@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 log = logging.getLogger("boinc_gahp.localproject")
+# It warns of each request that waits for a thread, however briefly.
+logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 HOST = "127.0.0.1"
 _THREADS = 24
