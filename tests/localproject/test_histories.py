@@ -260,6 +260,59 @@ def test_rules_hold_in_every_history(room: Path) -> None:
     run_state_machine_as_test(Histories, settings=_SETTINGS)
 
 
+_Q1 = Plan("equal", 1, 2, errors=1)
+_Q2 = Plan("equal", 2, 2, successes=2)
+#: What few random histories come to: how hosts 1, 2, … answer, each until nothing is left to do;
+#: a number is a time that passes, an ending happens.
+_CHOSEN: dict[str, tuple[Plan, list[str | float]]] = {
+    "a second success": (Plan("any", 1, 2), ["right", "right"]),
+    "a second one that is wrong": (_Q1, ["right", "wrong"]),
+    "one that is too late": (_Q1, ["right", 101.0, "right"]),
+    "two that agree and one that does not": (_Q2, ["right", "wrong", "right"]),
+    "three that do not agree": (_Q2, ["right", "wrong", "odd"]),
+    "a majority that is no quorum": (Plan("near", 3, 3), ["right", "close", "wrong", "right"]),
+    "one that is wrong by itself": (Plan("sane", 1, 1), ["odd", "odd", "right"]),
+    "as many errors as are allowed": (Plan("any", 2, 2, errors=1), ["error", "right", "right"]),
+    "one error too many": (_Q1, ["error", "error"]),
+    "errors after an abort": (_Q1, ["abort_job", "error", "error"]),
+    "a success after an abort": (_Q1, ["abort_job", "right", "right"]),
+    "an answer near the deadline": (Plan("any", 2, 2), [50.0, "right", 49.0, "right"]),
+    "a cut one": (Plan("equal", 1, 1), ["cut", "right"]),
+}
+
+
+@pytest.mark.parametrize("what", _CHOSEN)
+def test_rules_hold_in_chosen_histories(room: Path, what: str) -> None:
+    plan, events = _CHOSEN[what]
+    with tempfile.TemporaryDirectory(dir=room) as name:
+        world = World(room / "base", Path(name) / "p")
+        watch = Watch(world)
+
+        def do(action: str, *arguments: Any) -> None:
+            for step in ((action, *arguments), ("settle",)):
+                world.act(*step)
+                watch.look()
+            watch.rest()
+
+        do("submit", "b", plan, 1)
+        for host in range(1, plan.target + 1):
+            do("send", host)
+        for event in events:
+            if isinstance(event, float):
+                do("move", event)
+            elif event == "abort_job":
+                do(event, "b_j0")
+            else:
+                if not world.tasks:
+                    do("send", len(world.facts.sent) + 1)
+                do("answer", min(world.tasks), event)
+        world.finish()
+        watch.end()
+        world.come_back()
+        watch.end()
+        world.close()
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["deleted", "killed while deleting"])
 def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(
     room: Path, killed: bool
