@@ -14,6 +14,7 @@ from boinc_gahp.localproject.expiry import (
 from boinc_gahp.localproject.states import (
     NEVER,
     AssimilateState,
+    BatchState,
     ErrorMask,
     FileDeleteState,
     Outcome,
@@ -210,6 +211,13 @@ def test_expiry_takes_a_batch_once(bench: Bench) -> None:
     bench.settle()
     assert bench.wu["error_mask"] == ErrorMask.CANCELLED
     assert bench.results("outcome") == [Outcome.DIDNT_NEED]
+
+
+def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench: Bench) -> None:
+    _batch(bench, BatchState.ABORTED, expire_time=NOW - 1, completion_time=NOW - 5)
+    assert expire_batches(bench.core, NOW) == 1
+    batch = bench.core.db.connection().execute("SELECT * FROM batch").fetchone()
+    assert (batch["state"], batch["completion_time"]) == (BatchState.RETIRED, NOW - 5)
 
 
 @pytest.mark.parametrize(
