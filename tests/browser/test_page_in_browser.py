@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 
 from boinc_gahp.localproject import LocalProject
@@ -44,15 +44,30 @@ class Person:
 
         def there() -> bool:
             # Between two pages there is nothing to find, or it is gone already.
-            with suppress(NoSuchElementException, StaleElementReferenceException):
+            with suppress(WebDriverException):
                 return words in " ".join(self.find(selector).text.split())
             return False
 
         wait_for(there, f"{words!r} on the page")
 
+    def value(self, expression: str) -> str:
+        """Return what a script finds on the page."""
+        return str(self.browser.script(expression))
+
+    def click(self, selector: str) -> None:
+        """Click on something; what is found may be renewed before it is clicked on."""
+
+        def clicked() -> bool:
+            with suppress(WebDriverException):
+                self.find(selector).click()
+                return True
+            return False
+
+        wait_for(clicked, f"{selector} to click on")
+
     def sign_in(self) -> None:
         self.browser.driver.get(sign_in_link(self.project.core))
-        self.find("main button").click()
+        self.click("main button")
         self.sees("Signed in as submitter.")
 
     def submit(self, name: str, gate: str, file: Path, jobs: int = 1) -> int:
@@ -63,7 +78,7 @@ class Person:
         self.find("#command_line").send_keys(gate)
         self.find("#jobs").clear()
         self.find("#jobs").send_keys(str(jobs))
-        self.find("main form button").click()
+        self.click("main form button")
         wait_for(lambda: "/batches/" in self.browser.driver.current_url, "the batch's page")
         return int(self.browser.driver.current_url.rpartition("/")[2])
 
@@ -92,7 +107,7 @@ def test_a_batch_is_submitted_watched_and_its_outputs_are_saved(
     person.sees("2 done")
     person.sees("completed")
     assert person.browser.script("window.here") is True
-    person.find("a[href$='outputs.zip']").click()
+    person.click("a[href$='outputs.zip']")
     saved = person.browser.downloads / "watched.zip"
     wait_for(saved.exists, "the saved file")
     with zipfile.ZipFile(saved) as archive:
@@ -106,10 +121,8 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(
     person.submit("long", "second", file, jobs=8)
     person.sees("2 running")
     person.browser.resize((1280, 300))
-    person.find(
-        "#tick-" + str(person.find("tbody tr:nth-child(7)").get_attribute("id"))[4:]
-    ).click()
-    person.find("#retire summary").click()
+    person.click("#tick-" + person.value("document.querySelector('tbody tr:nth-child(7)').id")[4:])
+    person.click("#retire summary")
     person.find("#find-name").send_keys("typed")
     person.browser.script("window.scrollTo(0, 150)")
     before = person.browser.script("[scrollY, document.activeElement.id]")
@@ -122,18 +135,21 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(
     assert person.browser.script("document.querySelector('#retire').open") is True
 
 
-def test_a_batch_is_aborted(person: Person, gated: Gated, file: Path) -> None:
+def test_a_batch_is_aborted(
+    person: Person, gated: Gated, file: Path, request: pytest.FixtureRequest
+) -> None:
+    # Hosts go on with what is aborted.
+    request.addfinalizer(lambda: gated.open("never"))
     person.sign_in()
     batch_id = person.submit("unwanted", "never", file, jobs=3)
     person.sees("2 running")
-    person.find("tbody tr:last-child input").click()
-    person.find(".below button").click()
+    person.click("tbody tr:last-child input")
+    person.click(".below button")
     person.sees("1 job aborted.")
-    person.find("#abort summary").click()
-    person.find("#abort button").click()
+    person.click("#abort summary")
+    person.click("#abort button")
     person.sees("Batch unwanted was aborted.")
     person.sees("3 aborted")
-    gated.open("never")
     assert (batch_id, "unwanted") in [each[:2] for each in person.project.batches()]
 
 
@@ -156,20 +172,20 @@ def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated, file: Path)
 def test_everything_works_without_scripts(person: Person, gated: Gated, file: Path) -> None:
     person.browser.command("Emulation.setScriptExecutionDisabled", value=True)
     person.browser.driver.get(sign_in_link(person.project.core))
-    person.find("main button").click()
+    person.click("main button")
     person.sees("Signed in as submitter.")
     person.go("submit?app=gated")
-    person.find("main form button").click()
+    person.click("main form button")
     person.sees("no file was given")
     person.browser.complaints()  # The console tells of every answer that is an error's.
     person.find("#file_0").send_keys(str(file))
     person.find("#command_line").send_keys("fourth")
-    person.find("main form button").click()
+    person.click("main form button")
     person.sees("Submitted 1 job.")
-    person.find("#abort summary").click()
-    person.find("#abort button").click()
+    person.click("#abort summary")
+    person.click("#abort button")
     person.sees("was aborted")
-    person.find("noscript a").click()
+    person.click("noscript a")
     person.sees("1 aborted")
     gated.open("fourth")
 
@@ -191,6 +207,7 @@ def test_the_keyboard_is_enough_to_reach_a_batch(person: Person, file: Path) -> 
 def test_a_project_that_is_gone_is_noticed_and_its_return_too(
     browser: Browser, tmp_path: Path
 ) -> None:
+    notice = "document.querySelector('#connection').innerText.trim()"
     with LocalProject(tmp_path / "p", hosts=0) as project:
         person = Person(browser, project)
         person.sign_in()
@@ -201,7 +218,7 @@ def test_a_project_that_is_gone_is_noticed_and_its_return_too(
     with LocalProject(tmp_path / "p", port=port, hosts=0) as project:
         project.add_user("newcomer")
         person.sees("Batches")
-        wait_for(lambda: person.find("#connection").text == "", "an end of the notice")
+        wait_for(lambda: person.value(notice) == "", "an end of the notice")
         browser.complaints()
         person.go("submit")
         person.sees("Submit a batch")
