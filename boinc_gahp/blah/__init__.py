@@ -1,0 +1,1 @@
+"""What each BLAH_* request does, for HTCondor 10 and later: job ads, batches, status."""
