@@ -1,0 +1,140 @@
+"""What the parts of a keeper share, and the gates that keep a cancelled job's directory untouched.
+
+Nothing may be written into a job's directory once its BLAH_JOB_CANCEL was answered: HTCondor takes
+the directory for its own then, and may start a new attempt in it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger.jobs import JobLedger
+
+#: Seconds that a cancel waits for a fetch to clear its temporary files away. All that it would
+#: still do is to remove them: no content is written once the gate is closed.
+CLEARING = 10.0
+
+
+class Withdrawn(Exception):
+    """HTCondor has cancelled the job meanwhile: leave its directory as it is."""
+
+
+class Gate:
+    """What stands before a job's directory while its outputs are fetched; for any thread.
+
+    Every change in the directory (a write, rename, mkdir or removal of what may be another's) is
+    made inside ``with gate:``, short ones only, for a cancel waits for it. It may be entered by
+    several threads, and again inside itself.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._closed = False
+
+    def check(self) -> None:
+        """Raise Withdrawn if the gate is closed."""
+        if self._closed:
+            raise Withdrawn
+
+    def close(self) -> None:
+        """Let nobody in from now on; returns when everybody is out."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: self._inside == 0)
+
+    def __enter__(self) -> None:
+        """Go in; raises Withdrawn if the gate is closed."""
+        with self._changed:
+            self.check()
+            self._inside += 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Come out."""
+        with self._changed:
+            self._inside -= 1
+            if not self._inside:
+                self._changed.notify_all()
+
+
+class Gates:
+    """The gates of this process; thread-safe.
+
+    Whoever fetches opens the gate first, and only then asks the ledger whether the job is still
+    wanted (:meth:`JobLedger.writing`): a cancel that comes later finds the gate.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._gates: dict[int, Gate] = {}
+
+    @contextmanager
+    def open(self, job_id: int) -> Iterator[Gate]:
+        """Have a gate for the job as long as the block runs; one fetch of a job at a time."""
+        gate = Gate()
+        with self._changed:
+            self._gates[job_id] = gate
+        try:
+            yield gate
+        finally:
+            with self._changed:
+                del self._gates[job_id]
+                self._changed.notify_all()
+
+    def close(self, job_id: int) -> None:
+        """Close the job's gate, if it has one.
+
+        Returns when nothing is written any more and, within :data:`CLEARING` seconds, when the
+        fetch has ended.
+        """
+        with self._changed:
+            gate = self._gates.get(job_id)
+        if gate is None:
+            return
+        gate.close()
+        deadline = time.monotonic() + CLEARING
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._gates.get(job_id) is not gate,
+                max(0.0, deadline - time.monotonic()),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a keeper gives to its parts.
+
+    Attributes:
+        bridge: to the project.
+        jobs: the ledger of jobs.
+        url: the project's address, as the ledger has it.
+        account: the account on it (:attr:`Authenticator.account`).
+        settings: all settings.
+        wake: makes the keeper look at once for what is to be done.
+        stopping: set when the process is about to end: begin nothing long.
+        gates: those of this process.
+    """
+
+    bridge: Bridge
+    jobs: JobLedger
+    url: str
+    account: str
+    settings: Settings
+    wake: Callable[[], None]
+    stopping: threading.Event
+    gates: Gates
