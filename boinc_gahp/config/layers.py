@@ -35,6 +35,7 @@ from boinc_gahp.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.secret import Authenticator
 
 
@@ -105,6 +106,7 @@ def _merge(layers: Sequence[Layer], problems: list[str]) -> Settings:
             merged |= layer.sections.get(name, {})
         values[name] = cls(**merged)
     _check_timeouts(values["timeouts"].submit, values["timeouts"].submit_margin, layers)
+    _check_polls(values["htcondor"], layers)
     state: State = values["state"]
     values["state"] = replace(
         state,
@@ -128,6 +130,15 @@ def _check_timeouts(submit: float, margin: float, layers: Sequence[Layer]) -> No
         raise ConfigError(
             f"{where}: submit_margin in [timeouts] is {margin:g}; less than submit, which is "
             f"{submit:g}, is expected, or no batch would ever be submitted"
+        )
+
+
+def _check_polls(htcondor: HTCondor, layers: Sequence[Layer]) -> None:
+    if htcondor.poll_shortest > htcondor.poll_longest:
+        where = ", ".join(str(each.path) for each in layers if "htcondor" in each.sections)
+        raise ConfigError(
+            f"{where}: poll_shortest in [htcondor] is {htcondor.poll_shortest:g}; no more than "
+            f"poll_longest, which is {htcondor.poll_longest:g}, is expected"
         )
 
 

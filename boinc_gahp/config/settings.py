@@ -80,6 +80,37 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
+class HTCondor:
+    """``[htcondor]``: jobs that HTCondor 10 and later send with ``grid_resource = batch boinc``."""
+
+    #: Jobs that wait are sent as a batch once no new one has come for this long ...
+    quiet: float = 2.0
+    #: ... and at the latest when the first of them has waited this long.
+    longest_wait: float = 10.0
+    #: The most jobs in a batch.
+    batch_jobs: int = 10_000
+    #: The most bytes of jobs in a submit_batch request (a project's max_post_bytes bounds it, too).
+    batch_bytes: int = 6_000_000
+    #: A batch's lease, from now; renewed while HTCondor asks about its jobs. A job that it has not
+    #: asked about for this long is an orphan.
+    lease: float = 14 * 86400.0
+    #: The project is asked about its jobs this often at most and at least, as it has news ...
+    poll_shortest: float = 5.0
+    poll_longest: float = 300.0
+    #: ... and about all of them, not only about what has changed, this often.
+    poll_all: float = 600.0
+    #: Jobs whose outputs are fetched at a time.
+    fetches: int = 8
+    #: A batch's last job waits this long for the batch's retirement before it is completed.
+    retire_wait: float = 30.0
+    #: Ended jobs stay in the ledger for this long.
+    history: float = 30 * 86400.0
+    #: Take jobs whose environment, or whose executable, will not reach the volunteers.
+    ignore_environment: bool = False
+    ignore_executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """``[limits]``."""
 
@@ -129,6 +160,7 @@ class Settings:
     timeouts: Timeouts = Timeouts()
     staging: Staging = Staging()
     jobs: Jobs = Jobs()
+    htcondor: HTCondor = HTCondor()
     limits: Limits = Limits()
     logging: Logging = Logging()
     state: State = State()

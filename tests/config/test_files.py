@@ -51,6 +51,11 @@ WRONG = {
     ),
     "not-toml": (f'[project]\nauthenticator = {SECRET}"', ["is not TOML", "line 2"]),
     "margin": ("[timeouts]\nsubmit = 50", ["submit_margin in [timeouts] is 60", "50"]),
+    "polls": (
+        "[htcondor]\npoll_shortest = 400",
+        ["poll_shortest in [htcondor] is 400", "poll_longest, which is 300"],
+    ),
+    "no-job-in-a-batch": ("[htcondor]\nbatch_jobs = 0", ["is 0", "1 or greater"]),
     "not-utf-8": ('x = "\udcff"', ["is not UTF-8 (at byte 5)"]),
     "huge": ("#" * 1_000_001, ["larger than 1000000 bytes"]),
 }
@@ -106,7 +111,7 @@ def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None
     assert settings.problems == ()
     assert revealed(settings.project) == SECRET
     defaults = Settings()
-    for section in ("timeouts", "staging", "jobs", "limits", "logging"):
+    for section in ("timeouts", "staging", "jobs", "htcondor", "limits", "logging"):
         assert getattr(settings, section) == getattr(defaults, section)
 
 

@@ -1,0 +1,169 @@
+"""What a job is, once its ad was read: everything that it takes to send it and to bring it home.
+
+A description is written to the ledger as JSON when the job is accepted, and is all that a later
+daemon knows of the job: it holds no reference to the ad, to settings, or to files that are read
+later than the input files.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+#: Bytes in a submit_batch request beside what a job says: tags, a job's name, an MD5.
+_JOB_BYTES = 220
+_INPUT_BYTES = 160
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """An input file on this machine, as it was when the job was accepted.
+
+    Attributes:
+        path: absolute; bytes that are no UTF-8 as surrogates (PEP 383).
+        logical_name: the app's name for it.
+        nbytes: its size then.
+        mtime_ns: when it was last changed then, in nanoseconds.
+    """
+
+    path: str
+    logical_name: str
+    nbytes: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """An input file that volunteers get from a web server.
+
+    Attributes:
+        url: with http or https.
+        nbytes: its size.
+        md5: 32 hexadecimal digits in lower case.
+        logical_name: the app's name for it: the last part of the URL's path.
+    """
+
+    url: str
+    nbytes: int
+    md5: str
+    logical_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobDescription:
+    """A job, read from its ad.
+
+    Attributes:
+        job_directory: HTCondor's key of the job.
+        project: what the job names: a name in the settings or a URL; None: the default project.
+        args: separate words.
+        inputs: in the order of the ad.
+        iwd: the job's directory, absolute; other paths may be relative to it.
+        outputs: names that the app gives its outputs; None: all that there are.
+        remaps: (output, path) pairs; the path may be a directory.
+        stdout: path for the standard output; None: it is not wanted.
+        stderr: path for the standard error; None: it is not wanted.
+        rsc_fpops_est: floating-point operations; None here and below: what the app's template says.
+        rsc_fpops_bound: floating-point operations.
+        rsc_memory_bound: bytes.
+        rsc_disk_bound: bytes.
+        delay_bound: seconds.
+        input_template: XML text; None: the app's.
+        output_template: XML text; None: the app's.
+    """
+
+    job_directory: str
+    project: str | None
+    app_name: str
+    iwd: str
+    args: tuple[str, ...] = ()
+    inputs: tuple[LocalFile | RemoteFile, ...] = ()
+    outputs: tuple[str, ...] | None = None
+    remaps: tuple[tuple[str, str], ...] = ()
+    stdout: str | None = None
+    stderr: str | None = None
+    rsc_fpops_est: float | None = None
+    rsc_fpops_bound: float | None = None
+    rsc_memory_bound: float | None = None
+    rsc_disk_bound: float | None = None
+    delay_bound: float | None = None
+    priority: int | None = None
+    app_version_num: int | None = None
+    input_template: str | None = None
+    output_template: str | None = None
+
+    def to_json(self) -> str:
+        """Return the description as ASCII, without what is at its default."""
+        values: dict[str, Any] = {
+            name: getattr(self, name) for name in self.__slots__ if name != "inputs"
+        }
+        values["inputs"] = [_file_values(each) for each in self.inputs]
+        kept = {name: value for name, value in values.items() if value not in (None, (), [])}
+        if self.outputs == ():
+            kept["outputs"] = []
+        return json.dumps(kept, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> JobDescription:
+        """Return the description that :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: it did not write this.
+        """
+        try:
+            values = json.loads(text)
+            values["inputs"] = tuple(_file(each) for each in values.get("inputs", ()))
+            values["remaps"] = tuple((name, path) for name, path in values.get("remaps", ()))
+            for name in ("args", "outputs"):
+                if name in values:
+                    values[name] = tuple(values[name])
+            return cls(**values)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"no description of a job: {error}") from error
+
+    @property
+    def together(self) -> str:
+        """32 hexadecimal digits: equal for jobs of one project that can be in one batch.
+
+        A batch has one app and one set of parameters. Templates could differ in it, but a project
+        that refuses one names no job (``web-rpcs.md``, "submit_batch").
+        """
+        shared = (
+            self.app_name,
+            self.rsc_fpops_est,
+            self.rsc_fpops_bound,
+            self.rsc_memory_bound,
+            self.rsc_disk_bound,
+            self.delay_bound,
+            self.app_version_num,
+            self.input_template,
+            self.output_template,
+        )
+        return sha256(json.dumps(shared).encode()).hexdigest()[:32]
+
+    @property
+    def size(self) -> int:
+        """Bytes that the job adds to a submit_batch request, about and rather too many."""
+        texts = [*self.args, self.input_template or "", self.output_template or ""]
+        texts += [each.url for each in self.inputs if isinstance(each, RemoteFile)]
+        return _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
+
+
+def _xml_size(text: str) -> int:
+    """Return the bytes of ``text`` and a space in XML."""
+    escaped = sum(text.count(each) for each in "<>&'\"\\")
+    return 1 + len(text.encode("utf-8", "surrogateescape")) + 5 * escaped
+
+
+def _file_values(file: LocalFile | RemoteFile) -> list[str | int]:
+    """Return the fields in order; only a local file has a number last."""
+    if isinstance(file, LocalFile):
+        return [file.path, file.logical_name, file.nbytes, file.mtime_ns]
+    return [file.url, file.nbytes, file.md5, file.logical_name]
+
+
+def _file(values: list[Any]) -> LocalFile | RemoteFile:
+    kind = LocalFile if isinstance(values[-1], int) else RemoteFile
+    return kind(*values)
