@@ -78,9 +78,9 @@ class Bridge:
         """See :func:`boinc_gahp.bridge.fetch.fetch_output`."""
         return fetch.fetch_output(self._context, request)
 
-    def abort_jobs(self, names: Sequence[str]) -> None:
+    def abort_jobs(self, names: Sequence[str], *, remember: bool = True) -> None:
         """See :func:`boinc_gahp.bridge.control.abort_jobs`."""
-        control.abort_jobs(self._context, names)
+        control.abort_jobs(self._context, names, remember=remember)
 
     def retire_batch(self, name: str) -> None:
         """See :func:`boinc_gahp.bridge.control.retire_batch`."""

@@ -41,12 +41,13 @@ _NO_JOB = re.compile(r"no job (.*)", re.DOTALL)
 _NO_ACCOUNT = ("authenticator", "file access", "submit access")
 
 
-def abort_jobs(context: Context, names: Sequence[str]) -> None:
+def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True) -> None:
     """Abort jobs; one that cannot be aborted does not keep the others from it.
 
     The project aborts a list's jobs in turn, and stops at the first that it refuses
     (``web-rpcs.md``, "Queries"). What is to be aborted is in the ledger before anything is asked:
-    whatever happens then, a gridmanager does not want to hear of these jobs any more.
+    whatever happens then, a gridmanager does not want to hear of these jobs any more. Who keeps a
+    record of its own does without (``remember``).
 
     Raises:
         ProjectError: (or a class below it) jobs were not aborted; the message names them and says
@@ -54,7 +55,8 @@ def abort_jobs(context: Context, names: Sequence[str]) -> None:
         RpcError: the project could not be asked.
     """
     names = list(dict.fromkeys(names))
-    _record_aborted(context, names)
+    if remember:
+        _record_aborted(context, names)
     refused: dict[str, ProjectError] = {}
     for start in range(0, len(names), _JOBS_PER_ABORT):
         _abort(context, names[start : start + _JOBS_PER_ABORT], refused)

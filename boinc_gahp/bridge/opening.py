@@ -39,7 +39,7 @@ class Opener:
             proxy=project.proxy,
             pool_size=settings.limits.workers + settings.limits.control_workers,
         )
-        ledger = self._shared_ledger(settings)
+        ledger = self.ledger(settings)
         return Bridge(
             Project(project.url, project.authenticator, options=options),
             settings,
@@ -48,7 +48,8 @@ class Opener:
             project,
         )
 
-    def _shared_ledger(self, settings: Settings) -> Ledger:
+    def ledger(self, settings: Settings) -> Ledger:
+        """Return the one ledger of this process, opened at the first call; raises LedgerError."""
         with self._lock:
             if self._ledger is None:
                 self._ledger = Ledger(ledger_file(settings))
