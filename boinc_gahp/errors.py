@@ -6,6 +6,7 @@
     ├── BadRequest           whoever wrote the line (or called the API): its form is wrong
     ├── ConfigError          the submit node's admin, or the user who keeps a settings file
     ├── JobRefused           the job's owner: the project would mangle this job or choke on it
+    │   └── BatchTooLarge    the submitter: too many jobs for one request
     ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
@@ -52,11 +53,41 @@ class ConfigError(GahpError):
 
 
 class JobRefused(GahpError):
-    """A job that the project would mangle or choke on; nothing was created."""
+    """A job that the project would mangle or choke on; nothing was created.
+
+    Attributes:
+        job_name: the job, where one is to blame.
+    """
+
+    def __init__(self, message: str, *, job_name: str | None = None) -> None:
+        super().__init__(message)
+        self.job_name = job_name
+
+
+class BatchTooLarge(JobRefused):
+    """A batch whose request is larger than the project takes; smaller ones may go.
+
+    Attributes:
+        nbytes: the request's size.
+    """
+
+    def __init__(self, message: str, *, nbytes: int) -> None:
+        super().__init__(message)
+        self.nbytes = nbytes
 
 
 class StagingError(GahpError):
-    """An input file cannot be read, changed while it was sent, or is too large for the project."""
+    """An input file cannot be read, changed while it was sent, or is too large for the project.
+
+    Attributes:
+        path: the file, where one is to blame.
+        errno: what the operating system said about it, 0 if it said nothing.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None, errno: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        self.errno = errno
 
 
 class OutputError(GahpError):

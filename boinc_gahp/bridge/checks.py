@@ -11,12 +11,13 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge.types import LocalInput
 from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boinc_gahp.bridge.types import JobRequest, LocalInput
+    from boinc_gahp.bridge.types import Input, JobRequest, RemoteInput
     from boinc_gahp.templates import InputTemplate
 
 #: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
@@ -48,6 +49,8 @@ _BATCH_NAME_TROUBLE = {
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 _WHITE = re.compile(r"\s")
+_NOT_IN_URL = re.compile(r"""[\s"'\\<>\x00-\x20\x7f]|[^\x00-\x7f]""")
+_MD5 = re.compile(r"[0-9A-Fa-f]{32}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 
 
@@ -89,21 +92,24 @@ def check_job_names(jobs: Iterable[JobRequest]) -> None:
         if not name or name == "0":
             raise JobRefused(
                 f"a job is called {_quote(name)}: the project would make up a name for it, and "
-                "could then make the job twice; give every job a name"
+                "could then make the job twice; give every job a name",
+                job_name=name,
             )
-        _check_characters(f"job name {_quote(name)}", name, _JOB_NAME_TROUBLE)
+        _check_characters(f"job name {_quote(name)}", name, _JOB_NAME_TROUBLE, name)
         size = len(name.encode())
         if size > MAX_JOB_NAME:
             raise JobRefused(
                 f"job name {_quote(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
-                "project's transitioner: use a shorter name"
+                "project's transitioner: use a shorter name",
+                job_name=name,
             )
         key = fold(name)
         other = seen.get(key)
         if other is not None:
             raise JobRefused(
                 f"job name {_quote(name)} stands in this request twice (as {_quote(other)}): a "
-                "project compares names without regard to case and accents"
+                "project compares names without regard to case and accents",
+                job_name=name,
             )
         seen[key] = name
 
@@ -124,7 +130,8 @@ def command_line(job: JobRequest, *, escape: bool) -> str:
     if line == "0":
         raise JobRefused(
             f"job {_quote(job.name)}: its command line is 0, which the project drops; write it "
-            "another way (00, or with an option before it)"
+            "another way (00, or with an option before it)",
+            job_name=job.name,
         )
     return line
 
@@ -134,32 +141,36 @@ def _argument(job: JobRequest, argument: str, *, escape: bool) -> str:
     if '"' in argument:
         raise JobRefused(
             f'{where} holds a ", which ends the command line on the project: pass such a value in '
-            "an input file"
+            "an input file",
+            job_name=job.name,
         )
     control = _CONTROL.search(argument.replace("\t", " "))
     if control:
         raise JobRefused(
             f"{where} holds {_name(control[0])}, which cannot travel to the project: pass such a "
-            "value in an input file"
+            "value in an input file",
+            job_name=job.name,
         )
     if not escape:
         for character in "'\\":
             if character in argument:
                 raise JobRefused(
                     f"{where} holds a {character}, which the project's database would not keep: "
-                    "pass it in an input file, or set escape_command_lines for this project"
+                    "pass it in an input file, or set escape_command_lines for this project",
+                    job_name=job.name,
                 )
         if not argument or _WHITE.search(argument):
             raise JobRefused(
                 f"{where} {'holds white space' if argument else 'is empty'}: a BOINC job has one "
                 "command line, which is split at spaces on the volunteer's computer; pass it in "
-                "an input file, or set escape_command_lines for this project"
+                "an input file, or set escape_command_lines for this project",
+                job_name=job.name,
             )
         return argument
-    return _doubled(_quoted_for_client(where, argument))
+    return _doubled(_quoted_for_client(job, where, argument))
 
 
-def _quoted_for_client(where: str, argument: str) -> str:
+def _quoted_for_client(job: JobRequest, where: str, argument: str) -> str:
     """Put ``argument`` between quotes for the client, which knows no escape inside them."""
     bare = bool(argument) and not _WHITE.search(argument)
     if bare and not argument.startswith("'"):
@@ -167,7 +178,8 @@ def _quoted_for_client(where: str, argument: str) -> str:
     if "'" in argument:
         raise JobRefused(
             f"{where} holds a ' at its beginning or beside white space: the client that splits the "
-            "command line has no way to write that; pass it in an input file"
+            "command line has no way to write that; pass it in an input file",
+            job_name=job.name,
         )
     return f"'{argument}'"
 
@@ -176,23 +188,52 @@ def _doubled(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "''")
 
 
-def check_job_line(job_name: str, command: str, physical_names: Sequence[str]) -> None:
-    """Raise JobRefused if create_work could not read this job's line."""
+def check_job_line(
+    job_name: str, command: str, words: Sequence[str], more: Sequence[str] = ()
+) -> None:
+    """Raise JobRefused if create_work could not read this job's line.
+
+    Args:
+        job_name: the job.
+        command: its command line.
+        words: one for each input file: physical names, and what stands for remote files.
+        more: other words of the line.
+    """
     size = len(f" --wu_name {job_name}".encode()) + 1
     if command:
         size += len(f' --command_line "{command}"'.encode())
-    size += sum(1 + len(name.encode()) for name in physical_names)
+    size += sum(1 + len(word.encode()) for word in (*words, *more))
     if size > MAX_JOB_LINE:
         raise JobRefused(
             f"job {_quote(job_name)}: its name, arguments and file names come to {size} bytes; a "
             f"project reads at most {MAX_JOB_LINE} for one job: pass long arguments in an input "
-            "file, or put many input files into one archive"
+            "file, or put many input files into one archive",
+            job_name=job_name,
         )
 
 
-def ordered_inputs(
-    job: JobRequest, template: InputTemplate, app_name: str
-) -> tuple[LocalInput, ...]:
+def check_remote(job: JobRequest, file: RemoteInput) -> None:
+    """Raise JobRefused for a remote file that create_work would not take as it is.
+
+    It stands in the job's line without quotes, and then in SQL.
+    """
+    where = f"job {_quote(job.name)}: remote file {_quote(file.url)}"
+    bad = _NOT_IN_URL.search(file.url)
+    if bad:
+        raise JobRefused(
+            f"{where}: its URL holds {_character(bad[0])}, which cannot travel to the project: "
+            "write it as %XX",
+            job_name=job.name,
+        )
+    if not _MD5.fullmatch(file.md5) or file.nbytes < 0:
+        raise JobRefused(
+            f"{where}: expected its size in bytes and its MD5 as 32 hexadecimal digits, found "
+            f"{file.nbytes} and {_quote(file.md5)}",
+            job_name=job.name,
+        )
+
+
+def ordered_inputs(job: JobRequest, template: InputTemplate, app_name: str) -> tuple[Input, ...]:
     """Return the job's files in the order in which the app's input template wants them.
 
     Matched by logical name; if no name matches and the count is right, by position.
@@ -211,12 +252,17 @@ def ordered_inputs(
     names = ", ".join(_quote(name) for name in wanted) or "none"
     found = ", ".join(_quote(item.logical_name) for item in job.inputs) or "none"
     stranger = next((i for i in job.inputs if i.logical_name not in known), None)
-    detail = f"; {_quote(stranger.path)} is none of these" if stranger and matching else ""
+    detail = f"; {_quote(_source(stranger))} is none of these" if stranger and matching else ""
     raise JobRefused(
         f"job {_quote(job.name)}: app {app_name} wants {len(wanted)} input file"
         f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(job.inputs)} "
-        f"({found}){detail}"
+        f"({found}){detail}",
+        job_name=job.name,
     )
+
+
+def _source(item: Input) -> str:
+    return item.path if isinstance(item, LocalInput) else item.url
 
 
 def extension(path: str) -> str:
@@ -231,14 +277,27 @@ def extension(path: str) -> str:
     return ""
 
 
-def _check_characters(what: str, text: str, trouble: dict[str, str]) -> None:
+def _check_characters(
+    what: str, text: str, trouble: dict[str, str], job_name: str | None = None
+) -> None:
     control = _CONTROL.search(text)
     if control:
-        raise JobRefused(f"{what} holds {_name(control[0])}: use letters, digits and punctuation")
+        raise JobRefused(
+            f"{what} holds {_name(control[0])}: use letters, digits and punctuation",
+            job_name=job_name,
+        )
     for character, harm in trouble.items():
         if character in text:
             shown = "a space" if character == " " else f"a {character}"
-            raise JobRefused(f"{what} holds {shown}: {harm}; use another character")
+            raise JobRefused(
+                f"{what} holds {shown}: {harm}; use another character", job_name=job_name
+            )
+
+
+def _character(character: str) -> str:
+    if character == " ":
+        return "a space"
+    return f"a {character}" if "!" <= character <= "~" else _name(character)
 
 
 def _name(character: str) -> str:

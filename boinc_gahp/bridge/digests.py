@@ -8,6 +8,7 @@ busy file), MD5s are computed again, and nothing else changes.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
@@ -53,11 +54,12 @@ create table if not exists file (
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file as it was when its MD5 was computed: size in bytes, MD5 in hex."""
+    """A file as it was when its MD5 was computed: size in bytes, MD5 in hex, last change in ns."""
 
     path: str
     nbytes: int
     md5: str
+    mtime_ns: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +84,33 @@ def look_at(path: str) -> os.stat_result:
     try:
         status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
     except (OSError, ValueError) as error:
-        raise StagingError(f"input file {path!r} cannot be read: {reason(error)}") from error
+        raise _unreadable(path, error) from error
     if stat.S_ISDIR(status.st_mode):
         raise StagingError(
-            f"input file {path!r} is a directory: name the files in it, or an archive"
+            f"input file {path!r} is a directory: name the files in it, or an archive",
+            path=path,
+            errno=errno.EISDIR,
         )
     if not stat.S_ISREG(status.st_mode):
-        raise StagingError(f"input file {path!r} is no regular file, so it cannot be staged")
+        raise StagingError(
+            f"input file {path!r} is no regular file, so it cannot be staged",
+            path=path,
+            errno=errno.EINVAL,
+        )
     if not os.access(path, os.R_OK):
-        raise StagingError(f"input file {path!r} cannot be read: permission denied")
+        raise StagingError(
+            f"input file {path!r} cannot be read: permission denied", path=path, errno=errno.EACCES
+        )
     return status
+
+
+def _unreadable(path: str, error: Exception) -> StagingError:
+    number = error.errno if isinstance(error, OSError) else None
+    return StagingError(
+        f"input file {path!r} cannot be read: {reason(error)}",
+        path=path,
+        errno=number or errno.EINVAL,
+    )
 
 
 def reason(error: Exception) -> str:
@@ -134,10 +153,8 @@ class Digests:
                 if started - file.mtime_ns > _SETTLED
             }
         )
-        files = {path: LocalFile(path, seen[path].size, md5) for path, md5 in known.items()}
-        files.update(
-            {path: LocalFile(path, file.size, md5) for path, (md5, file) in computed.items()}
-        )
+        files = {path: _file(path, seen[path], md5) for path, md5 in known.items()}
+        files.update({path: _file(path, file, md5) for path, (md5, file) in computed.items()})
         return files
 
     def _compute(
@@ -223,6 +240,10 @@ class Digests:
             self._use(work, None)
 
 
+def _file(path: str, seen: _Seen, md5: str) -> LocalFile:
+    return LocalFile(path, seen.size, md5, seen.mtime_ns)
+
+
 def _key(path: str) -> bytes:
     return os.fsencode(os.path.abspath(path))  # noqa: PTH100  (bytes that are not UTF-8)
 
@@ -243,7 +264,9 @@ def md5_of(path: str, keep_going: Callable[[], None] = lambda: None) -> tuple[st
                 keep_going()
             after = _Seen.of(os.fstat(file.fileno()))
     except OSError as error:
-        raise StagingError(f"input file {path!r} cannot be read: {reason(error)}") from error
+        raise _unreadable(path, error) from error
     if before != after:
-        raise StagingError(f"input file {path!r} changed while it was read: submit it again")
+        raise StagingError(
+            f"input file {path!r} changed while it was read: submit it again", path=path
+        )
     return digest.hexdigest(), after

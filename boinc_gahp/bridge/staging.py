@@ -8,6 +8,7 @@ So the rule is: after any failure ask what is absent, and go on with that.
 
 from __future__ import annotations
 
+import errno
 import logging
 import random
 import re
@@ -314,7 +315,9 @@ class Staging:
             raise StagingError(
                 f"{error.host} holds a file {name} with other contents than "
                 f"{self._files[name].path!r}, although that name is the MD5 of the contents: the "
-                "project's admin has to remove the damaged file from its download directory"
+                "project's admin has to remove the damaged file from its download directory",
+                path=self._files[name].path,
+                errno=errno.EEXIST,
             ) from error
         return False
 
@@ -322,7 +325,9 @@ class Staging:
         file = self._files[name]
         return StagingError(
             f"input file {file.path!r} has {file.nbytes} bytes, more than {self._project.host} "
-            f"takes: the project's admin can raise {limit}"
+            f"takes: the project's admin can raise {limit}",
+            path=file.path,
+            errno=errno.EFBIG,
         )
 
     def _vanishing(self) -> StagingError:

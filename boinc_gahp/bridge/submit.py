@@ -2,8 +2,8 @@
 
 The order of the steps is the whole point:
 
-1. everything that can be judged without the project's help is judged, so that a refusal leaves
-   nothing behind;
+1. everything that can be judged without the project's help is judged
+   (:mod:`boinc_gahp.bridge.judging`), so that a refusal leaves nothing behind;
 2. the batch is looked up by name: its job list on the project, not anything remembered, tells
    what is still to be done;
 3. files are staged before the jobs that use them;
@@ -25,8 +25,10 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
+from boinc_gahp.bridge.judging import Judged, check_unchanged
 from boinc_gahp.bridge.promise import UNDO_TIME, Promise
-from boinc_gahp.bridge.staging import Physical, Staging, out_of_time, placeholder
+from boinc_gahp.bridge.staging import Physical, Staging, out_of_time
+from boinc_gahp.bridge.types import LocalInput
 from boinc_gahp.errors import (
     BatchConflict,
     JobRefused,
@@ -36,13 +38,13 @@ from boinc_gahp.errors import (
     ProjectError,
     RpcError,
 )
-from boinc_gahp.rpc import BatchState, BatchSubmission, InputFile, Job, JobParams
+from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.types import Client, LocalInput, SubmitRequest
+    from boinc_gahp.bridge.types import Client, Input, SubmitRequest
     from boinc_gahp.rpc import BatchDetails
 
 log = logging.getLogger("boinc_gahp.bridge")
@@ -58,8 +60,8 @@ _NOT_INIT = "batch not in init state"
 _UNPARSED = "can't parse request message:"
 
 
-def submit(context: Context, request: SubmitRequest, client: Client) -> None:
-    """Make the batch's jobs exist on the project, each exactly once.
+def submit(context: Context, request: SubmitRequest, client: Client) -> int:
+    """Make the batch's jobs exist on the project, each exactly once; return the batch's id there.
 
     Submitting the same request again, at any time and from any process, completes it or finds it
     done.
@@ -73,12 +75,13 @@ def submit(context: Context, request: SubmitRequest, client: Client) -> None:
     """
     promise = Promise(context, request, client)
     try:
-        _Submission(context, request, client, promise).run()
+        batch_id = _Submission(context, request, client, promise).run()
     except BaseException as error:  # whatever it is, the client is told that it failed
         promise.keep(error)
         raise
     context.known.remember_submitted(request.batch_name)
     promise.fulfilled()
+    return batch_id
 
 
 def _is_over(end: float | None) -> bool:
@@ -89,6 +92,10 @@ def _check_time(end: float | None, what: str) -> None:
     """Raise StagingError if the time for a step is over; ``what`` says how far the submit is."""
     if _is_over(end):
         raise out_of_time(what)
+
+
+def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalInput]:
+    return (i for items in inputs.values() for i in items if isinstance(i, LocalInput))
 
 
 class _Submission:
@@ -107,24 +114,29 @@ class _Submission:
             self._until = client.answer_by - UNDO_TIME
             self._project = context.project.until(self._until)
             self._stop_staging = client.answer_by - context.settings.timeouts.submit_margin
+        self._judged = Judged(context, request, self._project)
         self._wanted = {job.name for job in request.jobs}
         self._stagings = 0
         self._duplicates: set[str] = set()
 
-    def run(self) -> None:
+    def run(self) -> int:
         self._promise.check_nothing_is_owed()
         _check_time(self._until, "nothing is sent: other requests came first")
-        inputs = self._judge()
+        inputs: Mapping[str, tuple[Input, ...]] = self._judged.inputs()
         details = self._look_up()
-        missing = self._wanted if details is None else self._missing(details)
-        if not missing:
-            return
+        missing = self._wanted
+        if details is not None:
+            missing = self._missing(details)
+            if not missing:
+                return details.batch.id
         # The files of jobs that are there have done their duty; they may be gone by now.
         inputs = {name: items for name, items in inputs.items() if name in missing}
         files = self._context.digests.of(
-            (item.path for items in inputs.values() for item in items),
+            (item.path for item in _local(inputs)),
             lambda: _check_time(self._stop_staging, "input files are being read, none is sent"),
         )
+        for item in _local(inputs):
+            check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         physical = Physical(files)
         if details is None:
             details = self._create()
@@ -133,83 +145,12 @@ class _Submission:
         self._context.known.remember_batch(self._request.batch_name, batch_id)
         self._stage(physical, inputs, batch_id)
         self._send_until_all_are_there(details, inputs, physical)
+        return batch_id
 
-    # -- step 1
-
-    def _judge(self) -> Mapping[str, tuple[LocalInput, ...]]:
-        """Return each job's files in template order; refuse what the project would mangle."""
-        request, context = self._request, self._context
-        if not request.jobs:
-            raise JobRefused(
-                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
-                "for ever"
-            )
-        checks.check_batch_name(request.batch_name)
-        checks.check_job_names(request.jobs)
-        template, _ = context.known.templates(request.app_name, self._project)
-        if not all(info.no_delete for info in template.per_job_files):
-            log.warning(
-                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
-                "shared input file after the first job that used it",
-                request.app_name,
-                self._project.host,
-            )
-        inputs = {
-            job.name: checks.ordered_inputs(job, template, request.app_name) for job in request.jobs
-        }
-        submission = self._submission(0, self._wanted, inputs, placeholder)
-        for job in submission.jobs:
-            checks.check_job_line(
-                job.name, job.command_line, [file.source for file in job.input_files]
-            )
-        size = self._project.request_size(submission)
-        limit = context.project_settings.max_post_bytes
-        if size > limit:
-            raise self._too_large(size, f"more than max_post_bytes allows ({limit})")
-        return inputs
-
-    def _submission(
-        self,
-        batch_id: int,
-        names: set[str],
-        inputs: Mapping[str, tuple[LocalInput, ...]],
-        physical_name: Callable[[str], str],
-    ) -> BatchSubmission:
-        """Return the submit_batch request for those of the jobs that are in ``names``."""
-        request = self._request
-        escape = self._context.project_settings.escape_command_lines
-        return BatchSubmission(
-            app_name=request.app_name,
-            batch_id=batch_id,
-            app_version_num=request.app_version_num,
-            job_params=JobParams(
-                rsc_fpops_est=request.rsc_fpops_est,
-                rsc_fpops_bound=request.rsc_fpops_bound,
-                rsc_memory_bound=request.rsc_memory_bound,
-                rsc_disk_bound=request.rsc_disk_bound,
-                delay_bound=request.delay_bound,
-            ),
-            jobs=[
-                Job(
-                    name=job.name,
-                    command_line=checks.command_line(job, escape=escape),
-                    input_files=tuple(
-                        InputFile.local_staged(physical_name(item.path))
-                        for item in inputs[job.name]
-                    ),
-                )
-                for job in request.jobs
-                if job.name in names
-            ],
-        )
-
-    def _too_large(self, size: int, why: str) -> JobRefused:
-        return JobRefused(
-            f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "
-            f"request of {size} bytes, {why}, and a project takes a batch in one request: split "
-            f"it, or have post_max_size raised in the php.ini of {self._project.host} and "
-            "max_post_bytes set to match"
-        )
+    @property
+    def _lease(self) -> float:
+        lease = self._request.lease
+        return self._context.settings.jobs.lease if lease is None else lease
 
     # -- step 2
 
@@ -284,7 +225,7 @@ class _Submission:
                 created = self._project.create_batch(
                     request.batch_name,
                     request.app_name,
-                    expire_time=time.time() + self._context.settings.jobs.lease,
+                    expire_time=time.time() + self._lease,
                 )
             except PermissionDenied:
                 raise
@@ -318,7 +259,7 @@ class _Submission:
     def _stage(
         self,
         physical: Physical,
-        inputs: Mapping[str, tuple[LocalInput, ...]],
+        inputs: Mapping[str, tuple[Input, ...]],
         batch_id: int,
     ) -> None:
         self._stagings += 1
@@ -327,7 +268,7 @@ class _Submission:
             if self._stop_staging is None
             else self._context.project.until(self._stop_staging),
             self._context.settings.staging,
-            physical.by_name(item.path for items in inputs.values() for item in items),
+            physical.by_name(item.path for item in _local(inputs)),
             batch_id,
             uploads=self._context.uploads,
             deadline=self._stop_staging,
@@ -338,7 +279,7 @@ class _Submission:
     def _send_until_all_are_there(
         self,
         details: BatchDetails,
-        inputs: Mapping[str, tuple[LocalInput, ...]],
+        inputs: Mapping[str, tuple[Input, ...]],
         physical: Physical,
     ) -> None:
         fruitless = 0
@@ -369,13 +310,15 @@ class _Submission:
         self,
         batch_id: int,
         missing: set[str],
-        inputs: Mapping[str, tuple[LocalInput, ...]],
+        inputs: Mapping[str, tuple[Input, ...]],
         physical: Physical,
     ) -> RpcError | None:
         """Send the missing jobs; return the trouble there was, if the batch has to tell."""
-        submission = self._submission(batch_id, missing, inputs, physical.name_of)
+        submission = self._judged.submission(batch_id, missing, inputs, physical.name_of)
         self._promise.about_to_send(batch_id)
         _check_time(self._stop_staging, "all input files are there, but there is no time left")
+        if self._request.about_to_send is not None:
+            self._request.about_to_send(batch_id)
         try:
             self._project.submit_batch(submission)
         except ProjectDown as error:
@@ -388,7 +331,7 @@ class _Submission:
                 return error
             if error.words.startswith(_UNPARSED):
                 size = self._project.request_size(submission)
-                raise self._too_large(size, "which the project did not take") from error
+                raise self._judged.too_large(size, "which the project did not take") from error
             raise
         except RpcError as error:
             if error.may_have_happened:
@@ -415,7 +358,8 @@ class _Submission:
         raise JobRefused(
             f"job name {name!r} is in use on {self._project.host}, in another batch: job names are "
             "unique over the whole project (case and accents are ignored), also after a batch is "
-            "retired; choose another"
+            "retired; choose another",
+            job_name=name,
         ) from trouble
 
     def _never_appear(self, details: BatchDetails, missing: int) -> BatchConflict:

@@ -6,29 +6,62 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
 class LocalInput:
-    """An input file of a job: a path on this machine, and the app's logical (open) name for it."""
+    """An input file of a job: a path on this machine, and the app's logical (open) name for it.
+
+    Attributes:
+        expected: size in bytes and time of the last change in ns that the file had when the job
+            was accepted: with others it is not sent. None: as it is.
+    """
 
     path: str
     logical_name: str
+    expected: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteInput:
+    """An input file that volunteers fetch from a web server; size in bytes, MD5 in hex."""
+
+    url: str
+    nbytes: int
+    md5: str
+    logical_name: str
+
+
+Input = LocalInput | RemoteInput
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """One job of a BOINC_SUBMIT: arguments are separate words, as the Request Line had them."""
+    """One job of a batch: arguments are separate words, as the Request Line had them.
+
+    Attributes:
+        priority: None: the project's default.
+        input_template: XML of the job's own; None: the app's. Likewise the output template.
+    """
 
     name: str
     args: tuple[str, ...] = ()
-    inputs: tuple[LocalInput, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    priority: int | None = None
+    input_template: str | None = None
+    output_template: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitRequest:
-    """A BOINC_SUBMIT. The six last fields are None where the line had NULL or nothing."""
+    """A batch to be submitted; of its parameters, None leaves the choice to the app's template.
+
+    Attributes:
+        lease: seconds that a new batch is kept without a renewal; None: ``[jobs] lease``.
+        about_to_send: called with the project's id of the batch right before every submit_batch,
+            which is not sent if this raises.
+    """
 
     batch_name: str
     app_name: str
@@ -39,6 +72,8 @@ class SubmitRequest:
     rsc_disk_bound: float | None = None
     delay_bound: float | None = None
     app_version_num: int | None = None
+    lease: float | None = None
+    about_to_send: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +85,49 @@ class BatchStatuses:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchLook:
+    """A batch and all of its jobs, looked at by the project's id.
+
+    Attributes:
+        name: as the project has it.
+        complete: whether no job can be missing that is yet to be made.
+        jobs: (job name, status word) pairs; words as in :class:`BatchStatuses`.
+    """
+
+    name: str
+    complete: bool
+    jobs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AdFiles:
+    """What a fetch for a job ad has beyond a BOINC_FETCH_OUTPUT; rules of its own come with it.
+
+    The directories of stdout and stderr are made where they are missing. ALL passes over specs that
+    name no output: remaps may speak of more than there is.
+
+    Attributes:
+        stdout: where stdout goes, absolute or relative to the request's ``directory``; None to
+            drop it. It gets the output of the same base name; else one called ``stdout`` or
+            ``stdout.txt`` that nothing else asks for; else nothing, and is an empty file.
+        batch_id: the project's id of the job's batch, where it is known.
+        output_template: the job's own (XML text); None: the app's.
+    """
+
+    stdout: str | None = None
+    batch_id: int | None = None
+    output_template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A BOINC_FETCH_OUTPUT.
+    """A BOINC_FETCH_OUTPUT, or what a job ad asks for.
 
     Attributes:
         directory: the job's directory; absolute.
         stderr: where stderr goes, absolute or relative to ``directory``; None to drop it.
         specs: (source, destination) pairs as they stood in the line.
+        ad: None for a line.
     """
 
     job_name: str
@@ -64,6 +135,7 @@ class FetchRequest:
     stderr: str | None
     mode: Literal["ALL", "SOME"]
     specs: tuple[tuple[str, str], ...] = ()
+    ad: AdFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +145,27 @@ class FetchResult:
     exit_status: int
     elapsed_time: float
     cpu_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a project tells of a job that is in error.
+
+    Attributes:
+        words: the project's own, for the bits of its error_mask.
+        why: the same, explained, on one line.
+        exit_statuses: one for each instance that failed, in their order.
+        report: lines for people: all of the above, and the state of each instance.
+        stderr: an instance's; empty where the project cannot tell, as most cannot.
+        result: exit status (never 0) and times; None if no exit status is known.
+    """
+
+    words: tuple[str, ...]
+    why: str
+    exit_statuses: tuple[int, ...]
+    report: str
+    stderr: str
+    result: FetchResult | None
 
 
 @dataclass(frozen=True, slots=True)

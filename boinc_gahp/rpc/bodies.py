@@ -149,11 +149,14 @@ class _Checked:
             return work()
         except OSError as error:
             raise StagingError(
-                f"cannot read input file {self._wanted.path!r}: {error.strerror or error}"
+                f"cannot read input file {self._wanted.path!r}: {error.strerror or error}",
+                path=self._wanted.path,
+                errno=error.errno or 0,
             ) from error
 
     def _changed(self, how: str) -> StagingError:
         return StagingError(
             f"input file {self._wanted.path!r} changed while it was sent: {how}; submit again when "
-            "nothing writes to it any more"
+            "nothing writes to it any more",
+            path=self._wanted.path,
         )

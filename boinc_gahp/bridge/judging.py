@@ -1,0 +1,262 @@
+"""What can be judged of a batch before anything is created, and the request that its jobs make."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import checks
+from boinc_gahp.bridge.digests import look_at
+from boinc_gahp.bridge.staging import placeholder
+from boinc_gahp.bridge.types import LocalInput
+from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
+from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams
+from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.types import Input, JobRequest, SubmitRequest
+    from boinc_gahp.rpc import Project
+    from boinc_gahp.templates import InputTemplate
+
+#: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
+#: the option before it.
+_OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
+
+
+class Judged:
+    """A request as the app's templates and this program's limits see it.
+
+    Args:
+        context: the project.
+        request: what is to be submitted.
+        project: a view with a deadline of its own to ask through, if need be.
+    """
+
+    def __init__(
+        self, context: Context, request: SubmitRequest, project: Project | None = None
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._project = project or context.project
+        self._templates: dict[str, InputTemplate] = {}
+        self._good_outputs: set[str] = set()
+
+    def inputs(self) -> dict[str, tuple[Input, ...]]:
+        """Return each job's files in template order.
+
+        Raises:
+            JobRefused: the project would mangle a job or choke on it.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        request = self._request
+        if not request.jobs:
+            raise JobRefused(
+                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
+                "for ever"
+            )
+        checks.check_batch_name(request.batch_name)
+        checks.check_job_names(request.jobs)
+        template = self._app_template()
+        if not all(info.no_delete for info in template.per_job_files):
+            self._context.known.warn_once(
+                ("no_delete", request.app_name),
+                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
+                "shared input file after the first job that used it",
+                request.app_name,
+                self._project.host,
+            )
+        inputs = {job.name: self._ordered(job, template) for job in request.jobs}
+        submission = self.submission(0, inputs, inputs, placeholder)
+        for job, line in zip(request.jobs, submission.jobs, strict=True):
+            self._check_line(job, line)
+        size = self._project.request_size(submission)
+        limit = self._context.project_settings.max_post_bytes
+        if size > limit:
+            raise self.too_large(size, f"more than max_post_bytes allows ({limit})")
+        return inputs
+
+    def refusals(self) -> dict[str, GahpError]:
+        """Return, by name, the jobs that cannot be sent whatever others are in the batch, and why.
+
+        Their input files are looked at, not read.
+
+        Raises:
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        template = self._app_template()
+        found: dict[str, GahpError] = {}
+        seen: dict[str, StagingError | tuple[int, int]] = {}
+        for job in self._request.jobs:
+            try:
+                checks.check_job_names([job])
+                inputs = {job.name: self._ordered(job, template)}
+                submission = self.submission(0, inputs, inputs, placeholder)
+                self._check_line(job, submission.jobs[0])
+                self._project.request_size(submission)  # raises for what XML cannot hold
+                _check_files(job.inputs, seen)
+            except GahpError as error:
+                found[job.name] = error
+        return found
+
+    def submission(
+        self,
+        batch_id: int,
+        names: Collection[str],
+        inputs: Mapping[str, tuple[Input, ...]],
+        physical_name: Callable[[str], str],
+    ) -> BatchSubmission:
+        """Return the submit_batch request for those of the jobs that are in ``names``.
+
+        Raises:
+            JobRefused: an argument would not arrive as it is.
+        """
+        request = self._request
+        return BatchSubmission(
+            app_name=request.app_name,
+            batch_id=batch_id,
+            app_version_num=request.app_version_num,
+            job_params=JobParams(
+                rsc_fpops_est=request.rsc_fpops_est,
+                rsc_fpops_bound=request.rsc_fpops_bound,
+                rsc_memory_bound=request.rsc_memory_bound,
+                rsc_disk_bound=request.rsc_disk_bound,
+                delay_bound=request.delay_bound,
+            ),
+            jobs=[
+                self._job(job, inputs[job.name], physical_name)
+                for job in request.jobs
+                if job.name in names
+            ],
+        )
+
+    def size(self) -> int:
+        """Return the bytes of the request that holds all jobs; nothing else is judged.
+
+        Raises:
+            JobRefused: an argument would not arrive as it is.
+            BadRequest: a text that XML cannot hold.
+        """
+        inputs = {job.name: job.inputs for job in self._request.jobs}
+        return self._project.request_size(self.submission(0, inputs, inputs, placeholder))
+
+    def too_large(self, size: int, why: str) -> BatchTooLarge:
+        """Return the error for a request of ``size`` bytes."""
+        return BatchTooLarge(
+            f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "
+            f"request of {size} bytes, {why}, and a project takes a batch in one request: split "
+            f"it, or have post_max_size raised in the php.ini of {self._project.host} and "
+            "max_post_bytes set to match",
+            nbytes=size,
+        )
+
+    # -- one job
+
+    def _app_template(self) -> InputTemplate:
+        return self._context.known.templates(self._request.app_name, self._project)[0]
+
+    def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
+        for item in job.inputs:
+            if not isinstance(item, LocalInput):
+                checks.check_remote(job, item)
+        own = self._own_template(job)
+        if own is not None:
+            wanted, counted = len(own.per_job_files), len(template.per_job_files)
+            if wanted != counted:
+                raise JobRefused(
+                    f"job {job.name!r}: its own input template has {wanted} files, that of app "
+                    f"{self._request.app_name} {counted}: a project counts a job's files by the "
+                    "app's; use an app with as many",
+                    job_name=job.name,
+                )
+        self._check_output_template(job)
+        return checks.ordered_inputs(job, own or template, self._request.app_name)
+
+    def _own_template(self, job: JobRequest) -> InputTemplate | None:
+        text = job.input_template
+        if text is None:
+            return None
+        if text not in self._templates:
+            try:
+                self._templates[text] = read_input_template(text)
+            except TemplateError as error:
+                raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
+        return self._templates[text]
+
+    def _check_output_template(self, job: JobRequest) -> None:
+        text = job.output_template
+        if text is None or text in self._good_outputs:
+            return
+        try:
+            read_output_template(text)
+        except TemplateError as error:
+            raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
+        self._good_outputs.add(text)
+
+    def _check_line(self, job: JobRequest, line: Job) -> None:
+        own = [text for text in (job.input_template, job.output_template) if text is not None]
+        more = [_OWN_TEMPLATE for _ in own]
+        if job.priority is not None:
+            more.append(f"--priority {job.priority}")
+        words = [
+            f"--remote_file {file.url} {file.nbytes} {file.md5}" if file.url else file.source
+            for file in line.input_files
+        ]
+        checks.check_job_line(job.name, line.command_line, words, more)
+
+    def _job(
+        self, job: JobRequest, inputs: tuple[Input, ...], physical_name: Callable[[str], str]
+    ) -> Job:
+        escape = self._context.project_settings.escape_command_lines
+        return Job(
+            name=job.name,
+            command_line=checks.command_line(job, escape=escape),
+            input_files=tuple(
+                InputFile.local_staged(physical_name(item.path))
+                if isinstance(item, LocalInput)
+                else InputFile.remote(item.url, item.nbytes, item.md5)
+                for item in inputs
+            ),
+            priority=job.priority,
+            input_template=job.input_template,
+            output_template=job.output_template,
+        )
+
+
+def check_unchanged(item: LocalInput, nbytes: int, mtime_ns: int) -> None:
+    """Raise StagingError if a file is not as it was when its job was accepted."""
+    if item.expected is None or item.expected == (nbytes, mtime_ns):
+        return
+    then, now = _state(*item.expected), _state(nbytes, mtime_ns)
+    raise StagingError(
+        f"input file {item.path!r} changed after the job was submitted (it had {then}, it has "
+        f"{now}): put it back, or release the job to send it as it is",
+        path=item.path,
+    )
+
+
+def _state(nbytes: int, mtime_ns: int) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(mtime_ns // 10**9))
+    return f"{nbytes} bytes of {when} UTC"
+
+
+def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]]) -> None:
+    """Raise StagingError for a file that cannot be read or changed; ``seen`` is a memory."""
+    for item in inputs:
+        if not isinstance(item, LocalInput):
+            continue
+        found = seen.get(item.path)
+        if found is None:
+            try:
+                status = look_at(item.path)
+                found = (status.st_size, status.st_mtime_ns)
+            except StagingError as error:
+                found = error
+            seen[item.path] = found
+        if isinstance(found, StagingError):
+            raise found
+        check_unchanged(item, *found)

@@ -1,0 +1,62 @@
+"""Batches that are not to be: empty ones are retired, others aborted so that it lasts."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import NotFound, RpcError
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from boinc_gahp.bridge.context import Context
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+_OVER = (BatchState.ABORTED, BatchState.RETIRED)
+
+
+def withdraw_empty(context: Context, name: str) -> None:
+    """Retire a batch of this name that no submit_batch was ever sent for, if there is one.
+
+    Raises:
+        RpcError: the project could not be asked, or does not let the account retire it.
+    """
+    try:
+        details = context.project.query_batch(batch_name=name)
+    except NotFound:
+        return
+    if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
+        return  # not what is meant, or over already
+    context.project.retire_batch(batch_id=details.batch.id)
+    context.known.forget_batch(name)
+
+
+def withdraw(context: Context, batch_id: int) -> bool:
+    """Abort a batch; return whether the project then says that it is aborted.
+
+    A submit_batch that is still running undoes an abort when it ends (``web-rpcs.md``,
+    "submit_batch"): only where none can be, ``True`` is the end of the batch. A batch that the
+    project does not know has no jobs. Afterwards it is retired, so that its files can be deleted;
+    that is tried once.
+
+    Raises:
+        RpcError: the project could not be asked, or does not let the account abort it.
+    """
+    project = context.project
+    try:
+        # An abort would take a retired batch back to the living ones.
+        if project.query_batch(batch_id=batch_id).batch.state is BatchState.RETIRED:
+            return True
+        project.abort_batch(batch_id=batch_id)
+        batch = project.query_batch(batch_id=batch_id).batch
+    except NotFound:
+        return True
+    if batch.state not in _OVER:
+        return False
+    context.known.forget_batch(batch.name)
+    try:
+        project.retire_batch(batch_id=batch_id)
+    except RpcError as error:
+        log.info("The aborted batch %d is not retired now: %s", batch_id, error)
+    return True
