@@ -7,7 +7,6 @@ the directory for its own then, and may start a new attempt in it.
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,6 +40,7 @@ class Gate:
         self._changed = threading.Condition()
         self._inside = 0
         self._closed = False
+        self._clearings: set[Callable[[], None]] = set()
 
     def check(self) -> None:
         """Raise Withdrawn if the gate is closed."""
@@ -52,6 +52,19 @@ class Gate:
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._inside == 0)
+            # A fetch may be waiting for the network: what it has begun is not left until it wakes.
+            while self._clearings:
+                self._clearings.pop()()
+
+    def at_close(self, clear: Callable[[], None]) -> None:
+        """Have ``clear``, which never fails, called when the gate is closed; from inside only."""
+        with self._changed:
+            self._clearings.add(clear)
+
+    def not_at_close(self, clear: Callable[[], None]) -> None:
+        """Take :meth:`at_close` back; harmless where it was not called."""
+        with self._changed:
+            self._clearings.discard(clear)
 
     def __enter__(self) -> None:
         """Go in; raises Withdrawn if the gate is closed."""
@@ -96,23 +109,24 @@ class Gates:
                 del self._gates[job_id]
                 self._changed.notify_all()
 
-    def close(self, job_id: int) -> None:
+    def jobs(self) -> tuple[int, ...]:
+        """Return the jobs that have a gate now."""
+        with self._changed:
+            return tuple(self._gates)
+
+    def close(self, job_id: int, clearing: float = CLEARING) -> None:
         """Close the job's gate, if it has one.
 
-        Returns when nothing is written any more and, within :data:`CLEARING` seconds, when the
-        fetch has ended.
+        Returns when nothing is written any more and, within ``clearing`` seconds, when the fetch
+        has ended.
         """
         with self._changed:
             gate = self._gates.get(job_id)
         if gate is None:
             return
         gate.close()
-        deadline = time.monotonic() + CLEARING
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._gates.get(job_id) is not gate,
-                max(0.0, deadline - time.monotonic()),
-            )
+            self._changed.wait_for(lambda: self._gates.get(job_id) is not gate, clearing)
 
 
 @dataclass(frozen=True, slots=True)
