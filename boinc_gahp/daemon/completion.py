@@ -14,8 +14,17 @@ from prompt_toolkit.completion import Completer, Completion
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import requests, words
-from boinc_gahp.gahp.commands import COMMANDS
-from boinc_gahp.gahp.grammar import Choice, Counted, Field, Optional, Piece, RequestId, Several
+from boinc_gahp.gahp.commands import COMMANDS, PREFIXES
+from boinc_gahp.gahp.grammar import (
+    Choice,
+    Counted,
+    Field,
+    Optional,
+    Piece,
+    RequestId,
+    Rest,
+    Several,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -32,7 +41,34 @@ TYPED = 20_000
 
 #: From the line's beginning on: only so can it be told which backslashes escape.
 _LAST_WORD = re.compile(r"(?:(?:[^ \\]|\\.)* )*((?:[^ \\]|\\.)*\\?)", re.DOTALL)
-_PATHS = frozenset({"src_path", "dir", "stderr_filename", "dst"})
+_PATHS = frozenset({"src_path", "dir", "stderr_filename", "dst", "proxy"})
+#: Attributes of a job's ad that mean something here, and what they are.
+_ATTRIBUTES = {
+    "Arguments": "the command line, quoted as in a submit file",
+    "BoincApp": "the app's short name on the project",
+    "BoincAppVersionNum": "the only version of the app to use",
+    "BoincDelayBound": "seconds that a volunteer's computer has for it",
+    "BoincInputTemplate": "path of a job template",
+    "BoincOutputTemplate": "path of a job template",
+    "BoincPriority": "its priority on the project",
+    "BoincProject": "the project's name in the settings, or its address",
+    "BoincRemoteFiles": "url nbytes md5, ...",
+    "BoincRscDiskBound": "bytes of disk that it may use",
+    "BoincRscFpopsBound": "floating-point operations after which it is stopped",
+    "BoincRscFpopsEst": "floating-point operations that it takes",
+    "BoincRscMemoryBound": "bytes of memory that it may use",
+    "Cmd": "its base name is the app's name, unless BoincApp is given",
+    "Err": "where its standard error goes",
+    "In": "an input file",
+    "Iwd": "the directory of its files",
+    "JobDirectory": "any text that names the job",
+    "Out": "where its standard output goes",
+    "TransferInput": "input files, with commas between them",
+    "TransferOutput": "outputs, with commas between them; all, if it is left out",
+    "TransferOutputRemaps": "output=path;...",
+}
+#: An ad up to an attribute whose name is being typed.
+_IN_AD = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"])*[\[;]\s*(\w*)', re.DOTALL)
 
 
 @dataclass
@@ -69,6 +105,7 @@ class Names:
 
     def __init__(self, urls: Sequence[str] = ()) -> None:
         self._urls = _Kind(set(urls))
+        self._job_ids = _Kind()  # of HTCondor's jobs, whichever project they go to
         self._lock = threading.Lock()
         self._projects: dict[str, _ProjectNames] = {}
         self._project = self._projects.setdefault("", _ProjectNames())
@@ -111,13 +148,17 @@ class Names:
                 self.learn(url, jobs=names)
             case requests.RetireBatch(batch=batch) | requests.SetLease(batch=batch):
                 self.learn(url, batches=[batch])
+            case requests.BlahJobStatus(job_id=job_id) | requests.BlahJobCancel(job_id=job_id):
+                self._learn_job_id(job_id)
 
     def note_result(self, url: str, request: requests.AsyncRequest, line: bytes) -> None:
-        """Note the names and the server_time in the result of BOINC_QUERY_BATCHES."""
-        if not isinstance(request, requests.QueryBatches):
+        """Note the names and the server_time in a result of BOINC_QUERY_BATCHES, and job ids."""
+        error, values = COMMANDS[request.command].form.read(line)
+        if error is not None:
             return
-        _, first, *values = words.split(line)
-        if first != words.NULL:
+        if isinstance(request, requests.BlahJobSubmit):
+            self._learn_job_id(values[0])
+        if not isinstance(request, requests.QueryBatches):
             return
         jobs: list[str] = []
         at = 1
@@ -128,6 +169,10 @@ class Names:
         self.learn(url, jobs=jobs)
         with self._lock:
             self._projects[url].server_time = values[0]
+
+    def _learn_job_id(self, job_id: str) -> None:
+        with self._lock:
+            self._job_ids.add([job_id])
 
     @property
     def next_id(self) -> str:
@@ -142,9 +187,10 @@ class Names:
             return self._project.server_time
 
     def starting(self, kind: str, prefix: str) -> list[str]:
-        """Return the first names of a kind (batch, job, app, url) that begin with ``prefix``."""
+        """Return the first names of a kind (batch, job, app, url, job_id) that begin so."""
         with self._lock:
-            names = self._urls if kind == "url" else getattr(self._project, kind)
+            shared = {"url": self._urls, "job_id": self._job_ids}
+            names = shared.get(kind) or getattr(self._project, kind)
             return list(names.starting(prefix))
 
 
@@ -189,6 +235,9 @@ def _walk(pieces: Iterable[Piece]) -> Generator[Field | Counted, str, None]:
             case Several():
                 while True:
                     yield piece.field
+            case Rest():
+                while True:
+                    yield piece
             case Optional():
                 yield from _walk(piece.fields)
             case _:
@@ -233,12 +282,14 @@ class LineCompleter(Completer):
         if given[0].upper() == "HELP":
             return _commands(prefix) if len(given) == 1 else ()
         piece = expected(given)
+        if isinstance(piece, Rest):
+            return _attributes(given[_place_of_rest(given[0]) :], prefix)
         return self._values(piece, prefix) if isinstance(piece, Field) else ()
 
     def _values(self, wanted: Field, prefix: str) -> Iterable[tuple[str, str]]:
         if isinstance(wanted, Choice):
             return _matching([(word, "") for word in wanted.choices], prefix)
-        if wanted.name in {"batch", "job", "app", "url"}:
+        if wanted.name in {"batch", "job", "app", "url", "job_id"}:
             return [(name, "") for name in self._names.starting(wanted.name, prefix)]
         if wanted.name in _PATHS:
             return _paths(prefix)
@@ -261,13 +312,40 @@ def _matching(offers: Iterable[tuple[str, str]], prefix: str) -> list[tuple[str,
     return [offer for offer in offers if offer[0].startswith(prefix.upper())]
 
 
+def _place_of_rest(command: str) -> int:
+    """Return the position of the argument that takes the rest of the line."""
+    pieces = COMMANDS[command.upper()].arguments
+    return 1 + next(i for i, piece in enumerate(pieces) if isinstance(piece, Rest))
+
+
+def _attributes(before: Sequence[str], typed: str) -> list[tuple[str, str]]:
+    """Offer the attributes of an ad, where one begins: ``typed`` with its beginning completed.
+
+    Args:
+        before: what of the ad stands before the word that is being typed.
+        typed: that word.
+    """
+    if not (before or typed):
+        return [("[", "begins a ClassAd")]
+    found = _IN_AD.fullmatch(" ".join([*before, typed]))
+    if found is None:
+        return []
+    begun = found[1]
+    return [
+        (f"{typed[: len(typed) - len(begun)]}{name}=", meta)
+        for name, meta in _ATTRIBUTES.items()
+        if name.lower().startswith(begun.lower())
+    ]
+
+
 def _commands(prefix: str) -> list[tuple[str, str]]:
-    # PING finds BOINC_PING.
+    # PING finds BOINC_PING and BLAH_PING.
     low = prefix.upper()
     return [
         (name, command.summary)
         for name, command in COMMANDS.items()
-        if name.startswith(low) or (low and name.startswith(f"BOINC_{low}"))
+        if name.startswith(low)
+        or (low and name.startswith(tuple(f"{before}{low}" for before in PREFIXES)))
     ]
 
 

@@ -27,7 +27,7 @@ from boinc_gahp.daemon import console_text
 from boinc_gahp.daemon.completion import LineCompleter, Names, hint
 from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, lines_of
 from boinc_gahp.daemon.engine import Engine, Finished
-from boinc_gahp.daemon.main import leave, prepare_process
+from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection, project_url
 from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.gahp import requests
@@ -80,11 +80,14 @@ def run(
         # Not asyncio.run: it waits for threads, one of which may hang on a dead file server.
         asyncio.new_event_loop().run_until_complete(console.converse())
     except KeyboardInterrupt:
+        console.close()
         leave(0)
     except BaseException as error:  # the process ends here, on purpose
         log.critical("the console ends with an error", exc_info=error)
         print(f"boinc_gahp: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
+        console.close()
         leave(1)
+    console.close()
     leave(0)
 
 
@@ -147,6 +150,10 @@ class Console:
             self._say_farewell()
 
     # -- beginning and end
+
+    def close(self) -> None:
+        """Let go of HTCondor's jobs, in a few seconds at most."""
+        self._projects.close_service(CLOSING)
 
     def _settings(self) -> Settings | None:
         try:

@@ -10,13 +10,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.gahp import requests, words
-from boinc_gahp.gahp.commands import COMMANDS, help_text
+from boinc_gahp.gahp.commands import COMMANDS, PREFIXES, help_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Jobs of a batch that are listed one by one; of more, only the number in each status is told.
 LISTED_JOBS = 20
+
+#: What the words of BLAH_JOB_STATUS mean (``gridmanager-batch.md``, 3).
+STATUSES = {
+    "1": "idle",
+    "2": "running",
+    "3": "removed",
+    "4": "completed",
+    "5": "held",
+    "6": "transferring output",
+    "7": "suspended",
+}
+_ATTRIBUTE = re.compile(r'(\w+)\s*=\s*((?:"(?:[^"\\]|\\.)*"|[^";])*)(?:;|$)')
 
 #: A longer line of a help text goes on in the next one.
 BROKEN_AT = 85
@@ -61,10 +73,10 @@ def result(request: requests.AsyncRequest, line: bytes) -> Says:
         request: what was asked.
         line: the Result Line, without prefix and end.
     """
-    _, first, *values = words.split(line)
+    error, values = COMMANDS[request.command].form.read(line)
     head = f"{request.command} {request.request_id}:"
-    if first != words.NULL:
-        return Says("bad", head, [f"error: {printable(first)}"])
+    if error is not None:
+        return Says("bad", head, [f"error: {printable(error)}"])
     told = list(_success(request, values))
     told[0] = f"ok{told[0]}"
     return Says("good", head, [printable(one) for one in told])
@@ -88,6 +100,8 @@ def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]
             yield f", batch {batch} is kept until {_moment(until)}"
         case requests.Ping():
             yield ", the project answers"
+        case requests.BlahRequest():
+            yield from _blah_success(request, values)
         case _:
             yield f" {' '.join(values)}".rstrip()
 
@@ -109,6 +123,29 @@ def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
             wide = max(map(len, names), default=0)
             for name, status in zip(names, statuses, strict=True):
                 yield f"    {name:<{wide}}  {status}"
+
+
+def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[str]:
+    match request:
+        case requests.BlahPing():
+            yield ", jobs can be taken"
+        case requests.BlahJobSubmit():
+            yield f", the job is {values[0]}"
+        case requests.BlahJobStatus(job_id=job_id):
+            status, ad = values
+            yield f", {job_id} is {STATUSES.get(status, f'in status {status}')}"
+            yield from (f"  {line}" for line in _attributes(ad))
+        case requests.BlahJobCancel(job_id=job_id):
+            yield f", {job_id} is cancelled"
+        case requests.BlahJobRefreshProxy():
+            yield ", nothing was to be done"
+
+
+def _attributes(ad: str) -> Iterator[str]:
+    """Yield the attributes of a ClassAd, one a line."""
+    inner = ad.strip().removeprefix("[").removesuffix("]").strip()
+    for name, value in _ATTRIBUTE.findall(inner):
+        yield f"{name} = {value.strip()}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -156,6 +193,7 @@ def help_overview() -> str:
         "",
         "An id is your number for a request, above 0; its result is printed with it.",
         r"Within an argument, write \ before a space or a backslash. NULL: none.",
+        "BLAH_*: what HTCondor 10 and later says, a job each. BOINC_*: batches of jobs.",
         "TAB completes, Ctrl-C drops the line, Ctrl-D leaves.",
     ]
     return "\n".join(lines)
@@ -164,7 +202,8 @@ def help_overview() -> str:
 def help_on(word: str, width: int) -> Says:
     """Return the answer to ``help word``, folded at ``width`` columns."""
     name = word.upper()
-    command = COMMANDS.get(name) or COMMANDS.get(f"BOINC_{name}")
+    short = (COMMANDS.get(f"{prefix}{name}") for prefix in PREFIXES)
+    command = next((found for found in short if found), None)
     if command is None:
         return Says("bad", "help:", [f"there is no command {words.quote(word)}"])
     folded: list[str] = []

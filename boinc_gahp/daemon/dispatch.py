@@ -1,4 +1,4 @@
-"""Requests to calls of a bridge, and what these return to the values of a Result Line."""
+"""Requests to calls of a bridge, or of the service for HTCondor's jobs, and back to values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from boinc_gahp.bridge.types import (
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.grammar import is_number
-from boinc_gahp.gahp.results import seconds
+from boinc_gahp.gahp.results import NO_AD, seconds
+from boinc_gahp.secret import mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
 
 #: What stands for "don't keep it" where stderr_filename is asked for.
@@ -91,6 +93,27 @@ _HANDLERS: dict[type[requests.AsyncRequest], Callable[[Bridge, Any, Client], Ite
     requests.RetireBatch: _retire_batch,
     requests.SetLease: _set_lease,
 }
+
+
+def carry_out_blah(service: Service, request: requests.BlahRequest) -> Iterable[str]:
+    """Do what the request asks for; return what follows ``0 NULL`` in its Result Line.
+
+    Raises:
+        GahpError: it could not be done. Of a submit, the text becomes the job's HoldReason.
+    """
+    match request:
+        case requests.BlahPing():
+            service.ping()
+        case requests.BlahJobSubmit(ad=ad):
+            return (service.submit(ad),)
+        case requests.BlahJobStatus(job_id=job_id):
+            status, ad = service.status(job_id)
+            return str(status), mask(ad) or NO_AD
+        case requests.BlahJobCancel(job_id=job_id):
+            service.cancel(job_id)
+        case requests.BlahJobRefreshProxy(job_id=job_id):
+            service.refresh_proxy(job_id)
+    return ()
 
 
 def _submission(request: requests.Submit) -> SubmitRequest:

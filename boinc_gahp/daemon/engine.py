@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,16 +16,34 @@ from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.conversation import BUSY, Conversation
 from boinc_gahp.gahp.parse import parse_request
-from boinc_gahp.gahp.results import error_line, fitting, success_line
+from boinc_gahp.gahp.results import fitting
 from boinc_gahp.secret import mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from boinc_gahp.daemon.projects import Projects
     from boinc_gahp.gahp.lines import TooLong
 
 log = logging.getLogger("boinc_gahp.daemon")
+
+#: Words of BLAH_JOB_STATUS that tell HTCondor of a job's end: completed, held.
+_ENDS = frozenset({"4", "5"})
+#: Threads that write down what HTCondor was told; what several do at a time is one commit.
+_TELLERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a Result Line tells HTCondor: the job has ended.
+
+    Attributes:
+        job_id: as HTCondor knows it.
+        status: 4 or 5 (``gridmanager-batch.md``, 3).
+    """
+
+    job_id: str
+    status: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +56,15 @@ class Reply:
         reason: why the line was not accepted, or what is wrong with it all the same, for people;
             empty if all is well.
         accepted: whether it was carried out or queued.
+        ended: the ends of jobs that ``output`` tells of; for :meth:`Engine.delivered`, once all of
+            it was written.
     """
 
     output: bytes
     request: requests.Request | None = None
     reason: str = ""
     accepted: bool = True
+    ended: tuple[Ended, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +75,13 @@ class Finished:
         request: the request.
         line: its Result Line, without prefix and end.
         error: the error's text; None for success.
+        ended: the end of a job that the line tells of, or None.
     """
 
     request: requests.AsyncRequest
     line: bytes
     error: str | None
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +120,14 @@ class Engine:
         self._clock = clock
         self._selection: Selection | None = None
         self._pools = {
-            "work": Pool("work", lambda: projects.limits.workers),
-            "control": Pool("control", lambda: projects.limits.control_workers),
+            name: Pool(name, lambda: projects.limits.workers)
+            for name in ("work", "accept", "cancel")
+        } | {
+            name: Pool(name, lambda: projects.limits.control_workers)
+            for name in ("control", "status")
         }
+        self._telling = Pool("telling", lambda: _TELLERS)
+        self._given: list[Ended] = []  # in the results that wait for RESULTS
         self._finished: deque[Finished] = deque()
         # Counters that only grow, each with one thread that writes it.
         self._accepted = 0
@@ -130,16 +158,21 @@ class Engine:
             if isinstance(request, requests.Results):
                 announcement = b""
             reply = self._answer(request, read_at)
+            if isinstance(request, requests.Results):
+                reply = replace(reply, ended=tuple(self._given))
+                self._given.clear()
         except BadRequest as error:
             return self._refusal(str(error))
         except Exception:  # a bug, but silence would take down all jobs of the user
             log.exception("a Request Line could not be answered")
             return self._refusal(f"boinc_gahp has a fault; the traceback is in {log_file()}")
-        return Reply(announcement + reply.output, request, reply.reason, reply.accepted)
+        return replace(reply, output=announcement + reply.output, request=request)
 
     def announce(self) -> bytes:
         """Queue the results that are there for RESULTS; return the ``R`` line if it is due."""
-        return b"".join(self.conversation.add_result(one.line) for one in self.take_results())
+        taken = self.take_results()
+        self._given += [one.ended for one in taken if one.ended is not None]
+        return b"".join(self.conversation.add_result(one.line) for one in taken)
 
     def take_results(self) -> list[Finished]:
         """Return the results since the last call, in the order in which they came.
@@ -152,10 +185,23 @@ class Engine:
         self._taken += len(taken)
         return taken
 
+    def delivered(self, ended: Iterable[Ended]) -> None:
+        """Have it written down that HTCondor was told of the ends of jobs."""
+        for one in ended:
+            try:
+                self._telling.submit(partial(self._tell, one))
+            except RuntimeError as error:
+                log.error("That HTCondor knows of the end of %s is not noted: %s", one, error)
+
+    def finish_telling(self, timeout: float) -> None:
+        """Wait until what was delivered is written down, at most ``timeout`` seconds."""
+        self._telling.close(timeout, drop=False)
+
     def close(self, timeout: float = 0.0) -> None:
         """Have no more requests begun; wait for those under way, at most ``timeout`` seconds."""
         for pool in self._pools.values():
             pool.close(timeout)
+        self.finish_telling(timeout)
 
     def _refusal(self, reason: str) -> Reply:
         return Reply(
@@ -203,7 +249,8 @@ class Engine:
         """Carry a request out; exactly one result comes of it, whatever happens."""
         request = ticket.request
         try:
-            line = success_line(request.request_id, self._carry_out(ticket))
+            values = self._carry_out(ticket)
+            line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
             message = fitting(mask(str(error)))
             log.warning("%s %s: %s", request.command, request.request_id, message)
@@ -217,13 +264,18 @@ class Engine:
             )
         else:
             log.debug("%s %s: done", request.command, request.request_id)
-            self._finished.append(Finished(request, line, None))
+            ended = None
+            if isinstance(request, requests.BlahJobStatus) and values[0] in _ENDS:
+                ended = Ended(request.job_id, int(values[0]))
+            self._finished.append(Finished(request, line, None, ended))
             self._on_result()
 
     def _carry_out(self, ticket: _Ticket) -> list[str]:
         from boinc_gahp.bridge.types import Client  # noqa: PLC0415  (heavy: after the banner)
-        from boinc_gahp.daemon.dispatch import carry_out  # noqa: PLC0415
+        from boinc_gahp.daemon.dispatch import carry_out, carry_out_blah  # noqa: PLC0415
 
+        if isinstance(ticket.request, requests.BlahRequest):
+            return list(carry_out_blah(self._projects.service(), ticket.request))
         answer_by = None
         if ticket.gridmanager and isinstance(ticket.request, requests.Submit):
             answer_by = ticket.read_at + self._projects.settings().timeouts.submit
@@ -233,8 +285,17 @@ class Engine:
 
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's words may have it
-        self._finished.append(Finished(request, error_line(request.request_id, error), error))
+        line = COMMANDS[request.command].form.error(request.request_id, error)
+        self._finished.append(Finished(request, line, error))
         self._on_result()
+
+    def _tell(self, ended: Ended) -> None:
+        try:
+            self._projects.service().told(ended.job_id, ended.status)
+        except GahpError as error:
+            log.warning("That HTCondor knows of the end of %s is not noted: %s", ended, error)
+        except BaseException:
+            log.exception("noting that HTCondor knows of the end of %s went wrong", ended)
 
 
 def log_file() -> str:

@@ -6,12 +6,13 @@ import errno
 import os
 import select
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from boinc_gahp.gahp.lines import LineSplitter
 
 if TYPE_CHECKING:
-    from boinc_gahp.daemon.engine import Engine
+    from boinc_gahp.daemon.engine import Ended, Engine
     from boinc_gahp.daemon.wakeup import Wakeup
 
 #: Bytes that are taken from stdin at a time.
@@ -40,6 +41,9 @@ class Loop:
         self._stdout = stdout_fd
         self._splitter = LineSplitter()
         self._output = bytearray()
+        self._written = 0
+        # Ends of jobs, by the number of bytes written with which HTCondor has been told of them.
+        self._marks: deque[tuple[int, tuple[Ended, ...]]] = deque()
         self._reading = True
         self._ended = False
 
@@ -85,15 +89,17 @@ class Loop:
             return
         self._splitter.max_line = self._engine.max_line
         for line in self._splitter.feed(data):
-            self._output += self._engine.handle(line).output
+            reply = self._engine.handle(line)
+            self._output += reply.output
+            if reply.ended:
+                self._marks.append((self._written + len(self._output), reply.ended))
             if self._engine.quitting or self._wakeup.stopped:
                 self._ended = True
                 return
 
     def _write(self, events: int) -> None:
         if events & _GONE:
-            self._output.clear()
-            self._ended = True
+            self._give_up_output()
             return
         try:
             written = os.write(self._stdout, self._output[: select.PIPE_BUF])
@@ -102,10 +108,18 @@ class Loop:
         except OSError as error:
             if error.errno not in {errno.EPIPE, errno.EIO, errno.EBADF, errno.ECONNRESET}:
                 raise
-            self._output.clear()
-            self._ended = True
+            self._give_up_output()
             return
         del self._output[:written]
+        self._written += written
+        while self._marks and self._marks[0][0] <= self._written:
+            self._engine.delivered(self._marks.popleft()[1])
+
+    def _give_up_output(self) -> None:
+        """Take note that nobody reads stdout any more."""
+        self._output.clear()
+        self._marks.clear()
+        self._ended = True
 
     def _write_the_rest(self) -> None:
         """Write what is due to a client that has closed stdin; after a signal, what is taken."""

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config import Settings
-    from boinc_gahp.daemon.projects import MakeBridge, Projects
+    from boinc_gahp.daemon.engine import Engine
+    from boinc_gahp.daemon.projects import MakeBridge, MakeService, Projects
 
 #: Seconds after which leaving is cut short, should a disk hang.
 LEAVING = 5.0
+#: Seconds, of these two each, that a hanging disk or project may take before that.
+TELLING = 1.0
+CLOSING = 2.0
 
 
 def serve(
@@ -31,6 +35,7 @@ def serve(
     stdout_fd: int = 1,
     make_bridge: MakeBridge | None = None,
     on_settings: Callable[[Settings], object] | None = None,
+    make_service: MakeService | None = None,
 ) -> NoReturn:
     """Talk GAHP on two file descriptors until there is nobody to talk to, then end the process.
 
@@ -44,12 +49,13 @@ def serve(
         stdout_fd: all output.
         make_bridge: for tests; None: the project's web RPCs.
         on_settings: called with the settings before a project is used: the place to start the log.
+        make_service: for tests; None: the service that keeps HTCondor's jobs.
     """
 
     def open_projects() -> Projects:
         from boinc_gahp.daemon.projects import Projects  # noqa: PLC0415  (after the banner)
 
-        return Projects(load_settings, make_bridge, on_settings)
+        return Projects(load_settings, make_bridge, on_settings, make_service)
 
     _open_closed_descriptors()
     wakeup = Wakeup()
@@ -110,7 +116,19 @@ def _converse(
     projects = open_projects()
     projects.prepare()
     engine = Engine(projects, on_result=wakeup.notify)
-    Loop(engine, wakeup, stdin_fd, stdout_fd).run()
+    try:
+        Loop(engine, wakeup, stdin_fd, stdout_fd).run()
+    finally:
+        wind_up(engine, projects)
+
+
+def wind_up(engine: Engine, projects: Projects) -> None:
+    """Write down what HTCondor was told, and let go of its jobs; in a few seconds at most.
+
+    What is lost when time runs out, the next daemon does again.
+    """
+    engine.finish_telling(TELLING)
+    projects.close_service(CLOSING)
 
 
 def prepare_process() -> None:

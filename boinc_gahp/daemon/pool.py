@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -40,15 +41,22 @@ class Pool:
             elif len(self._threads) < max(1, self._size()):
                 self._start_thread(task)
 
-    def close(self, timeout: float) -> None:
-        """Drop tasks that no thread has begun; wait for the others, at most ``timeout`` seconds."""
+    def close(self, timeout: float, *, drop: bool = True) -> None:
+        """Have the threads end; wait for them, at most ``timeout`` seconds.
+
+        Args:
+            timeout: in seconds.
+            drop: leave out tasks that no thread has begun.
+        """
+        deadline = time.monotonic() + timeout
         with self._changed:
             self._closed = True
-            self._tasks.clear()
+            if drop:
+                self._tasks.clear()
             self._changed.notify_all()
             threads = list(self._threads)
         for thread in threads:
-            thread.join(timeout / len(threads))
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _start_thread(self, task: Callable[[], None]) -> None:
         name = f"{self._name}-{len(self._threads) + 1}"
@@ -69,7 +77,7 @@ class Pool:
                 while not (self._tasks or self._closed):
                     self._changed.wait()
                 self._idle -= 1
-                if self._closed:
+                if not self._tasks:
                     return
                 task = self._tasks.popleft()
             task()

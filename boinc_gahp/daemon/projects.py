@@ -1,4 +1,4 @@
-"""Settings once they are loaded, and a bridge for each project and account in use."""
+"""Settings once they are loaded, a bridge for each project in use, HTCondor's jobs' service."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from boinc_gahp.secret import Authenticator, hide_logins
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
+    from boinc_gahp.bridge.opening import Opener
     from boinc_gahp.config import Settings
 
     MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
+    MakeService = Callable[[Settings], Service]
 
 log = logging.getLogger("boinc_gahp.daemon")
 
@@ -68,6 +71,7 @@ class Projects:
             that mending a settings file is enough.
         make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge.opening`.
         on_settings: called once with the settings, before anything is done with them.
+        make_service: makes the service of HTCondor's jobs; None: :mod:`boinc_gahp.blah.service`.
     """
 
     def __init__(
@@ -75,9 +79,14 @@ class Projects:
         load_settings: Callable[[], Settings],
         make_bridge: MakeBridge | None = None,
         on_settings: Callable[[Settings], object] | None = None,
+        make_service: MakeService | None = None,
     ) -> None:
         self._load_settings = load_settings
         self._make_bridge = make_bridge
+        self._make_service = make_service
+        self._shared_opener: Opener | None = None
+        self._service: Service | None = None
+        self._serving = threading.Lock()
         self._on_settings = on_settings
         self._settings: Settings | None = None
         self._loading = threading.Lock()
@@ -118,9 +127,35 @@ class Projects:
                 self._keep_settling(place.bridge, project.url)
             return place.bridge
 
+    def service(self) -> Service:
+        """Return the service of HTCondor's jobs; the first call makes it.
+
+        Raises:
+            GahpError: it cannot be made; the next call tries again.
+        """
+        if self._service is None:
+            settings = self.settings()
+            with self._serving:
+                if self._service is None:
+                    self._service = self._new_service(settings)
+        return self._service
+
+    def close_service(self, timeout: float) -> None:
+        """Close the service, if there is one; return after ``timeout`` seconds at the latest."""
+        service = self._service
+        if service is None:
+            return
+        closing = threading.Thread(
+            target=_close, args=(service,), name="closing service", daemon=True
+        )
+        closing.start()
+        closing.join(timeout)
+
     def close(self) -> None:
-        """Close all bridges."""
+        """Close all bridges, and the service."""
         self._closing.set()
+        if self._service is not None:
+            self._service.close()
         for place in list(self._places.values()):
             with place.lock:
                 if place.bridge is not None:
@@ -138,12 +173,24 @@ class Projects:
 
     def _opener(self) -> MakeBridge:
         if self._make_bridge is None:
-            from boinc_gahp.bridge.opening import Opener  # noqa: PLC0415  (heavy: after the banner)
-
-            with self._loading:
-                if self._make_bridge is None:
-                    self._make_bridge = Opener().open
+            self._make_bridge = self._one_opener().open
         return self._make_bridge
+
+    def _one_opener(self) -> Opener:
+        """Return the opener of all bridges of this process: they share its ledger."""
+        from boinc_gahp.bridge.opening import Opener  # noqa: PLC0415  (heavy: after the banner)
+
+        with self._loading:
+            if self._shared_opener is None:
+                self._shared_opener = Opener()
+            return self._shared_opener
+
+    def _new_service(self, settings: Settings) -> Service:
+        if self._make_service is not None:
+            return self._make_service(settings)
+        from boinc_gahp.blah.service import Service  # noqa: PLC0415  (heavy: after the banner)
+
+        return Service(settings, self._one_opener())
 
     def _keep_settling(self, bridge: Bridge, url: str) -> None:
         threading.Thread(
@@ -160,6 +207,13 @@ class Projects:
             except Exception:  # the thread has to live on: the next debt may be another
                 log.exception("settling what is owed to a project went wrong")
             delay = SETTLING_INTERVAL
+
+
+def _close(service: Service) -> None:
+    try:
+        service.close()
+    except Exception:  # the process ends all the same
+        log.exception("closing the service of HTCondor's jobs went wrong")
 
 
 def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:

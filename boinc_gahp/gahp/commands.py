@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from boinc_gahp.gahp import help_texts, requests
+from boinc_gahp.gahp import help_texts, requests, results
 from boinc_gahp.gahp.grammar import (
     Choice,
     Counted,
@@ -18,6 +18,7 @@ from boinc_gahp.gahp.grammar import (
     Optional,
     Piece,
     RequestId,
+    Rest,
     Secret,
     Several,
     Text,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Who works on a request: the threads for submits and fetches, or those for what has to be quick.
-Pool = Literal["work", "control"]
+#: HTCondor's jobs have threads of their own: a submit waits for a disk, a cancel for what is just
+#: being written, and a status must not wait for either.
+Pool = Literal["work", "control", "accept", "cancel", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Command:
         pool: None for a command that is answered at once.
         returns: what follows the request id in the Result Line, or S in the Return Line.
         summary: what it does, in a line.
+        form: what its Result Lines look like.
     """
 
     name: str
@@ -50,6 +54,7 @@ class Command:
     pool: Pool | None
     returns: str
     summary: str
+    form: results.ResultForm = results.BOINC
 
     @property
     def synchronous(self) -> bool:
@@ -81,9 +86,20 @@ def _select_project(url: str, authenticator: str) -> requests.SelectProject:
     return requests.SelectProject(url, Authenticator(authenticator))
 
 
+def _blah_ping(request_id: str, given: tuple[str | None, ...]) -> requests.BlahPing:
+    return requests.BlahPing(request_id, *given)
+
+
+def _blah_refresh_proxy(
+    request_id: str, job_id: str, given: tuple[str | None, ...]
+) -> requests.BlahJobRefreshProxy:
+    return requests.BlahJobRefreshProxy(request_id, job_id, *given)
+
+
 _ID = RequestId("id", "your number for this request; the result begins with it")
 _BATCH = Name("batch", "the batch's name")
 _JOB = Name("job", "the job's name, unique on the project")
+_JOB_ID = Text("job_id", "the job's id, as BLAH_JOB_SUBMIT was answered")
 
 _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
     _ID,
@@ -141,6 +157,51 @@ _FETCH_ARGUMENTS: tuple[Piece, ...] = (
 _ALL: tuple[Command, ...] = (
     Command("ASYNC_MODE_OFF", (), requests.AsyncModeOff, None, "", "no R when results are ready"),
     Command("ASYNC_MODE_ON", (), requests.AsyncModeOn, None, "", "print R when results are ready"),
+    Command(
+        "BLAH_JOB_CANCEL",
+        (_ID, _JOB_ID),
+        requests.BlahJobCancel,
+        "cancel",
+        "0 NULL",
+        "have a job of HTCondor's aborted and forgotten",
+        results.blah(),
+    ),
+    Command(
+        "BLAH_JOB_REFRESH_PROXY",
+        (_ID, _JOB_ID, Optional((Text("proxy", "path of an X.509 proxy"),), "not looked at")),
+        _blah_refresh_proxy,
+        "status",
+        "0 NULL",
+        "do nothing: volunteers get no proxies",
+        results.blah(),
+    ),
+    Command(
+        "BLAH_JOB_STATUS",
+        (_ID, _JOB_ID),
+        requests.BlahJobStatus,
+        "status",
+        "0 NULL status ad",
+        "tell how a job of HTCondor's is doing",
+        results.blah("0", results.NO_AD),
+    ),
+    Command(
+        "BLAH_JOB_SUBMIT",
+        (_ID, Rest("ad", 'the job as a ClassAd: [ Cmd = "..."; Iwd = "..."; ... ]')),
+        requests.BlahJobSubmit,
+        "accept",
+        "0 NULL job_id",
+        "take a job of HTCondor's, to be sent with others like it",
+        results.blah("NULL"),
+    ),
+    Command(
+        "BLAH_PING",
+        (_ID, Optional((Text("batch_type", "what HTCondor calls this system"),), "not looked at")),
+        _blah_ping,
+        "status",
+        "0 NULL",
+        "ask whether jobs of HTCondor's can be taken",
+        results.blah(),
+    ),
     Command(
         "BOINC_ABORT_JOBS",
         (_ID, Several(_JOB, "jobs to abort")),
@@ -218,6 +279,9 @@ _ALL: tuple[Command, ...] = (
 
 #: All commands by name, in alphabetical order.
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
+
+#: What people may leave out at the beginning of a name: HELP PING is about BOINC_PING.
+PREFIXES = ("", "BOINC_", "BLAH_", "BLAH_JOB_")
 
 
 def describe(piece: Piece, indent: str = "") -> list[str]:

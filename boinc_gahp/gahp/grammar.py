@@ -239,6 +239,20 @@ class Counted:
         return tuple(map(self.make, zip(*[iter(words[at:end])] * size, strict=True))), end
 
 
+class Rest(Field):
+    """All that is left of the line, as one text.
+
+    Unescaped spaces are taken as spaces: a person at a keyboard need not escape them.
+    """
+
+    __slots__ = ()
+
+    def read(self, words: list[str], at: int) -> Read:
+        """Read what is left; raises BadRequest if that is nothing."""
+        super().read(words, at)
+        return " ".join(words[at:]), len(words)
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """One or more arguments of a kind, up to the end of the line; the value is a tuple."""

@@ -9,6 +9,34 @@ From now on results wait in silence until RESULTS asks for them.""",
 From now on a line R is printed when a result is there to be asked for with RESULTS. It is printed
 once, until RESULTS is given, and not for results that were there already.
 The console needs none of it: it prints results as they come.""",
+    "BLAH_JOB_CANCEL": """\
+The job's files are left alone from the answer on. That it is to be aborted is written down, and
+done as soon as the project answers, by a later boinc_gahp if need be. An id that is not known is no
+error.
+Example: BLAH_JOB_CANCEL 9 boinc/0a1b2c3d.7""",
+    "BLAH_JOB_REFRESH_PROXY": """\
+HTCondor sends it for jobs with an x509userproxy.
+Example: BLAH_JOB_REFRESH_PROXY 8 boinc/0a1b2c3d.7 /tmp/x509up_u1000""",
+    "BLAH_JOB_STATUS": """\
+The status is 1 (idle), 2 (running), 3 (removed), 4 (completed) or 5 (held); the ad has ExitCode for
+4, and HoldReason, HoldReasonCode and HoldReasonSubCode for 5. It is what is known here; the project
+is asked in the background. A job is completed when all of its output files are in place.
+Example: BLAH_JOB_STATUS 5 boinc/0a1b2c3d.7""",
+    "BLAH_JOB_SUBMIT": """\
+The result is the job's id, once the job is written down. It goes to the project a little later, in
+a batch with others like it; what is wrong with it then is told by BLAH_JOB_STATUS.
+JobDirectory is any text that names the job: with the same one, the same job is meant, until it was
+cancelled. Cmd or BoincApp names the app; Iwd is where files are: those in TransferInput, and those
+in TransferOutput (without it, all outputs), Out and Err. Arguments, TransferOutputRemaps,
+BoincProject, BoincRscFpopsEst and others are as in a submit file.
+HTCondor sends such an ad for each job with grid_resource = batch boinc.
+In an ad, spaces need no backslash before them, but a backslash does.
+Example, all in one line:
+BLAH_JOB_SUBMIT 3 [BoincApp="uppercase"; Iwd="/home/me"; TransferInput="in"; JobDirectory="a"]""",
+    "BLAH_PING": """\
+It fails only when this program can take no jobs: no settings, no authenticator, no ledger. Whether
+a project answers is of no concern: jobs wait until it does.
+Example: BLAH_PING 2 boinc""",
     "BOINC_ABORT_JOBS": """\
 Jobs that are running on volunteers' computers stop when these next talk to the project. Names that
 the project does not know do not keep the others from being aborted; the error tells which were not.

@@ -182,3 +182,49 @@ class SetLease(AsyncRequest):
     command = "BOINC_SET_LEASE"
     batch: str
     unix_time: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlahRequest(AsyncRequest):
+    """A request of the gridmanagers of HTCondor 10 and later (``gridmanager-batch.md``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlahPing(BlahRequest):
+    """BLAH_PING; ``batch_type`` is what follows ``batch`` in grid_resource, and of no concern."""
+
+    command = "BLAH_PING"
+    batch_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlahJobSubmit(BlahRequest):
+    """BLAH_JOB_SUBMIT; ``ad`` is the job's ClassAd as text."""
+
+    command = "BLAH_JOB_SUBMIT"
+    ad: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlahJobStatus(BlahRequest):
+    """BLAH_JOB_STATUS; ``job_id`` as a BLAH_JOB_SUBMIT was answered."""
+
+    command = "BLAH_JOB_STATUS"
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlahJobCancel(BlahRequest):
+    """BLAH_JOB_CANCEL."""
+
+    command = "BLAH_JOB_CANCEL"
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlahJobRefreshProxy(BlahRequest):
+    """BLAH_JOB_REFRESH_PROXY; ``proxy`` is the path of an X.509 proxy."""
+
+    command = "BLAH_JOB_REFRESH_PROXY"
+    job_id: str
+    proxy: str | None = None

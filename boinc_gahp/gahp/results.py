@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp.words import NULL, encode, escape, join
+from boinc_gahp.gahp.words import NULL, encode, escape, join, readable, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,19 +24,69 @@ def fitting(message: str) -> str:
     return f"{message[: LONGEST - _END_KEPT - 5]} ... {message[-_END_KEPT:]}"
 
 
-def success_line(request_id: str, values: Iterable[str] = ()) -> bytes:
-    """Return ``id NULL value...``."""
-    return join([request_id, NULL, *values])
+@dataclass(frozen=True, slots=True)
+class ResultForm:
+    """What the Result Lines of a command look like.
 
+    A gridmanager that meets another number of words than it expects aborts, is started again, and
+    may submit its jobs again (``gridmanager-batch.md``, 3).
 
-def error_line(request_id: str, message: str) -> bytes:
-    """Return ``id message``, the message being one argument, not empty and not NULL.
-
-    Either would be read as success (``gahp.md``, "BOINC_* commands").
+    Attributes:
+        good: the words between id and values in a success.
+        bad: those between id and message in an error.
+        rest: those after the message.
+        values: how many values a success has; None: as many as there are.
+        one_line: an error's text has to be printable, on one line: it becomes a HoldReason, which
+            HTCondor writes into logs made of lines.
     """
-    if message.strip() in ("", NULL):
-        message = f"an error without words ({message.strip() or 'empty'})"
-    return encode(f"{request_id} {escape(message)}")
+
+    good: tuple[str, ...] = (NULL,)
+    bad: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+    values: int | None = None
+    one_line: bool = False
+
+    def success(self, request_id: str, values: Iterable[str] = ()) -> bytes:
+        """Return the line of a success; raises ValueError for a wrong number of values."""
+        given = list(values)
+        if self.values is not None and len(given) != self.values:
+            raise ValueError(f"a result has {len(given)} values instead of {self.values}")
+        return join([request_id, *self.good, *given])
+
+    def error(self, request_id: str, message: str) -> bytes:
+        """Return the line of an error; the message is one argument, not empty and not NULL.
+
+        Either would be read as success (``gahp.md``, "BOINC_* commands").
+        """
+        if self.one_line:
+            message = readable(message)
+        if message.strip() in ("", NULL):
+            message = f"an error without words ({message.strip() or 'empty'})"
+        return encode(" ".join([request_id, *map(escape, (*self.bad, message, *self.rest))]))
+
+    def read(self, line: bytes) -> tuple[str | None, list[str]]:
+        """Return the error in a Result Line of this form, or None; and a success's values."""
+        words = split(line)[1:]
+        if tuple(words[: len(self.good)]) == self.good:
+            return None, words[len(self.good) :]
+        return words[len(self.bad)], []
+
+
+#: Of the BOINC_* commands (``gahp.md``): ``id NULL value...`` or ``id message``.
+BOINC = ResultForm()
+
+
+def blah(*fillers: str) -> ResultForm:
+    """Return the form of a BLAH_* command (``gridmanager-batch.md``, 3).
+
+    ``id 0 NULL value...`` or ``id 1 message filler...``: as many fillers as there are values.
+    """
+    return ResultForm(("0", NULL), ("1",), fillers, len(fillers), one_line=True)
+
+
+#: A status ad that says nothing. There is always one: HTCondor silently ignores a status that comes
+#: with none, even that of a job that is completed (``gridmanager-batch.md``, 5).
+NO_AD = "[ ]"
 
 
 def seconds(value: float) -> str:

@@ -86,6 +86,15 @@ def quote(text: str, limit: int = 100) -> str:
     """Return ``text`` between quotes, printable, and no longer than about ``limit`` characters."""
     if len(text) > limit:
         text = text[: limit * 2 // 3] + " ... " + text[-limit // 4 :]
-    readable = encode(text).decode("utf-8", "backslashreplace")
-    readable = _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", readable)
-    return f'"{shorten(readable) if readable.strip() else readable}"'
+    shown = _printable(text)
+    return f'"{shorten(shown) if shown.strip() else shown}"'
+
+
+def readable(text: str) -> str:
+    """Return ``text`` on one line, with what is no character, or moves a cursor, in hexadecimal."""
+    return _printable(" ".join(text.splitlines()))
+
+
+def _printable(text: str) -> str:
+    shown = encode(text).decode("utf-8", "backslashreplace")
+    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", shown)

@@ -21,9 +21,9 @@ from boinc_gahp.daemon.completion import (
     typed_words,
 )
 from boinc_gahp.gahp import words
+from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.parse import parse_request
 from boinc_gahp.gahp.requests import AsyncRequest
-from boinc_gahp.gahp.results import success_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,8 @@ def note(names: Names, line: str, *values: str) -> None:
     request = parse_request(line.encode())
     assert isinstance(request, AsyncRequest)
     names.note_request(URL, request)
-    names.note_result(URL, request, success_line(request.request_id, values))
+    form = COMMANDS[request.command].form
+    names.note_result(URL, request, form.success(request.request_id, values))
 
 
 @pytest.fixture
@@ -48,6 +49,8 @@ def names() -> Names:
     note(names, "BOINC_FETCH_OUTPUT 5 fetched /d err ALL 0", "0", "1", "1")
     note(names, "BOINC_ABORT_JOBS 6 aborted")
     note(names, "BOINC_RETIRE_BATCH 7 retired")
+    note(names, "BLAH_JOB_SUBMIT 3 []", "boinc/a.1")
+    note(names, "BLAH_JOB_CANCEL 4 boinc/a.2")
     return names
 
 
@@ -61,7 +64,22 @@ def offered(names: Names, text: str) -> list[str]:
     ("text", "completed"),
     [
         pytest.param("boinc_pi", ["BOINC_PING"], id="command in small letters"),
-        pytest.param("PING", ["BOINC_PING"], id="command without BOINC_"),
+        pytest.param("PING", ["BOINC_PING", "BLAH_PING"], id="command without its beginning"),
+        pytest.param("CANC", ["BLAH_JOB_CANCEL"], id="command without BLAH_JOB_"),
+        pytest.param("BLAH_JOB_SUBMIT 9 ", ["BLAH_JOB_SUBMIT 9 ["], id="an ad begins"),
+        pytest.param("BLAH_JOB_SUBMIT 9 [out", ["BLAH_JOB_SUBMIT 9 [Out="], id="an attribute"),
+        pytest.param(
+            'BLAH_JOB_SUBMIT 9 [Cmd="a b;"; Jo',
+            ['BLAH_JOB_SUBMIT 9 [Cmd="a b;"; JobDirectory='],
+            id="an attribute after others",
+        ),
+        pytest.param('BLAH_JOB_SUBMIT 9 [Cmd="[Ou', [], id="no attribute in a string"),
+        pytest.param('BLAH_JOB_SUBMIT 9 [Cmd="a"; Out="o', [], id="no attribute in a value"),
+        pytest.param(
+            "BLAH_JOB_STATUS 9 b",
+            ["BLAH_JOB_STATUS 9 boinc/a.1", "BLAH_JOB_STATUS 9 boinc/a.2"],
+            id="id of a job of HTCondor's",
+        ),
         pytest.param("he", ["HELP"], id="help"),
         pytest.param("help boinc_a", ["help BOINC_ABORT_JOBS"], id="command after help"),
         pytest.param("help PING ", [], id="nothing after help and a command"),

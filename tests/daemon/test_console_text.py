@@ -8,7 +8,6 @@ from boinc_gahp.daemon import console_text
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.parse import parse_request
 from boinc_gahp.gahp.requests import AsyncRequest
-from boinc_gahp.gahp.results import error_line, success_line
 
 
 def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
@@ -16,7 +15,8 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
     request = parse_request(line.encode())
     assert isinstance(request, AsyncRequest)
     number = request.request_id
-    result = error_line(number, error) if values is None else success_line(number, values)
+    form = COMMANDS[request.command].form
+    result = form.error(number, error) if values is None else form.success(number, values)
     told = console_text.result(request, result)
     assert told.style == ("bad" if values is None else "good")
     first, *rest = told.lines
@@ -69,6 +69,43 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
             ],
             id="query",
         ),
+        pytest.param(
+            "BLAH_PING 2 boinc", [], ["BLAH_PING 2: ok, jobs can be taken"], id="ping of a batch"
+        ),
+        pytest.param(
+            'BLAH_JOB_SUBMIT 3 [ Cmd = "x" ]',
+            ["boinc/a.1"],
+            ["BLAH_JOB_SUBMIT 3: ok, the job is boinc/a.1"],
+            id="job",
+        ),
+        pytest.param(
+            "BLAH_JOB_STATUS 4 boinc/a.1",
+            ["5", r'[ HoldReason = "bad; \"in\" = ]"; HoldReasonCode = 2302 ]'],
+            [
+                "BLAH_JOB_STATUS 4: ok, boinc/a.1 is held",
+                r'  HoldReason = "bad; \"in\" = ]"',
+                "  HoldReasonCode = 2302",
+            ],
+            id="job that is held",
+        ),
+        pytest.param(
+            "BLAH_JOB_STATUS 4 boinc/a.1",
+            ["1", "[ ]"],
+            ["BLAH_JOB_STATUS 4: ok, boinc/a.1 is idle"],
+            id="job without attributes",
+        ),
+        pytest.param(
+            "BLAH_JOB_CANCEL 5 boinc/a.1",
+            [],
+            ["BLAH_JOB_CANCEL 5: ok, boinc/a.1 is cancelled"],
+            id="job that is cancelled",
+        ),
+        pytest.param(
+            "BLAH_JOB_REFRESH_PROXY 6 boinc/a.1",
+            [],
+            ["BLAH_JOB_REFRESH_PROXY 6: ok, nothing was to be done"],
+            id="proxy",
+        ),
     ],
 )
 def test_a_result_is_told_in_words(line: str, values: list[str], told: list[str]) -> None:
@@ -87,6 +124,11 @@ def test_an_error_is_told_in_its_own_words() -> None:
     assert said("BOINC_PING 2", None, "no route to host") == [
         "BOINC_PING 2: error: no route to host"
     ]
+
+
+@pytest.mark.parametrize("command", ["BLAH_PING", "BLAH_JOB_STATUS", "BLAH_JOB_SUBMIT"])
+def test_an_error_among_other_words_is_told_alone(command: str) -> None:
+    assert said(f"{command} 2 x", None, "no such job") == [f"{command} 2: error: no such job"]
 
 
 def test_what_would_move_the_cursor_is_told_by_its_number() -> None:

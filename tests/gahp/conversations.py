@@ -1,4 +1,4 @@
-r"""Conversations of a real gridmanager (``gridmanager-boinc.md``), as data.
+r"""Conversations of real gridmanagers (``gridmanager-boinc.md``, ``-batch.md``), as data.
 
 ``-> `` what the gridmanager sends (CR LF is added), ``<- `` what it must get (LF is added), ``!! ``
 a Result Line that a worker queues at that point. The bracketed names are those of the runs.
@@ -9,7 +9,7 @@ from __future__ import annotations
 START = r"""
 <- $GahpVersion: 1.0.2 Nov 21 2026 BOINC\ GAHP\ 0.1.0 $
 -> COMMANDS
-<- S ASYNC_MODE_OFF ASYNC_MODE_ON BOINC_ABORT_JOBS BOINC_FETCH_OUTPUT BOINC_PING BOINC_QUERY_BATCHES BOINC_RETIRE_BATCH BOINC_SELECT_PROJECT BOINC_SET_LEASE BOINC_SUBMIT COMMANDS QUIT RESPONSE_PREFIX RESULTS VERSION
+<- S ASYNC_MODE_OFF ASYNC_MODE_ON BLAH_JOB_CANCEL BLAH_JOB_REFRESH_PROXY BLAH_JOB_STATUS BLAH_JOB_SUBMIT BLAH_PING BOINC_ABORT_JOBS BOINC_FETCH_OUTPUT BOINC_PING BOINC_QUERY_BATCHES BOINC_RETIRE_BATCH BOINC_SELECT_PROJECT BOINC_SET_LEASE BOINC_SUBMIT COMMANDS QUIT RESPONSE_PREFIX RESULTS VERSION
 -> RESPONSE_PREFIX GAHP:
 <- S
 -> ASYNC_MODE_ON
@@ -110,6 +110,49 @@ TWO_PROJECTS = r"""
 <- GAHP:2 NULL
 """
 
+#: ``gridmanager-batch.md``, 2 to 5: what HTCondor 10 and later says after START.
+BATCH = r"""
+-> BLAH_PING 2 boinc
+<- GAHP:S
+!! 2 0 NULL
+<- GAHP:R
+-> RESULTS
+<- GAHP:S 1
+<- GAHP:2 0 NULL
+-> BLAH_JOB_SUBMIT 3 [\ In\ =\ "in.txt";\ Cmd\ =\ "/home/alice/t1/app.sh";\ Err\ =\ "job.1.0.err";\ Iwd\ =\ "/home/alice/t1";\ Out\ =\ "job.1.0.out";\ Queue\ =\ "projqueue";\ gridtype\ =\ "boinc";\ Arguments\ =\ "one\ two'\ 'words\ \\"dq\\"\ its\ $ENV\ back\\\\slash\ semi;colon\ br]ack[et";\ BoincApp2\ =\ "viaremote";\ GPUNumber\ =\ 1;\ Environment\ =\ "DQ=\\"z\\"\ FOO=bar\ Q=x''''y\ SP=a'\ 'b";\ BatchProject\ =\ "einstein";\ BatchRuntime\ =\ 7200;\ GridResource\ =\ "batch\ boinc";\ JobDirectory\ =\ "home_bl_127.0.0.1_19618_vm_1.0_1795261016";\ RequestMemory\ =\ 512;\ TransferInput\ =\ "a.dat,in\ data.dat,dirin/";\ CERequirements\ =\ Custom\ ==\ "hello\ world"\ &&\ BoincApp\ ==\ "uppercase";\ TransferOutput\ =\ "out1.dat,out2.dat";\ BatchExtraSubmitArgs\ =\ "--app\ foo\ --delay-bound\ 86400";\ TransferOutputRemaps\ =\ "out1.dat=results/out1_1.dat;out2.dat=/home/alice/x2.dat"\ ]
+<- GAHP:S
+!! 3 0 NULL boinc/0a1b2c3d.1
+<- GAHP:R
+-> RESULTS
+<- GAHP:S 1
+<- GAHP:3 0 NULL boinc/0a1b2c3d.1
+-> BLAH_JOB_STATUS 4 boinc/0a1b2c3d.1
+<- GAHP:S
+-> BLAH_JOB_STATUS 5 boinc/0a1b2c3d.2
+<- GAHP:S
+!! 4 0 NULL 1 [\ ]
+<- GAHP:R
+!! 5 1 there\ is\ no\ such\ job 0 [\ ]
+-> RESULTS
+<- GAHP:S 2
+<- GAHP:4 0 NULL 1 [\ ]
+<- GAHP:5 1 there\ is\ no\ such\ job 0 [\ ]
+-> BLAH_JOB_REFRESH_PROXY 6 boinc/0a1b2c3d.1 /tmp/x509up_u1000
+<- GAHP:S
+-> BLAH_JOB_CANCEL 7 boinc/0a1b2c3d.1
+<- GAHP:S
+!! 6 0 NULL
+<- GAHP:R
+!! 7 0 NULL
+-> RESULTS
+<- GAHP:S 2
+<- GAHP:6 0 NULL
+<- GAHP:7 0 NULL
+"""  # noqa: E501
+
+#: The ad of that conversation without its escapes.
+BATCH_AD = r"""[ In = "in.txt"; Cmd = "/home/alice/t1/app.sh"; Err = "job.1.0.err"; Iwd = "/home/alice/t1"; Out = "job.1.0.out"; Queue = "projqueue"; gridtype = "boinc"; Arguments = "one two' 'words \"dq\" its $ENV back\\slash semi;colon br]ack[et"; BoincApp2 = "viaremote"; GPUNumber = 1; Environment = "DQ=\"z\" FOO=bar Q=x''''y SP=a' 'b"; BatchProject = "einstein"; BatchRuntime = 7200; GridResource = "batch boinc"; JobDirectory = "home_bl_127.0.0.1_19618_vm_1.0_1795261016"; RequestMemory = 512; TransferInput = "a.dat,in data.dat,dirin/"; CERequirements = Custom == "hello world" && BoincApp == "uppercase"; TransferOutput = "out1.dat,out2.dat"; BatchExtraSubmitArgs = "--app foo --delay-bound 86400"; TransferOutputRemaps = "out1.dat=results/out1_1.dat;out2.dat=/home/alice/x2.dat" ]"""  # noqa: E501
+
 #: What no gridmanager sends, in the middle of what it does.
 NONSENSE = r"""
 -> boinc_ping 2
@@ -135,4 +178,5 @@ CONVERSATIONS = {
     "several": START + SEVERAL,
     "two projects": START + TWO_PROJECTS,
     "nonsense": START + NONSENSE,
+    "batch": START + BATCH,
 }

@@ -11,7 +11,7 @@ from boinc_gahp.gahp.commands import COMMANDS, Command, help_text
 from boinc_gahp.gahp.help_texts import HELP
 from boinc_gahp.gahp.parse import parse_request
 
-#: ``gahp.md``, "BOINC_* commands".
+#: ``gahp.md``, "BOINC_* commands"; ``gridmanager-batch.md``, 2 and 3.
 SYNTAX = """\
 BOINC_PING id
 BOINC_SUBMIT id batch app njobs {job nargs arg... nfiles {src_path logical_name}...}... \
@@ -22,6 +22,11 @@ BOINC_ABORT_JOBS id job...
 BOINC_RETIRE_BATCH id batch
 BOINC_SET_LEASE id batch unix_time
 BOINC_SELECT_PROJECT url authenticator
+BLAH_PING id [batch_type]
+BLAH_JOB_SUBMIT id ad
+BLAH_JOB_STATUS id job_id
+BLAH_JOB_CANCEL id job_id
+BLAH_JOB_REFRESH_PROXY id job_id [proxy]
 """.splitlines()
 
 
@@ -30,10 +35,9 @@ def test_the_syntax_of_a_command_is_that_of_the_specification(line: str) -> None
     assert COMMANDS[line.split(maxsplit=1)[0]].syntax == line
 
 
-def test_there_are_seven_common_commands_and_eight_others() -> None:
-    others = {name for name in COMMANDS if name.startswith("BOINC_")}
-    assert len(others) == 8
-    assert len(COMMANDS) == 15
+def test_there_are_seven_common_commands_and_those_of_two_dialects() -> None:
+    dialects = [name.partition("_")[0] for name in COMMANDS]
+    assert (dialects.count("BOINC"), dialects.count("BLAH"), len(COMMANDS)) == (8, 5, 7 + 8 + 5)
 
 
 def test_the_table_is_in_alphabetical_order() -> None:
@@ -53,6 +57,9 @@ def test_submits_and_fetches_keep_nothing_else_waiting() -> None:
         "BOINC_RETIRE_BATCH",
         "BOINC_SET_LEASE",
     }
+    assert pools["accept"] == {"BLAH_JOB_SUBMIT"}
+    assert pools["cancel"] == {"BLAH_JOB_CANCEL"}
+    assert pools["status"] == {"BLAH_JOB_STATUS", "BLAH_PING", "BLAH_JOB_REFRESH_PROXY"}
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
@@ -74,7 +81,7 @@ def test_the_examples_in_help_are_right(command: Command) -> None:
     examples = re.findall(r"(?:Example: |:\n)([A-Z]+_.*)", command.help)
     for example in examples:
         assert parse_request(example.encode()).command == command.name
-    assert examples or not command.name.startswith("BOINC_")
+    assert examples or not command.name.startswith(("BOINC_", "BLAH_"))
 
 
 def test_a_request_knows_its_command() -> None:

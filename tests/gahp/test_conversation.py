@@ -5,7 +5,7 @@ import pytest
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.conversation import Conversation
-from boinc_gahp.gahp.results import error_line, seconds, success_line
+from boinc_gahp.gahp.results import BOINC, seconds
 
 RESULTS = requests.Results()
 ON = requests.AsyncModeOn()
@@ -109,12 +109,12 @@ def test_what_is_not_for_the_conversation_is_a_bug() -> None:
 def test_an_error_is_one_argument_and_never_looks_like_success(
     message: str, expected: bytes
 ) -> None:
-    assert error_line("2", message) == expected
+    assert BOINC.error("2", message) == expected
 
 
 def test_a_success_has_null_and_the_values() -> None:
-    assert success_line("007") == b"007 NULL"
-    assert success_line("2", ["1795261323.469543", "1", "a b", ""]) == (
+    assert BOINC.success("007") == b"007 NULL"
+    assert BOINC.success("2", ["1795261323.469543", "1", "a b", ""]) == (
         b"2 NULL 1795261323.469543 1 a\\ b "
     )
 

@@ -11,7 +11,7 @@ from boinc_gahp.gahp.banner import BANNER
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.parse import parse_request
-from tests.gahp.conversations import ARGUMENTS, BASIC, CONVERSATIONS, FETCH_SOME
+from tests.gahp.conversations import ARGUMENTS, BASIC, BATCH, BATCH_AD, CONVERSATIONS, FETCH_SOME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,3 +156,16 @@ def test_a_basic_job_makes_the_requests_that_it_says() -> None:
     ]
     assert requests.SetLease("3", batch, "1795282616") in peer.requests
     assert requests.QueryBatches("6", "1795261323.469543", (batch,)) in peer.requests
+
+
+def test_jobs_of_the_batch_grid_type_make_the_requests_that_they_say() -> None:
+    _expected, _output, peer = replay(BATCH, whole)
+    job = "boinc/0a1b2c3d.1"
+    assert [one for one in peer.requests if not isinstance(one, requests.Results)] == [
+        requests.BlahPing("2", "boinc"),
+        requests.BlahJobSubmit("3", BATCH_AD),
+        requests.BlahJobStatus("4", job),
+        requests.BlahJobStatus("5", "boinc/0a1b2c3d.2"),
+        requests.BlahJobRefreshProxy("6", job, "/tmp/x509up_u1000"),
+        requests.BlahJobCancel("7", job),
+    ]
