@@ -1,6 +1,34 @@
-"""What must outlive the process, on SQLite: debts to projects, and the jobs that were aborted."""
+"""What must outlive the process, on SQLite: jobs from HTCondor, debts to projects, aborted jobs."""
 
 from boinc_gahp.ledger.filesystem import network_filesystem
+from boinc_gahp.ledger.jobs import (
+    ALIVE,
+    BatchRow,
+    Hold,
+    JobLedger,
+    JobRow,
+    NewJob,
+    State,
+    Tally,
+    Waiting,
+)
+from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Debt, Ledger
+from boinc_gahp.ledger.store import Store
 
-__all__ = ["Debt", "Ledger", "network_filesystem"]
+__all__ = [
+    "ALIVE",
+    "BatchRow",
+    "Debt",
+    "Hold",
+    "JobLedger",
+    "JobRow",
+    "KeeperLock",
+    "Ledger",
+    "NewJob",
+    "State",
+    "Store",
+    "Tally",
+    "Waiting",
+    "network_filesystem",
+]

@@ -38,6 +38,94 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        # The token is part of every job's id for HTCondor, so that an id of another ledger (a
+        # state directory that was set up anew) is never taken for one of this.
+        """
+        CREATE TABLE meta (
+            key   TEXT PRIMARY KEY,
+            value TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "INSERT INTO meta (key, value) VALUES ('token', lower(hex(randomblob(4))))",
+        # name: in the settings, as of the latest job. trouble: why it cannot be worked with now.
+        """
+        CREATE TABLE project (
+            id            INTEGER PRIMARY KEY,
+            url           TEXT NOT NULL,
+            account       TEXT NOT NULL,
+            name          TEXT NOT NULL,
+            trouble       TEXT,
+            trouble_since REAL,
+            UNIQUE (url, account)
+        )
+        """,
+        """
+        CREATE TABLE batch (
+            id               INTEGER PRIMARY KEY AUTOINCREMENT,
+            name             TEXT NOT NULL UNIQUE,
+            project_id       INTEGER NOT NULL REFERENCES project (id),
+            app_name         TEXT NOT NULL,
+            together         TEXT NOT NULL,
+            state            TEXT NOT NULL CHECK (state IN
+                ('planned', 'sent', 'submitted', 'giving_up', 'ended', 'retired')),
+            project_batch_id INTEGER,
+            created          REAL NOT NULL,
+            changed          REAL NOT NULL,
+            lease_until      REAL NOT NULL,
+            not_before       REAL NOT NULL DEFAULT 0,
+            trouble          TEXT
+        )
+        """,
+        "CREATE INDEX batch_of_project ON batch (project_id, state)",
+        # A job's name on the project is its batch's name, "-" and its number. AUTOINCREMENT: the
+        # id of a job that was dropped must never be another's.
+        """
+        CREATE TABLE job (
+            id            INTEGER PRIMARY KEY AUTOINCREMENT,
+            job_directory TEXT NOT NULL,
+            attempt       INTEGER NOT NULL,
+            project_id    INTEGER NOT NULL REFERENCES project (id),
+            project_name  TEXT NOT NULL,
+            app_name      TEXT NOT NULL,
+            together      TEXT NOT NULL,
+            size          INTEGER NOT NULL,
+            state         TEXT NOT NULL CHECK (state IN
+                ('waiting', 'sending', 'queued', 'running', 'finished', 'fetched',
+                 'done', 'failed', 'cancelled')),
+            batch_id      INTEGER REFERENCES batch (id),
+            number        INTEGER,
+            accepted      REAL NOT NULL,
+            changed       REAL NOT NULL,
+            asked         REAL NOT NULL,
+            told          INTEGER NOT NULL DEFAULT 0,
+            abort_owed    INTEGER NOT NULL DEFAULT 0,
+            writing       INTEGER NOT NULL DEFAULT 0,
+            exit_code     INTEGER,
+            cpu_time      REAL,
+            hold_reason   TEXT,
+            hold_code     INTEGER,
+            hold_subcode  INTEGER,
+            trouble       TEXT,
+            UNIQUE (job_directory, attempt),
+            CHECK ((batch_id IS NULL) = (number IS NULL))
+        )
+        """,
+        "CREATE INDEX job_of_project ON job (project_id, state)",
+        "CREATE INDEX job_of_batch ON job (batch_id, state, number) WHERE batch_id IS NOT NULL",
+        "CREATE INDEX job_abort_owed ON job (project_id) WHERE abort_owed = 1",
+        "CREATE INDEX job_writing ON job (project_id) WHERE writing = 1",
+        """
+        CREATE INDEX job_ended ON job (changed) WHERE state IN ('done', 'failed', 'cancelled')
+        """,
+        # Apart from the jobs, because it is long and few questions are about it.
+        """
+        CREATE TABLE description (
+            job_id INTEGER PRIMARY KEY REFERENCES job (id) ON DELETE CASCADE,
+            json   TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 VERSION: Final = len(MIGRATIONS)

@@ -15,8 +15,8 @@ import pytest
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger import Debt, Ledger
-from boinc_gahp.ledger.ledger import BUSY_TIMEOUT
 from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.ledger.opening import BUSY_TIMEOUT
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
@@ -196,16 +196,15 @@ def test_a_write_that_fails_half_way_leaves_nothing(ledger: Ledger, other: Ledge
         yield "b#1.2"
         raise KeyboardInterrupt
 
-    def half_a_write() -> None:
-        with ledger._write() as connection:
-            connection.execute("DELETE FROM aborted_job")
-            raise ZeroDivisionError
+    def half_a_write(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM aborted_job")
+        raise ZeroDivisionError
 
     ledger.record_aborted(*MINE, ["b#1.0"])
     with pytest.raises(KeyboardInterrupt):
         ledger.record_aborted(*MINE, names())
     with pytest.raises(ZeroDivisionError):
-        half_a_write()
+        ledger.store.write(half_a_write)
     assert other.aborted_jobs(*MINE) == {"b#1.0"}
     ledger.record_aborted(*MINE, ["b#1.1"])
     assert other.aborted_jobs(*MINE) == {"b#1.0", "b#1.1"}

@@ -1,0 +1,292 @@
+"""The keeper's side of the ledger: batches, from their plan to their end."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.requests import Requests, end_if_last
+from boinc_gahp.ledger.rows import (
+    ALIVE_SQL,
+    BATCH_STATES,
+    STATES,
+    BatchRow,
+    JobRow,
+    OnProject,
+    OwedAbort,
+    Waiting,
+    batch_rows,
+    job_rows,
+    project_id,
+    sql_set,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+
+class Batches(Requests):
+    """What the keeper does with batches. A change that a state does not allow changes nothing."""
+
+    def owners(self) -> tuple[tuple[str, str, str], ...]:
+        """Return project URL, account and project name of all with anything alive or owed."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT url, account, name FROM project WHERE "  # noqa: S608
+                "EXISTS (SELECT * FROM job WHERE project_id = project.id "
+                f"AND state IN {ALIVE_SQL}) "
+                "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_owed = 1) "
+                "OR EXISTS (SELECT * FROM batch WHERE project_id = project.id "
+                "AND state IN ('planned', 'sent', 'submitted', 'giving_up', 'ended')) ORDER BY id"
+            )
+            return tuple((url, account, name) for url, account, name in rows)
+
+    def waiting(self, url: str, account: str) -> list[Waiting]:
+        """Return the jobs that are in no batch, oldest first."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT id, together, app_name, accepted, size FROM job "
+                "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
+                (project_id(connection, url, account),),
+            )
+            return [Waiting(*row) for row in rows]
+
+    def plan(  # noqa: PLR0917
+        self,
+        url: str,
+        account: str,
+        name: str,
+        app_name: str,
+        together: str,
+        job_ids: Iterable[int],
+        lease_until: float,
+    ) -> BatchRow | None:
+        """Make a batch of those of the jobs that still wait, numbered from 1 in that order.
+
+        Returns:
+            The batch, ``planned``; None if none of the jobs waits any more.
+        """
+        wanted = list(dict.fromkeys(job_ids))
+
+        def change(connection: sqlite3.Connection) -> BatchRow | None:
+            owner = project_id(connection, url, account)
+            waiting = {
+                job_id
+                for (job_id,) in connection.execute(
+                    "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'", (owner,)
+                )
+            }
+            chosen = [job_id for job_id in wanted if job_id in waiting]
+            if not chosen:
+                return None
+            now = time.time()
+            batch_id = connection.execute(
+                "INSERT INTO batch (name, project_id, app_name, together, state, created, "
+                "changed, lease_until) VALUES (?, ?, ?, ?, 'planned', ?, ?, ?)",
+                (text(name), owner, text(app_name), text(together), now, now, lease_until),
+            ).lastrowid
+            connection.executemany(
+                "UPDATE job SET state = 'sending', changed = ?, batch_id = ?, number = ?, "
+                "trouble = NULL WHERE id = ?",
+                [(now, batch_id, number, job_id) for number, job_id in enumerate(chosen, 1)],
+            )
+            return batch_rows(connection, "WHERE batch.id = ?", (batch_id,))[0]
+
+        return self._store.write(change)
+
+    def batches(self, url: str, account: str, *states: str) -> list[BatchRow]:
+        """Return an owner's batches in these states (none given: in any), oldest first."""
+        with self._store.read() as connection:
+            return batch_rows(
+                connection,
+                f"WHERE batch.project_id = ? AND batch.state IN "
+                f"{_known(states, BATCH_STATES)} ORDER BY batch.id",
+                (project_id(connection, url, account),),
+            )
+
+    def batch(self, batch_id: int) -> BatchRow | None:
+        """Return a batch, or None if the ledger does not have it (any more)."""
+        with self._store.read() as connection:
+            rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
+        return rows[0] if rows else None
+
+    def jobs_of(self, batch_id: int, *states: str) -> list[JobRow]:
+        """Return a batch's jobs in these states (none given: in any), in the order of names."""
+        with self._store.read() as connection:
+            return job_rows(
+                connection,
+                f"WHERE job.batch_id = ? AND job.state IN {_known(states, STATES)} "
+                "ORDER BY job.number",
+                (batch_id,),
+            )
+
+    def about_to_send(self, batch_id: int, project_batch_id: int) -> bool:
+        """Note that a submit_batch is about to be sent: from now on the jobs may exist.
+
+        Returns:
+            Whether it may be sent: not if the batch is neither planned nor sent any more.
+        """
+        return self._change_batch(
+            "SET state = 'sent', project_batch_id = ?",
+            (project_batch_id,),
+            batch_id,
+            ("planned", "sent"),
+        )
+
+    def submitted(self, batch_id: int, project_batch_id: int) -> None:
+        """Note that all jobs of the batch are on the project: those being sent are queued."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            changed = connection.execute(
+                "UPDATE batch SET state = 'submitted', project_batch_id = ?, changed = ?, "
+                "not_before = 0, trouble = NULL WHERE id = ? AND state IN ('planned', 'sent')",
+                (project_batch_id, now, batch_id),
+            )
+            if changed.rowcount == 1:
+                connection.execute(
+                    "UPDATE job SET state = 'queued', changed = ? "
+                    "WHERE batch_id = ? AND state = 'sending'",
+                    (now, batch_id),
+                )
+                end_if_last(connection, batch_id)
+
+        self._store.write(change)
+
+    def postpone(self, batch_id: int, until: float, trouble: str | None) -> None:
+        """Note why the batch has to wait, and until when (seconds since the epoch)."""
+        self._change_batch(
+            "SET not_before = ?, trouble = ?",
+            (until, None if trouble is None else text(trouble)),
+            batch_id,
+            ("planned", "sent", "submitted", "giving_up", "ended"),
+        )
+
+    def drop_from_batch(self, batch_id: int) -> None:
+        """End a batch that never came to be, or was given up, and is over on the project.
+
+        It becomes ``retired``; its jobs that were being sent wait again, in no batch; no aborts
+        are owed for the others. Nothing is done to a batch that is submitted or ended.
+        """
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            changed = connection.execute(
+                "UPDATE batch SET state = 'retired', changed = ? "
+                "WHERE id = ? AND state IN ('planned', 'sent', 'giving_up')",
+                (now, batch_id),
+            )
+            if changed.rowcount == 1:
+                connection.execute(
+                    "UPDATE job SET abort_owed = 0 WHERE batch_id = ? AND abort_owed = 1",
+                    (batch_id,),
+                )
+                connection.execute(
+                    "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, "
+                    "number = NULL WHERE batch_id = ? AND state = 'sending'",
+                    (now, batch_id),
+                )
+
+        self._store.write(change)
+
+    def give_up(self, batch_id: int, not_before: float) -> None:
+        """Note that the batch has to be aborted for good, not before then."""
+        self._change_batch(
+            "SET state = 'giving_up', not_before = ?",
+            (not_before,),
+            batch_id,
+            ("planned", "sent", "giving_up"),
+        )
+
+    def close_batch(self, batch_id: int, retired: bool) -> None:
+        """Let the jobs of an ended batch be done; ``retired``: nothing is owed for it any more."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            found = connection.execute(
+                "SELECT 1 FROM batch WHERE id = ? AND state IN ('ended', 'retired')", (batch_id,)
+            ).fetchone()
+            if found is None:
+                return
+            connection.execute(
+                "UPDATE job SET state = 'done', changed = ? "
+                "WHERE batch_id = ? AND state = 'fetched'",
+                (now, batch_id),
+            )
+            if retired:
+                connection.execute(
+                    "UPDATE batch SET state = 'retired', changed = ?, trouble = NULL "
+                    "WHERE id = ? AND state = 'ended'",
+                    (now, batch_id),
+                )
+
+        self._store.write(change)
+
+    def on_project(self, url: str, account: str) -> list[OnProject]:
+        """Return the submitted batches with jobs that are alive, and how many of them are."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT name, id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
+                f"AND job.state IN {ALIVE_SQL}) AS alive "
+                "FROM batch WHERE project_id = ? AND state = 'submitted' AND alive > 0 "
+                "ORDER BY id",
+                (project_id(connection, url, account),),
+            )
+            return [OnProject(*row) for row in rows]
+
+    def aborts_owed(self, url: str, account: str) -> list[OwedAbort]:
+        """Return the cancelled jobs that the project has to be told to abort."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state, "
+                "batch.project_batch_id FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+                "WHERE job.project_id = ? AND job.abort_owed = 1 ORDER BY job.id",
+                (project_id(connection, url, account),),
+            )
+            return [OwedAbort(*row) for row in rows]
+
+    def abort_done(self, job_ids: Iterable[int]) -> None:
+        """Note that these jobs were aborted, or need not be any more."""
+        self._in_chunks(
+            "UPDATE job SET abort_owed = 0 WHERE id = ?", [(job_id,) for job_id in job_ids]
+        )
+
+    def leases(
+        self, url: str, account: str, now: float, ahead: float, silence: float
+    ) -> list[BatchRow]:
+        """Return the batches whose lease ends within ``ahead`` seconds and is to be renewed.
+
+        That is while HTCondor has asked about one of its jobs alive within ``silence`` seconds.
+        """
+        with self._store.read() as connection:
+            return batch_rows(
+                connection,
+                "WHERE batch.project_id = ? AND batch.state IN ('sent', 'submitted') "  # noqa: S608
+                "AND batch.lease_until < ? AND EXISTS (SELECT * FROM job "
+                f"WHERE job.batch_id = batch.id AND job.state IN {ALIVE_SQL} "
+                "AND job.asked >= ?) ORDER BY batch.lease_until, batch.id",
+                (project_id(connection, url, account), now + ahead, now - silence),
+            )
+
+    def leased(self, batch_id: int, until: float) -> None:
+        """Note when the project may expire the batch."""
+        self._change_batch("SET lease_until = ?", (until,), batch_id, BATCH_STATES)
+
+    def _change_batch(
+        self, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
+    ) -> bool:
+        """Change a batch if it is in one of ``states``; tell whether it was."""
+        statement = (
+            f"UPDATE batch {setting}, changed = ? WHERE id = ? AND state IN {sql_set(states)}"
+        )
+        parameters = (*values, time.time(), batch_id)
+        return self._store.write(
+            lambda connection: connection.execute(statement, parameters).rowcount == 1
+        )
+
+
+def _known(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
+    """Return for SQL's IN those of ``states`` that there are; all if none is given."""
+    return sql_set(set(states or all_states) & set(all_states))

@@ -1,0 +1,162 @@
+"""Opens the ledger's file: made, private and brought up to date, or only to be read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Seconds that a writer waits for another process's transaction.
+BUSY_TIMEOUT = 30.0
+
+#: Pages (4 kB) in the write-ahead log after which a commit carries them over into the file.
+CHECKPOINT_PAGES = 1000
+
+#: Bytes that the write-ahead log is cut back to once it was carried over.
+LOG_KEPT = 4 * 1024 * 1024
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """Return a connection to an up-to-date ledger, made if need be."""
+    _make(path)
+    _refuse_later_version(path)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _write_ahead(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_KEPT:d}")
+        _migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Return a connection that cannot change anything; neither makes the file nor migrates it."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(
+        uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+    )
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """Return the number of the last migration that the ledger has gone through."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def check_version(path: Path, connection: sqlite3.Connection) -> int:
+    """Return the ledger's version.
+
+    Raises:
+        LedgerError: it is later than this program.
+    """
+    found = version(connection)
+    if found > VERSION:
+        raise LedgerError(
+            f"the ledger {path} is of version {found}, this program knows versions up to "
+            f"{VERSION}: install a later boinc_gahp, or set another dir in the section [state]"
+        )
+    return found
+
+
+def explain(path: Path, verb: str, error: Exception) -> str:
+    """Return what to tell the person who keeps the state directory."""
+    if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
+        remedy = "it is no ledger: move it away"
+    elif isinstance(error, sqlite3.OperationalError) and "is locked" in str(error):
+        remedy = f"another process has been writing to it for {BUSY_TIMEOUT:g} s ({error})"
+    elif isinstance(error, OSError) and error.strerror:
+        remedy = f"{error.strerror}; check the directory, or set another dir in [state]"
+    else:
+        remedy = f"{error}; check the disk's free space and the directory's permissions"
+    return f"the ledger {path} cannot be {verb}: {remedy}"
+
+
+def text(words: str) -> str:
+    r"""Return text that SQLite can hold: bytes that are no UTF-8 are written as ``\udc..``."""
+    return words.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _make(path: Path) -> None:
+    """Make the file, private to the user, so that a crash of the machine cannot lose its name."""
+    missing = [parent for parent in (path.parent, *path.parents[1:]) if not parent.exists()]
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # A copy put back by hand may have come with other permissions; SQLite gives its -wal and
+        # -shm files those of the file itself.
+        if os.fstat(descriptor).st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    if is_new:
+        # SQLite does so for the directory that the file is in, not for those around it.
+        for directory in (path.parent, *(made.parent for made in missing)):
+            _sync_directory(directory)
+
+
+def _sync_directory(directory: Path) -> None:
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        # One that the user may write to but not read; what was made in it is still there.
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_later_version(path: Path) -> None:
+    # Read-only: a later version's file, its journal mode included, must stay as it is.
+    connection = open_to_read(path)
+    try:
+        check_version(path, connection)
+    finally:
+        connection.close()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to WAL; SQLite does not wait by itself when another process does so at this moment."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    pause = threading.Event()
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            # "database is locked", "locking protocol"; waiting makes no room on a full disk.
+            if "lock" not in str(error) or time.monotonic() > deadline:
+                raise
+            pause.wait(0.02)
+        else:
+            return
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    if version(connection) == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Again, now that no other process can be at it.
+        for number in range(version(connection) + 1, VERSION + 1):
+            for statement in MIGRATIONS[number - 1]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number:d}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise

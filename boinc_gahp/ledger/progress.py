@@ -1,0 +1,272 @@
+"""The keeper's side of the ledger: jobs on the project, their ends, and troubles."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.requests import Requests, drop_jobs, end_if_last
+from boinc_gahp.ledger.rows import (
+    ALIVE_SQL,
+    ENDED_SQL,
+    Hold,
+    JobRow,
+    Tally,
+    Trouble,
+    job_rows,
+    project_id,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+
+class Progress(Requests):
+    """What the keeper does with jobs. A change that a state does not allow changes nothing."""
+
+    def hold(self, job_ids: Iterable[int], hold: Hold) -> None:
+        """Let jobs that are alive fail, all for the same reason; they stay in their batch."""
+        wanted = list(job_ids)
+
+        def change(connection: sqlite3.Connection) -> None:
+            for job_id in wanted:
+                _fail(connection, job_id, hold, None, None)
+
+        self._store.write(change)
+
+    def fail(
+        self,
+        job_id: int,
+        hold: Hold,
+        exit_code: int | None = None,
+        cpu_time: float | None = None,
+    ) -> None:
+        """Let a job that is alive fail; its batch ends if it was the last one alive."""
+        self._store.write(lambda connection: _fail(connection, job_id, hold, exit_code, cpu_time))
+
+    def statuses(
+        self, batch_id: int, changes: Mapping[str, Literal["queued", "running", "finished"]]
+    ) -> None:
+        """Note what the project says of a batch's jobs, by their names.
+
+        Only jobs that are ``queued`` or ``running`` change: what is finished stays so.
+        """
+        with self._store.read() as connection:
+            # Asked at every poll: write only where there is something new.
+            moved = _moved(connection, batch_id, changes)
+        if not moved:
+            return
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            connection.executemany(
+                "UPDATE job SET state = ?, changed = ? WHERE id = ?",
+                [(state, now, job) for job, state in _moved(connection, batch_id, changes)],
+            )
+
+        self._store.write(change)
+
+    def to_fetch(self, url: str, account: str, limit: int) -> list[JobRow]:
+        """Return jobs whose outputs are to be fetched, oldest first, at most ``limit``."""
+        with self._store.read() as connection:
+            return job_rows(
+                connection,
+                "WHERE job.project_id = ? AND job.state = 'finished' ORDER BY job.id LIMIT ?",
+                (project_id(connection, url, account), limit),
+            )
+
+    def writing(self, job_id: int, yes: bool) -> bool:
+        """Note whether the job's directory is about to be written into, or is not any more.
+
+        Returns:
+            Whether the job is ``finished``: if not, nothing must be written, and ``yes`` was not
+            noted.
+        """
+
+        def change(connection: sqlite3.Connection) -> bool:
+            connection.execute(
+                "UPDATE job SET writing = ? WHERE id = ? AND (NOT ? OR state = 'finished')",
+                (yes, job_id, yes),
+            )
+            row = connection.execute("SELECT state FROM job WHERE id = ?", (job_id,)).fetchone()
+            return row is not None and row[0] == "finished"
+
+        return self._store.write(change)
+
+    def stop_writing(self, url: str, account: str) -> None:
+        """Note that nobody writes: for a new keeper, whose predecessor may have died writing."""
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE job SET writing = 0 WHERE project_id = ? AND writing = 1",
+                    (project_id(connection, url, account),),
+                ).rowcount
+            )
+        )
+
+    def fetched(
+        self, job_id: int, exit_code: int | None, cpu_time: float | None
+    ) -> Literal["done", "fetched", "gone"]:
+        """Note that a finished job's outputs are in place and on the disk.
+
+        Returns:
+            ``done`` if others of its batch are alive; ``fetched`` if not: then the batch has
+            ended, and the job is done with :meth:`close_batch`; ``gone`` if it was not finished
+            (it was cancelled).
+        """
+
+        def change(connection: sqlite3.Connection) -> Literal["done", "fetched", "gone"]:
+            row = connection.execute(
+                "SELECT batch_id FROM job WHERE id = ? AND state = 'finished'", (job_id,)
+            ).fetchone()
+            if row is None:
+                return "gone"
+            now = time.time()
+            connection.execute(
+                "UPDATE job SET state = 'done', changed = ?, exit_code = ?, cpu_time = ?, "
+                "writing = 0, trouble = NULL WHERE id = ?",
+                (now, exit_code, cpu_time, job_id),
+            )
+            end_if_last(connection, row[0])
+            ended = connection.execute(
+                "SELECT 1 FROM batch WHERE id = ? AND state = 'ended'", (row[0],)
+            ).fetchone()
+            if ended is None:
+                return "done"
+            connection.execute("UPDATE job SET state = 'fetched' WHERE id = ?", (job_id,))
+            return "fetched"
+
+        return self._store.write(change)
+
+    def job_trouble(self, job_ids: Iterable[int], trouble: str | None) -> None:
+        """Note the latest that went wrong with jobs, for people; None: nothing is any more."""
+        words = None if trouble is None else text(trouble)
+        self._in_chunks(
+            "UPDATE job SET trouble = ? WHERE id = ? AND trouble IS NOT ?",
+            [(words, job_id, words) for job_id in job_ids],
+        )
+
+    def orphans(self, silence: float) -> list[JobRow]:
+        """Return the jobs alive that HTCondor has not asked about for ``silence`` seconds."""
+        with self._store.read() as connection:
+            return job_rows(
+                connection,
+                "WHERE job.project_id IN (SELECT id FROM project) "  # noqa: S608
+                f"AND job.state IN {ALIVE_SQL} AND job.asked < ? ORDER BY job.asked, job.id",
+                (time.time() - silence,),
+            )
+
+    def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
+        """Note what is wrong with a project now; since when is kept. None: it answers."""
+        words = None if trouble is None else text(trouble)
+        with self._store.read() as connection:
+            # Said at every poll: write only what is new.
+            row = connection.execute(
+                "SELECT trouble FROM project WHERE url = ? AND account = ?", (url, account)
+            ).fetchone()
+        if row is None or row[0] == words:
+            return
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE project SET trouble = ?, trouble_since = "
+                    "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END "
+                    "WHERE url = ? AND account = ?",
+                    (words, words, time.time(), url, account),
+                ).rowcount
+            )
+        )
+
+    def troubles(self) -> dict[tuple[str, str], Trouble]:
+        """Return what is wrong with projects, by URL and account."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT url, account, trouble, trouble_since FROM project "
+                "WHERE trouble IS NOT NULL ORDER BY id"
+            )
+            return {(url, account): Trouble(words, since) for url, account, words, since in rows}
+
+    def tally(self, url: str | None = None, account: str | None = None) -> Tally:
+        """Count the jobs of all, of a project's, or of an account's on a project."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "
+                "WHERE url = coalesce(?, url) AND account = coalesce(?, account)) GROUP BY state",
+                (url, account),
+            )
+            return Tally(**dict(rows.fetchall()))
+
+    def prune(self, before: float) -> int:
+        """Drop what is over and known to be, and last changed before then; return how many jobs.
+
+        Jobs that were cancelled, or whose end HTCondor was told, if no abort is owed for them and
+        their batch is retired; and batches that have no jobs any more.
+        """
+        with self._store.read() as connection:
+            ids = [
+                job_id
+                for (job_id,) in connection.execute(
+                    f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+                    "AND (told = 1 OR state = 'cancelled') AND abort_owed = 0 "
+                    "AND NOT EXISTS (SELECT * FROM batch "
+                    "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
+                    (before,),
+                )
+            ]
+        drop_jobs(self._store, ids)
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "DELETE FROM batch WHERE state = 'retired' AND changed < ? "
+                    "AND project_id IN (SELECT id FROM project) "
+                    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
+                    (before,),
+                ).rowcount
+            )
+        )
+        return len(ids)
+
+
+def _fail(
+    connection: sqlite3.Connection,
+    job_id: int,
+    hold: Hold,
+    exit_code: int | None,
+    cpu_time: float | None,
+) -> None:
+    row = connection.execute(
+        f"SELECT batch_id FROM job WHERE id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
+        (job_id,),
+    ).fetchone()
+    if row is None:
+        return
+    connection.execute(
+        "UPDATE job SET state = 'failed', changed = ?, writing = 0, exit_code = ?, cpu_time = ?, "
+        "hold_reason = ?, hold_code = ?, hold_subcode = ? WHERE id = ?",
+        (
+            time.time(),
+            exit_code,
+            cpu_time,
+            text(hold.reason),
+            hold.code,
+            hold.subcode,
+            job_id,
+        ),
+    )
+    if row[0] is not None:
+        end_if_last(connection, row[0])
+
+
+def _moved(
+    connection: sqlite3.Connection, batch_id: int, changes: Mapping[str, str]
+) -> list[tuple[int, str]]:
+    """Return the jobs that are in another state than ``changes`` says, and may go there."""
+    rows = connection.execute(
+        "SELECT job.id, batch.name || '-' || job.number, job.state "
+        "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+        "WHERE job.batch_id = ? AND job.state IN ('queued', 'running')",
+        (batch_id,),
+    )
+    return [(job, changes[name]) for job, name, state in rows if changes.get(name, state) != state]

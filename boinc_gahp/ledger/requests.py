@@ -1,0 +1,228 @@
+"""HTCondor's side of the ledger: jobs are accepted, asked about, told of and cancelled."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.rows import (
+    ALIVE_SQL,
+    ENDED,
+    JobRow,
+    NewJob,
+    fits,
+    job_rows,
+    project_id,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from boinc_gahp.ledger.store import Store
+
+T = TypeVar("T")
+
+#: Rows changed in one go where there may be many, so that others' changes come in between.
+CHUNK = 1000
+
+
+class Requests:
+    """What HTCondor's requests need; see :class:`boinc_gahp.ledger.jobs.JobLedger`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        with store.read() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'token'").fetchone()
+        self._token = str(row[0])
+
+    @property
+    def store(self) -> Store:
+        """The file."""
+        return self._store
+
+    @property
+    def token(self) -> str:
+        """8 hex digits that tell this ledger's job ids from another's; made with the ledger."""
+        return self._token
+
+    def accept(self, job: NewJob) -> JobRow:
+        """Return the job that ``job`` is; it is on the disk.
+
+        A submit is repeated if its answer did not come through (``gridmanager-batch.md``, 6): the
+        latest attempt with this ``job_directory`` is the job as long as it is alive, or has ended
+        without HTCondor being told. Otherwise this is a new attempt.
+        """
+        directory = text(job.job_directory)
+
+        def change(connection: sqlite3.Connection) -> JobRow:
+            now = time.time()
+            latest = connection.execute(
+                "SELECT id, attempt, state, told FROM job WHERE job_directory = ? "
+                "ORDER BY attempt DESC LIMIT 1",
+                (directory,),
+            ).fetchone()
+            if latest is not None and is_repeat_of(latest[2], bool(latest[3])):
+                connection.execute("UPDATE job SET asked = ? WHERE id = ?", (now, latest[0]))
+                return _job(connection, latest[0])
+            attempt = 1 if latest is None else latest[1] + 1
+            return _job(connection, _insert(connection, job, directory, attempt, now))
+
+        return self._store.write(change)
+
+    def job(self, job_id: int) -> JobRow | None:
+        """Return a job, or None if the ledger does not have it (any more)."""
+        if not fits(job_id):
+            return None
+        with self._store.read() as connection:
+            rows = job_rows(connection, "WHERE job.id = ?", (job_id,))
+        return rows[0] if rows else None
+
+    def asked(self, job_ids: Iterable[int], at: float) -> None:
+        """Note that HTCondor asked about these jobs; of several times the latest counts."""
+        self._in_chunks(
+            "UPDATE job SET asked = ? WHERE id = ? AND asked < ?",
+            [(at, job_id, at) for job_id in job_ids if fits(job_id)],
+        )
+
+    def told(self, job_ids: Iterable[int]) -> None:
+        """Note that HTCondor was told the end of these jobs; skips those that are not over."""
+        self._in_chunks(
+            "UPDATE job SET told = 1 WHERE id = ? AND state IN ('done', 'failed')",
+            [(job_id,) for job_id in job_ids if fits(job_id)],
+        )
+
+    def cancel(self, job_id: int) -> JobRow | None:
+        """Note that HTCondor does not want the job any more.
+
+        An abort is then owed for it, if the project has or may get it. If it was the last job
+        alive of its batch, the batch has ended; one that may be on its way to the project
+        (``sent``) is to be given up.
+
+        Returns:
+            The job as it was before; None if the ledger does not have it.
+        """
+        if not fits(job_id):
+            return None
+
+        def change(connection: sqlite3.Connection) -> JobRow | None:
+            rows = job_rows(connection, "WHERE job.id = ?", (job_id,))
+            if not rows:
+                return None
+            job = rows[0]
+            if job.state == "cancelled":
+                return job
+            connection.execute(
+                "UPDATE job SET state = 'cancelled', changed = ?, abort_owed = ? AND EXISTS ("
+                "SELECT * FROM batch WHERE batch.id = job.batch_id "
+                "AND batch.state IN ('planned', 'sent', 'submitted')) WHERE id = ?",
+                (time.time(), job.is_alive, job_id),
+            )
+            if job.batch_id is not None and job.is_alive:
+                end_if_last(connection, job.batch_id)
+            return job
+
+        return self._store.write(change)
+
+    def _in_chunks(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        for some in chunks(rows):
+            self._store.write(partial(_execute, statement=statement, rows=some))
+
+
+def is_repeat_of(state: str, told: bool) -> bool:
+    """Tell whether a submit with the same JobDirectory means a job in this state."""
+    return state not in ENDED or (state != "cancelled" and not told)
+
+
+def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield ``rows`` in order, :data:`CHUNK` at a time."""
+    for start in range(0, len(rows), CHUNK):
+        yield rows[start : start + CHUNK]
+
+
+def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
+    """Let a batch end whose last job has just ended, inside the change that ended it.
+
+    One that was never sent (``planned``) owes no aborts then. One that may be on its way
+    (``sent``) cannot be retired: its jobs may still come to be; it has to be given up.
+    """
+    alive = connection.execute(
+        f"SELECT 1 FROM job WHERE batch_id = ? AND state IN {ALIVE_SQL} LIMIT 1",  # noqa: S608
+        (batch_id,),
+    ).fetchone()
+    if alive is not None:
+        return
+    now = time.time()
+    connection.execute(
+        "UPDATE job SET abort_owed = 0 WHERE batch_id = ? AND abort_owed = 1 "
+        "AND EXISTS (SELECT * FROM batch WHERE id = ? AND state = 'planned')",
+        (batch_id, batch_id),
+    )
+    connection.execute(
+        "UPDATE batch SET changed = ?, not_before = 0, "
+        "state = CASE state WHEN 'sent' THEN 'giving_up' ELSE 'ended' END "
+        "WHERE id = ? AND state IN ('planned', 'sent', 'submitted')",
+        (now, batch_id),
+    )
+
+
+def drop_jobs(store: Store, job_ids: Sequence[int]) -> None:
+    """Delete jobs, and what is kept of them elsewhere."""
+    for some in chunks([(job_id,) for job_id in job_ids]):
+        store.write(partial(_execute, statement="DELETE FROM job WHERE id = ?", rows=some))
+
+
+def _execute(
+    connection: sqlite3.Connection, *, statement: str, rows: Sequence[tuple[object, ...]]
+) -> None:
+    connection.executemany(statement, rows)
+
+
+def _job(connection: sqlite3.Connection, job_id: int) -> JobRow:
+    (row,) = job_rows(connection, "WHERE job.id = ?", (job_id,))
+    return row
+
+
+def _insert(
+    connection: sqlite3.Connection, job: NewJob, directory: str, attempt: int, now: float
+) -> int:
+    name = text(job.project_name)
+    owner = project_id(connection, job.project_url, job.account)
+    if owner:
+        connection.execute(
+            "UPDATE project SET name = ? WHERE id = ? AND name != ?", (name, owner, name)
+        )
+    else:
+        owner = int(
+            connection.execute(
+                "INSERT INTO project (url, account, name) VALUES (?, ?, ?)",
+                (job.project_url, job.account, name),
+            ).lastrowid
+            or 0
+        )
+    job_id = int(
+        connection.execute(
+            "INSERT INTO job (job_directory, attempt, project_id, project_name, app_name, "
+            "together, size, state, accepted, changed, asked) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
+            (
+                directory,
+                attempt,
+                owner,
+                name,
+                text(job.app_name),
+                text(job.together),
+                job.size,
+                now,
+                now,
+                now,
+            ),
+        ).lastrowid
+        or 0
+    )
+    connection.execute(
+        "INSERT INTO description (job_id, json) VALUES (?, ?)", (job_id, text(job.description))
+    )
+    return job_id

@@ -1,0 +1,261 @@
+"""What the ledger knows of jobs, batches and projects, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+#: ``waiting``: accepted, in no batch. ``sending``: in a batch, which may be on its way.
+#: ``queued``: on the project, no host has it. ``running``: a host has it, or had. ``finished``:
+#: done on the project, its outputs are to be fetched. ``fetched``: they are in place, its batch is
+#: being retired. ``done``, ``failed`` (held by HTCondor): over. ``cancelled``: HTCondor does not
+#: want it any more.
+State = Literal[
+    "waiting",
+    "sending",
+    "queued",
+    "running",
+    "finished",
+    "fetched",
+    "done",
+    "failed",
+    "cancelled",
+]
+STATES: Final[tuple[State, ...]] = get_args(State)
+ENDED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
+ALIVE: Final[frozenset[str]] = frozenset(STATES) - ENDED
+
+#: ``planned``: the jobs' names are decided, nothing was sent that could make jobs. ``sent``: a
+#: submit_batch may have been. ``submitted``: all its jobs are on the project. ``giving_up``: it
+#: has to be aborted for good. ``ended``: all its jobs have ended, it has to be retired.
+#: ``retired``: over, also where it never came to be on the project.
+BatchState = Literal["planned", "sent", "submitted", "giving_up", "ended", "retired"]
+BATCH_STATES: Final[tuple[BatchState, ...]] = get_args(BatchState)
+
+
+def sql_set(states: Iterable[str]) -> str:
+    """Return a list for SQL's IN; of states only, never of what comes from outside."""
+    return "(" + ", ".join(f"'{state}'" for state in sorted(states)) + ")"
+
+
+ALIVE_SQL: Final = sql_set(ALIVE)
+#: In the order of the index ``job_ended``'s condition, which SQLite compares word by word.
+ENDED_SQL: Final = "('done', 'failed', 'cancelled')"
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be accepted.
+
+    Attributes:
+        job_directory: HTCondor's only unique name of a job (``gridmanager-batch.md``, 4 and 6).
+        project_name: the project's name in the settings; "" for the section ``[project]``.
+        together: jobs of one owner (project and account) whose ``together`` is equal can share a
+            batch.
+        size: bytes that the job adds to a submit_batch, about.
+        description: JSON, opaque to the ledger.
+    """
+
+    job_directory: str
+    project_url: str
+    account: str
+    project_name: str
+    app_name: str
+    together: str
+    size: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why HTCondor is to hold a job: HoldReason, HoldReasonCode and HoldReasonSubCode."""
+
+    reason: str
+    code: int
+    subcode: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job. Times are seconds since the epoch.
+
+    Attributes:
+        attempt: counted from 1 for each ``job_directory``.
+        job_name: the job's name on the project, None while it is in no batch.
+        changed: when its state last changed.
+        asked: when HTCondor was last known to ask about it.
+        told: whether HTCondor has been told the end of it (``done`` or ``failed``).
+        abort_owed: whether the project still has to be told to abort it.
+        writing: whether the keeper may be writing into the job's directory.
+        cpu_time: seconds.
+        trouble: the latest that went wrong with it, for people.
+    """
+
+    id: int
+    job_directory: str
+    attempt: int
+    project_url: str
+    account: str
+    project_name: str
+    app_name: str
+    together: str
+    size: int
+    description: str
+    state: State
+    batch_id: int | None
+    job_name: str | None
+    accepted: float
+    changed: float
+    asked: float
+    told: bool
+    abort_owed: bool
+    writing: bool
+    exit_code: int | None
+    cpu_time: float | None
+    hold_reason: str | None
+    hold_code: int | None
+    hold_subcode: int | None
+    trouble: str | None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is neither done nor failed nor cancelled."""
+        return self.state in ALIVE
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """A batch. Times are seconds since the epoch.
+
+    Attributes:
+        project_batch_id: the project's id of it, once it is known.
+        lease_until: when the project may expire it.
+        not_before: when it is to be tried again.
+        trouble: the latest that went wrong with it, for people.
+    """
+
+    id: int
+    name: str
+    project_url: str
+    account: str
+    app_name: str
+    together: str
+    state: BatchState
+    project_batch_id: int | None
+    created: float
+    lease_until: float
+    not_before: float
+    trouble: str | None
+
+
+class Waiting(NamedTuple):
+    """A waiting job, as much of it as planning a batch needs."""
+
+    job_id: int
+    together: str
+    app_name: str
+    accepted: float
+    size: int
+
+
+class OnProject(NamedTuple):
+    """A submitted batch with jobs that are alive."""
+
+    batch_name: str
+    batch_id: int
+    alive: int
+
+
+class OwedAbort(NamedTuple):
+    """A cancelled job that the project does not know to be cancelled yet."""
+
+    job_id: int
+    job_name: str
+    batch_id: int
+    batch_state: BatchState
+    project_batch_id: int | None
+
+
+class Trouble(NamedTuple):
+    """What is wrong with a project, and since when (seconds since the epoch)."""
+
+    text: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many jobs are in each state."""
+
+    waiting: int = 0
+    sending: int = 0
+    queued: int = 0
+    running: int = 0
+    finished: int = 0
+    fetched: int = 0
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def alive(self) -> int:
+        """How many are neither done nor failed nor cancelled."""
+        return sum(int(getattr(self, state)) for state in ALIVE)
+
+
+#: CROSS JOIN keeps SQLite from beginning at another table than the jobs (its documentation,
+#: "Manual Control Of Query Plans Using CROSS JOIN").
+SELECT_JOBS: Final = """
+    SELECT job.id, job.job_directory, job.attempt, project.url, project.account,
+        job.project_name, job.app_name, job.together, job.size, description.json, job.state,
+        job.batch_id, batch.name || '-' || job.number, job.accepted, job.changed, job.asked,
+        job.told, job.abort_owed, job.writing, job.exit_code, job.cpu_time,
+        job.hold_reason, job.hold_code, job.hold_subcode, job.trouble
+    FROM job
+    CROSS JOIN project ON project.id = job.project_id
+    CROSS JOIN description ON description.job_id = job.id
+    LEFT JOIN batch ON batch.id = job.batch_id
+"""
+
+SELECT_BATCHES: Final = """
+    SELECT batch.id, batch.name, project.url, project.account, batch.app_name, batch.together,
+        batch.state, batch.project_batch_id, batch.created, batch.lease_until,
+        batch.not_before, batch.trouble
+    FROM batch
+    CROSS JOIN project ON project.id = batch.project_id
+"""
+
+_FIRST_FLAG = 16
+
+
+def job_rows(
+    connection: sqlite3.Connection, rest: str, parameters: Iterable[object] = ()
+) -> list[JobRow]:
+    """Return the jobs that ``rest`` (WHERE, ORDER BY, LIMIT) chooses."""
+    rows = connection.execute(SELECT_JOBS + rest, tuple(parameters))
+    flags = slice(_FIRST_FLAG, _FIRST_FLAG + 3)
+    return [JobRow(*row[:_FIRST_FLAG], *map(bool, row[flags]), *row[flags.stop :]) for row in rows]
+
+
+def batch_rows(
+    connection: sqlite3.Connection, rest: str, parameters: Iterable[object] = ()
+) -> list[BatchRow]:
+    """Return the batches that ``rest`` (WHERE, ORDER BY, LIMIT) chooses."""
+    return [BatchRow(*row) for row in connection.execute(SELECT_BATCHES + rest, tuple(parameters))]
+
+
+def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
+    """Return the row id of a project and account; 0, which no row has, if there is none."""
+    row = connection.execute(
+        "SELECT id FROM project WHERE url = ? AND account = ?", (url, account)
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def fits(number: int) -> bool:
+    """Tell whether SQLite can look for ``number``: ids come from outside."""
+    return 0 < number < 2**63
