@@ -1,25 +1,37 @@
 """What each BOINC_* request does, as a sequence of web RPCs."""
 
 from boinc_gahp.bridge.bridge import Bridge
+from boinc_gahp.bridge.fetch import NoResult
 from boinc_gahp.bridge.temporary import remove_all
 from boinc_gahp.bridge.types import (
+    AdFiles,
+    BatchLook,
     BatchStatuses,
     Client,
+    Failure,
     FetchRequest,
     FetchResult,
+    Input,
     JobRequest,
     LocalInput,
+    RemoteInput,
     SubmitRequest,
 )
 
 __all__ = [
+    "AdFiles",
+    "BatchLook",
     "BatchStatuses",
     "Bridge",
     "Client",
+    "Failure",
     "FetchRequest",
     "FetchResult",
+    "Input",
     "JobRequest",
     "LocalInput",
+    "NoResult",
+    "RemoteInput",
     "SubmitRequest",
     "remove_all",
 ]

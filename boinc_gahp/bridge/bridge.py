@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import control, fetch, query, submit
+from boinc_gahp.bridge import control, failed, fetch, looking, query, submit, withdrawing
 from boinc_gahp.bridge.context import Context
 from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
+from boinc_gahp.bridge.gate import OPEN
+from boinc_gahp.bridge.judging import Judged
 from boinc_gahp.bridge.known import Known
 from boinc_gahp.bridge.types import Client
 from boinc_gahp.config import ProjectSettings
@@ -17,8 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from boinc_gahp.bridge.types import BatchStatuses, FetchRequest, FetchResult, SubmitRequest
+    from boinc_gahp.bridge.gate import Gate
+    from boinc_gahp.bridge.types import (
+        BatchLook,
+        BatchStatuses,
+        Failure,
+        FetchRequest,
+        FetchResult,
+        SubmitRequest,
+    )
     from boinc_gahp.config import Settings
+    from boinc_gahp.errors import GahpError
     from boinc_gahp.ledger import Ledger
     from boinc_gahp.rpc import Batch, Project
 
@@ -62,10 +73,26 @@ class Bridge:
         """Ask whether the project answers."""
         self._context.project.ping()
 
-    def submit(self, request: SubmitRequest, client: Client = _A_PERSON) -> None:
+    def submit(self, request: SubmitRequest, client: Client = _A_PERSON) -> int:
         """See :func:`boinc_gahp.bridge.submit.submit`."""
         self._context.known.mention([request.batch_name])
-        submit.submit(self._context, request, client)
+        return submit.submit(self._context, request, client)
+
+    def refusals(self, request: SubmitRequest) -> dict[str, GahpError]:
+        """See :meth:`boinc_gahp.bridge.judging.Judged.refusals`."""
+        return Judged(self._context, request).refusals()
+
+    def request_size(self, request: SubmitRequest) -> int:
+        """See :meth:`boinc_gahp.bridge.judging.Judged.size`."""
+        return Judged(self._context, request).size()
+
+    def withdraw_empty(self, name: str) -> None:
+        """See :func:`boinc_gahp.bridge.withdrawing.withdraw_empty`."""
+        withdrawing.withdraw_empty(self._context, name)
+
+    def withdraw(self, batch_id: int) -> bool:
+        """See :func:`boinc_gahp.bridge.withdrawing.withdraw`."""
+        return withdrawing.withdraw(self._context, batch_id)
 
     def query_batches(
         self, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
@@ -74,9 +101,17 @@ class Bridge:
         self._context.known.mention(names)
         return query.query_batches(self._context, names, min_mod_time, client)
 
-    def fetch_output(self, request: FetchRequest) -> FetchResult:
+    def fetch_output(self, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
         """See :func:`boinc_gahp.bridge.fetch.fetch_output`."""
-        return fetch.fetch_output(self._context, request)
+        return fetch.fetch_output(self._context, request, gate)
+
+    def failure(self, job_name: str, batch_id: int) -> Failure | None:
+        """See :func:`boinc_gahp.bridge.failed.failure`."""
+        return failed.failure(self._context, job_name, batch_id)
+
+    def look_at(self, batch_id: int) -> BatchLook:
+        """See :func:`boinc_gahp.bridge.looking.look_at`."""
+        return looking.look_at(self._context, batch_id)
 
     def abort_jobs(self, names: Sequence[str], *, remember: bool = True) -> None:
         """See :func:`boinc_gahp.bridge.control.abort_jobs`."""

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge.directories import make_directories, sync_directory
 from boinc_gahp.bridge.download import Output, download
-from boinc_gahp.bridge.selection import Delivery, plain_names, select
+from boinc_gahp.bridge.selection import Delivery, plain_names, select, stderr_path, stdout_path
 from boinc_gahp.bridge.temporary import check_destination, explain, registry
 from boinc_gahp.bridge.unzip import Archive
 from boinc_gahp.bridge.uploaded import Absent
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.types import FetchRequest
     from boinc_gahp.bridge.uploaded import Uploaded
 
@@ -32,10 +34,13 @@ def deliver(
     outputs: Sequence[Output],
     uploaded: Uploaded,
     instance: str,
+    *,
+    gate: Gate,
 ) -> None:
     """Fetch the outputs that are asked for, and rename each into place when it is whole.
 
-    What was delivered before and is still there is not fetched again.
+    What was delivered before and is still there is not fetched again. A job ad's stdout that no
+    output is for becomes an empty file.
 
     Args:
         context: the project.
@@ -43,40 +48,91 @@ def deliver(
         outputs: the app's outputs.
         uploaded: where they come from.
         instance: the canonical instance's name.
+        gate: is entered for each change in the job's directory.
 
     Raises:
         OutputError, RpcError: outputs that were complete by then stay.
+        Exception: what the gate raises when it is closed.
     """
-    delivery = _Delivery(context, request, uploaded, instance)
+    delivery = _Delivery(context, request, uploaded, instance, gate=gate)
     if len(outputs) == 1 and outputs[0].name.lower().endswith(".zip"):
         delivery.archive(outputs[0])
     else:
         delivery.files({output.name: output for output in outputs})
+    delivery.stdout()
+
+
+def write_text(request: FetchRequest, path: Path, text: str, gate: Gate) -> None:
+    """Write one of a job's standard streams anew; a job ad's gets the directory that it lacks.
+
+    Raises:
+        OutputError: it cannot be written.
+        Exception: what the gate raises when it is closed.
+    """
+    if request.ad is not None:
+        make_parent(path, gate)
+    with registry.file(path, gate) as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+        file.commit()
+
+
+def make_parent(path: Path, gate: Gate) -> None:
+    """Make the directory for a file, and those above it; errors as :func:`write_text`."""
+    try:
+        make_directories(path.parent, gate)
+    except OSError as error:
+        raise explain(error, path) from error
 
 
 class _Delivery:
     def __init__(
-        self, context: Context, request: FetchRequest, uploaded: Uploaded, instance: str
+        self,
+        context: Context,
+        request: FetchRequest,
+        uploaded: Uploaded,
+        instance: str,
+        *,
+        gate: Gate,
     ) -> None:
         self._context = context
         self._request = request
         self._uploaded = uploaded
         self._instance = instance
+        self._gate = gate
         self._delivered = context.delivered
+        self._stdout = stdout_path(request)
+        self._has_stdout = self._stdout is None
 
     def files(self, outputs: Mapping[str, Output]) -> None:
         """Deliver plain outputs."""
         destinations: dict[str, list[Path]] = {}
         for item in select(self._request, plain_names(list(outputs))):
             if not self._is_there(item):
-                check_destination(item.destination)
+                self._check(item)
                 destinations.setdefault(item.output, []).append(item.destination)
         for name, paths in destinations.items():
             self._file(outputs[name], paths)
 
+    def stdout(self) -> None:
+        """Leave an empty file where a job ad wants stdout, if nothing else came to be there."""
+        path = self._stdout
+        if path is not None and not self._has_stdout and path != stderr_path(self._request):
+            write_text(self._request, path, "", self._gate)
+
+    def _check(self, item: Delivery) -> None:
+        if item.destination == self._stdout:
+            make_parent(item.destination, self._gate)
+        check_destination(item.destination)
+
+    def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
+        """Remember an output that is in place and on the disk."""
+        self._has_stdout = self._has_stdout or item.destination == self._stdout
+        self._delivered.remember(self._key(item.output, item.destination), status, md5)
+
     def _file(self, output: Output, destinations: Sequence[Path]) -> None:
+        self._gate.check()
         with ExitStack() as stack:
-            sinks = [stack.enter_context(registry.file(path)) for path in destinations]
+            sinks = [stack.enter_context(registry.file(path, self._gate)) for path in destinations]
             try:
                 download(self._context, self._uploaded, output, sinks)
             except Absent:
@@ -85,8 +141,7 @@ class _Delivery:
                 raise self._missing(output) from None
             for sink in sinks:
                 status = sink.commit()
-                key = self._key(output.name, sink.destination)
-                self._delivered.remember(key, status, sink.md5.hexdigest())
+                self._note(Delivery(output.name, sink.destination), status, sink.md5.hexdigest())
 
     def archive(self, output: Output) -> None:
         """Deliver the files in the app's one output, a zip archive."""
@@ -98,7 +153,9 @@ class _Delivery:
         jobs = self._context.settings.jobs
         # It gets no name of its own: this one only tells the temporary files of jobs apart.
         job = hashlib.sha256(os.fsencode(self._request.job_name)).hexdigest()[:16]
-        with registry.file(self._directory / f".boinc_gahp-archive-{job}") as packed:
+        archived = self._directory / f".boinc_gahp-archive-{job}"
+        self._gate.check()
+        with registry.file(archived, self._gate) as packed:
             try:
                 download(self._context, self._uploaded, output, [packed])
             except Absent:
@@ -133,15 +190,14 @@ class _Delivery:
         for item in wanted:
             if item.destination == self._directory / item.output:
                 self._make_directory(item.output.rpartition("/")[0])
-            check_destination(item.destination)
-        with registry.directory(packed) as room:
+            self._check(item)
+        with registry.directory(packed, self._gate) as room:
             parts = []
             for number, item in enumerate(wanted):
                 path = room.path / str(number)
-                parts.append((item, path, _extract(archive, item, path, packed)))
+                parts.append((item, path, self._extract(archive, item, path, packed)))
             for item, path, md5 in parts:
-                status = _place(path, item.destination)
-                self._delivered.remember(self._key(item.output, item.destination), status, md5)
+                self._note(item, self._place(path, item.destination), md5)
 
     def _make_directory(self, name: str) -> None:
         """Make a directory of the archive's in the job's, without leaving that by a link."""
@@ -154,7 +210,10 @@ class _Delivery:
                         f"{str(path)!r} is a symbolic link: an archive's files are not written "
                         "through it"
                     )
-                path.mkdir(exist_ok=True)
+                if not path.is_dir():
+                    with self._gate:
+                        path.mkdir(exist_ok=True)
+                    sync_directory(path.parent)
             except OSError as error:
                 raise explain(error, path) from error
 
@@ -167,7 +226,9 @@ class _Delivery:
 
     def _is_there(self, item: Delivery) -> bool:
         key = self._key(item.output, item.destination)
-        return self._delivered.is_there(key, item.destination)
+        there = self._delivered.is_there(key, item.destination)
+        self._has_stdout = self._has_stdout or (there and item.destination == self._stdout)
+        return there
 
     def _missing(self, output: Output) -> OutputError:
         return OutputError(
@@ -176,41 +237,45 @@ class _Delivery:
             "the app's output template does not say that it is optional"
         )
 
+    def _extract(self, archive: Archive, item: Delivery, path: Path, packed: Path) -> str:
+        """Write a member, or the archive itself, to ``path``; return its MD5."""
+        digest = hashlib.md5(usedforsecurity=False)
+        try:
+            with self._gate:
+                file = path.open("xb", buffering=0)
+            with file:
 
-def _extract(archive: Archive, item: Delivery, path: Path, packed: Path) -> str:
-    """Write a member, or the archive itself, to ``path``; return its MD5."""
-    digest = hashlib.md5(usedforsecurity=False)
-    try:
-        with path.open("xb") as file:
+                def write(data: bytes) -> None:
+                    digest.update(data)
+                    rest = memoryview(data)
+                    while rest:
+                        with self._gate:
+                            rest = rest[file.write(rest) or 0 :]
 
-            def write(data: bytes) -> None:
-                digest.update(data)
-                file.write(data)
+                if archive.has(item.output):
+                    archive.extract(item.output, write)
+                else:
+                    with packed.open("rb") as whole:
+                        while data := whole.read(_CHUNK):
+                            write(data)
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise explain(error, item.destination) from error
+        return digest.hexdigest()
 
-            if archive.has(item.output):
-                archive.extract(item.output, write)
-            else:
-                with packed.open("rb") as whole:
-                    while data := whole.read(_CHUNK):
-                        write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise explain(error, item.destination) from error
-    return digest.hexdigest()
-
-
-def _place(path: Path, destination: Path) -> os.stat_result:
-    """Rename a complete file into place; return its status there."""
-    try:
-        status = path.stat()
-        registry.rename(path, destination)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise explain(error, destination) from error
-    else:
-        return status
-    with registry.file(destination) as copy, path.open("rb") as file:
-        while data := file.read(_CHUNK):
-            copy.write(data)
-        return copy.commit()
+    def _place(self, path: Path, destination: Path) -> os.stat_result:
+        """Rename a complete file into place; return its status there."""
+        try:
+            with self._gate:
+                status = path.stat()
+                registry.rename(path, destination)
+            sync_directory(destination.parent)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise explain(error, destination) from error
+        else:
+            return status
+        with registry.file(destination, self._gate) as copy, path.open("rb") as file:
+            while data := file.read(_CHUNK):
+                copy.write(data)
+            return copy.commit()

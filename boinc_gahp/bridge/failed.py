@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.stderr import unwrap
-from boinc_gahp.bridge.types import FetchResult
-from boinc_gahp.errors import OutputError, RpcError
+from boinc_gahp.bridge.types import Failure, FetchResult
+from boinc_gahp.errors import NotFound, OutputError, RpcError
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
@@ -30,13 +31,12 @@ _MEANINGS = {
     "canceled": "it was cancelled",
     "no_canonical_result": "no instances agreed",
 }
+#: Those of them that say that somebody aborted the job.
+CANCELLED = frozenset({"cancelled", "canceled"})
 
 
 def failed_job(context: Context, job_name: str, located: Located) -> tuple[FetchResult, str]:
     """Return the real exit status of a failed job, and what to write as its stderr.
-
-    The exit statuses come from query_batch with details: query_completed_job breaks for a job
-    without a canonical instance on PHP 8 (``web-rpcs.md``, "query_completed_job is broken ...").
 
     Raises:
         OutputError: the job is not finished, or it failed and no exit status is known.
@@ -44,33 +44,88 @@ def failed_job(context: Context, job_name: str, located: Located) -> tuple[Fetch
     """
     host = context.project.host
     job = context.known.failures(located.batch_id, job_name)
-    if job is None or not (job.status == "error" or job.errors):
+    if job is None or not _is_over(job):
         state = job.status if job is not None and job.status else "no result, no error"
         raise OutputError(
             f"job {job_name!r} on {host} is not finished (the project says: {state}): its output "
             "can be fetched when its status is DONE"
         )
-    told = _completed(context, job_name)
+    known = _learn(context, job)
+    if known.result is None:
+        raise OutputError(
+            f"job {job_name!r} failed on {host} ({known.why}), and the project knows no exit "
+            "status: there is nothing to fetch"
+        )
+    return known.result, known.report + ("\n" + known.stderr if known.told else "")
+
+
+def failure(context: Context, job_name: str, batch_id: int) -> Failure | None:
+    """Return what is known of a job in error; None if it is not in error (any more).
+
+    Raises:
+        NotFound: the project has no such batch, or the batch no such job.
+        RpcError: the project could not be asked.
+    """
+    job = context.known.failures(batch_id, job_name)
+    if job is None:
+        view = context.known.view(batch_id, lambda view: job_name in view.jobs)
+        if job_name not in view.jobs:
+            words = f"no job {job_name}"
+            raise NotFound(
+                f"{context.project.host} has {words!r} in batch {view.name!r} (id {batch_id})",
+                rpc="query_batch",
+                host=context.project.host,
+                number=-1,
+                words=words,
+            )
+        return None
+    if not _is_over(job):
+        return None
+    known = _learn(context, job)
+    return Failure(
+        job.errors, known.why, job.exit_statuses, known.report, known.stderr, known.result
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    why: str
+    report: str
+    stderr: str
+    told: bool
+    result: FetchResult | None
+
+
+def _is_over(job: BatchJob) -> bool:
+    return job.status == "error" or bool(job.errors)
+
+
+def _learn(context: Context, job: BatchJob) -> _Known:
+    """Ask what there is to know.
+
+    The exit statuses come from query_batch with details: query_completed_job breaks for a job
+    without a canonical instance on PHP 8 (``web-rpcs.md``, "query_completed_job is broken ...").
+    """
+    # Of a job that was aborted before any instance of it failed, nobody knows more.
+    asks = bool(job.exit_statuses) or not CANCELLED.issuperset(job.errors)
+    told = _completed(context, job.name) if asks else None
     statuses = job.exit_statuses if told is None else (*job.exit_statuses, told.exit_status)
     why = ", ".join(_words(job)) or "no reason given"
-    if not statuses:
-        raise OutputError(
-            f"job {job_name!r} failed on {host} ({why}), and the project knows no exit status: "
-            "there is nothing to fetch"
-        )
-    # The last is the one after which the project gave the job up. A failed job never reports 0:
-    # its instances may have ended well, and been found wrong by the validator.
-    exit_status = next((status for status in reversed(statuses) if status), 1)
-    text = _report(context, job, why, located.ids.workunit_id)
-    if told is not None:
-        text += "\n" + unwrap(told.stderr_out)
-    return (
-        FetchResult(
-            exit_status,
+    result = None
+    if statuses:
+        result = FetchResult(
+            # The last is the one after which the project gave the job up. A failed job never
+            # reports 0: its instances may have ended well, and been found wrong by the validator.
+            next((status for status in reversed(statuses) if status), 1),
             0.0 if told is None else told.elapsed_time,
             (job.cpu_time or 0.0) if told is None else told.cpu_time,
-        ),
-        text,
+        )
+    return _Known(
+        why,
+        _report(context, job, why) if asks else "",
+        "" if told is None else unwrap(told.stderr_out),
+        told is not None,
+        result,
     )
 
 
@@ -89,10 +144,10 @@ def _words(job: BatchJob) -> list[str]:
     return [f"{word}: {_MEANINGS[word]}" if word in _MEANINGS else word for word in job.errors]
 
 
-def _report(context: Context, job: BatchJob, why: str, workunit_id: int) -> str:
+def _report(context: Context, job: BatchJob, why: str) -> str:
     instances: tuple[Instance, ...] = ()
     try:
-        instances = context.project.query_job(workunit_id)
+        instances = context.project.query_job(job.id)
     except RpcError as error:
         log.debug("No instances of the failed job %s: %s", job.name, error)
     lines = [f"boinc_gahp: job {job.name} failed on {context.project.url} ({why})"]

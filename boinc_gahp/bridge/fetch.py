@@ -7,21 +7,22 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import locate
-from boinc_gahp.bridge.deliver import deliver
+from boinc_gahp.bridge.deliver import deliver, write_text
 from boinc_gahp.bridge.download import Output
 from boinc_gahp.bridge.failed import failed_job
+from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.selection import plain_names, select, stderr_path
 from boinc_gahp.bridge.stderr import unwrap
-from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.bridge.types import FetchResult
 from boinc_gahp.bridge.uploaded import Uploaded
 from boinc_gahp.errors import NotFound, OutputError, RpcError
-from boinc_gahp.templates import read_templates
+from boinc_gahp.templates import read_output_template, read_templates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.locate import Located
     from boinc_gahp.bridge.types import FetchRequest
     from boinc_gahp.rpc import CompletedJob, Instance
@@ -32,23 +33,43 @@ if TYPE_CHECKING:
 _PATIENCE = 20.0
 
 
-def fetch_output(context: Context, request: FetchRequest) -> FetchResult:
+class NoResult(OutputError):
+    """A job ad's job has no canonical instance: it is not finished, or it failed."""
+
+
+def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
     """Deliver a job's outputs and stderr; return its exit status and times.
 
-    Fetching again gives the same files. Every file appears under its name whole, or not at all.
+    Fetching again gives the same files. Every file appears under its name whole, or not at all,
+    and is on the disk with its directory when this returns.
+
+    Args:
+        context: the project.
+        request: what is asked for.
+        gate: is entered for each change in the job's directory, and asked before each question
+            to the project. When it is closed, temporary files vanish at once.
 
     Raises:
+        NoResult: of a job ad's job only, where a failed job's line would get its exit status.
         NotFound: the project does not know the job.
         OutputError: the job is not finished, or failed and nothing is known of it; a spec names
             no output; an output is missing, damaged, or cannot be written.
         RpcError: the project could not be asked.
         TemplateError: the app's output template cannot be read.
+        Exception: what the gate raises when it is closed.
     """
-    located, completed = _look_for(context, request.job_name)
+    gate.check()
+    located, completed = _look_for(context, request)
     if located is not None and not located.ids.canonical_instance_id:
+        if request.ad is not None:
+            raise NoResult(
+                f"job {request.job_name!r} has no result on {context.project.host}: it is not "
+                "finished, or it failed"
+            )
         result, text = failed_job(context, request.job_name, located)
-        _write_stderr(request, text)
+        _write_stderr(request, text, gate)
         return result
+    gate.check()
     if completed is None:
         completed = context.project.query_completed_job(request.job_name)
     if not completed.canonical_resultid:
@@ -57,29 +78,37 @@ def fetch_output(context: Context, request: FetchRequest) -> FetchResult:
             "of this account that the project still lists: there is nothing to fetch"
         )
     instance = None if located is None else context.known.instance(located.ids)
-    outputs = _outputs(context, request.job_name, located, instance)
+    gate.check()
+    outputs = _outputs(context, request, located, instance)
     is_archive = len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
     if not is_archive:
         # A wrong name in the line is told before anything is written.
         select(request, plain_names([output.name for output in outputs]))
-    _write_stderr(request, unwrap(completed.stderr_out))
+    _write_stderr(request, unwrap(completed.stderr_out), gate)
     deliver(
         context,
         request,
         outputs,
         _uploaded(context, request.job_name, instance),
         request.job_name if instance is None else instance.name,
+        gate=gate,
     )
     return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
 
 
-def _look_for(context: Context, job_name: str) -> tuple[Located | None, CompletedJob | None]:
+def _look_for(
+    context: Context, request: FetchRequest
+) -> tuple[Located | None, CompletedJob | None]:
     """Return where the job is, and what query_completed_job said if it was asked on the way.
 
     A job whose name tells nothing is first asked for by its name, so that one that does not exist
     costs one RPC and not a list of every batch.
     """
-    located = locate.near(context, job_name)
+    job_name = request.job_name
+    located = None
+    if request.ad is not None and request.ad.batch_id is not None:
+        located = locate.in_batch(context, request.ad.batch_id, job_name)
+    located = located or locate.near(context, job_name)
     if located is not None:
         return located, None
     project = context.project.until(time.monotonic() + _PATIENCE)
@@ -98,15 +127,18 @@ def _look_for(context: Context, job_name: str) -> tuple[Located | None, Complete
 
 
 def _outputs(
-    context: Context, job_name: str, located: Located | None, instance: Instance | None
+    context: Context, request: FetchRequest, located: Located | None, instance: Instance | None
 ) -> list[Output]:
-    """Return the app's outputs, and those that the instance has beyond them.
+    """Return the app's outputs, or its own template's, and those the instance has beyond them.
 
     A job that was submitted with an output template of its own can have more than its app; the
     project does not tell their names (``web-rpcs.md``, "Queries").
     """
+    job_name = request.job_name
     template: OutputTemplate
-    if located is not None:
+    if request.ad is not None and request.ad.output_template is not None:
+        template = read_output_template(request.ad.output_template)
+    elif located is not None:
         template = context.known.templates(located.app_name)[1]
     else:
         template = read_templates(context.project.get_templates(job_name=job_name))[1]
@@ -148,10 +180,8 @@ def _uploaded(context: Context, job_name: str, instance: Instance | None) -> Upl
     return Uploaded(functools.partial(project.result_file, instance.name), job_name)
 
 
-def _write_stderr(request: FetchRequest, text: str) -> None:
+def _write_stderr(request: FetchRequest, text: str, gate: Gate) -> None:
     """Write stderr anew: a fetch that is repeated must not double it."""
     path: Path | None = stderr_path(request)
     if path is not None:
-        with registry.file(path) as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
-            file.commit()
+        write_text(request, path, text, gate)

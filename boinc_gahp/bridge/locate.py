@@ -47,6 +47,15 @@ def near(context: Context, job_name: str) -> Located | None:
     return _in_batch(context, batch_name, job_name, _has_result(job_name))
 
 
+def in_batch(context: Context, batch_id: int, job_name: str) -> Located | None:
+    """Return the job if it is in this batch.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    return _in_batch(context, batch_id, job_name, _has_result(job_name))
+
+
 def far(context: Context, job_name: str) -> Located | None:
     """Look for the job in every batch of the account that is not retired, the newest first.
 

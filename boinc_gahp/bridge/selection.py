@@ -1,6 +1,7 @@
 """Which outputs go where: the rules of BOINC_FETCH_OUTPUT, without files or network.
 
-The rules are those of ``gahp.md``, "BOINC_* commands", for BOINC_FETCH_OUTPUT.
+The rules are those of ``gahp.md``, "BOINC_* commands", for BOINC_FETCH_OUTPUT; those of a job ad
+are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from boinc_gahp.errors import OutputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from boinc_gahp.bridge.types import FetchRequest
+    from boinc_gahp.bridge.types import AdFiles, FetchRequest
 
 DEV_NULL = "/dev/null"
 #: As a name for stderr these mean that it is not kept.
 _NOWHERE = (DEV_NULL, "NULL")
+#: Outputs that are a job's stdout, whatever the ad calls it.
+_STDOUTS = ("stdout", "stdout.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,13 @@ def stderr_path(request: FetchRequest) -> Path | None:
     if request.stderr is None or request.stderr in _NOWHERE:
         return None
     return _absolute(request, request.stderr)
+
+
+def stdout_path(request: FetchRequest) -> Path | None:
+    """Return where a job ad wants stdout, or None."""
+    if request.ad is None or request.ad.stdout is None or request.ad.stdout == DEV_NULL:
+        return None
+    return _absolute(request, request.ad.stdout)
 
 
 def plain_names(outputs: Sequence[str]) -> dict[str, str]:
@@ -59,11 +69,15 @@ def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery,
     Raises:
         OutputError: a spec names no output, or two files would get one name.
     """
-    wanted = _all(request, outputs) if request.mode == "ALL" else _some(request, outputs)
+    if request.ad is not None:
+        wanted = _of_ad(request, request.ad, outputs)
+    else:
+        wanted = _all(request, outputs) if request.mode == "ALL" else _some(request, outputs)
     deliveries = tuple(dict.fromkeys(wanted))
     taken: dict[Path, str] = {}
     stderr = stderr_path(request)
-    if stderr is not None:
+    # One file for both gets what there is of stdout, and stderr where there is nothing.
+    if stderr is not None and stderr != stdout_path(request):
         taken[stderr] = "stderr"
     for delivery in deliveries:
         other = taken.setdefault(delivery.destination, delivery.output)
@@ -87,9 +101,10 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
     renames: dict[str, list[str]] = {}
     for source, destination in request.specs:
         name = find(source, outputs)
-        if name is None:
+        if name is not None:
+            renames.setdefault(name, []).append(destination)
+        elif request.ad is None:
             raise _no_such_output(request, source, outputs)
-        renames.setdefault(name, []).append(destination)
     return [
         Delivery(name, _absolute(request, destination))
         for name, plain in outputs.items()
@@ -113,6 +128,33 @@ def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
         elif at != stdout or source != _base(destination):
             raise _no_such_output(request, source, outputs)
     return wanted
+
+
+def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
+    claimed = {find(source, outputs) for source, _ in request.specs}
+    stdout = stdout_path(request)
+    standard: list[Delivery] = []
+    if stdout is not None:
+        name = find(_base(ad.stdout or ""), outputs)
+        if name is None:
+            free = (name for name in _STDOUTS if name in outputs and name not in claimed)
+            name = next(free, None)
+        if name is not None:
+            standard.append(Delivery(name, stdout))
+    if request.mode == "ALL":
+        # What is stdout under another name is not wanted under its own as well.
+        own = {delivery.output for delivery in standard} - claimed
+        others = {name: plain for name, plain in outputs.items() if name not in own}
+        return _all(request, others) + standard
+    wanted = []
+    written = {_base(name) for name in (ad.stdout, request.stderr) if name is not None}
+    for source, destination in request.specs:
+        name = find(source, outputs)
+        if name is not None and destination != DEV_NULL:
+            wanted.append(Delivery(name, _absolute(request, destination)))
+        elif name is None and _base(source) not in written:
+            raise _no_such_output(request, source, outputs)
+    return wanted + standard
 
 
 def _stdout_at(request: FetchRequest, stderr: Set[Path]) -> int:

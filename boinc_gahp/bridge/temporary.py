@@ -14,14 +14,19 @@ import os
 import shutil
 import stat
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from boinc_gahp.bridge.directories import sync_directory
+from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
+
+    from boinc_gahp.bridge.gate import Gate
 
 #: Jobs may share a directory and so a destination: that many fetches write it at the same time.
 _SLOTS = 1000
@@ -82,17 +87,18 @@ class Temporaries:
         self._active: dict[Path, _Temporary] = {}
         self._closed = False
 
-    def file(self, destination: Path) -> TemporaryFile:
+    def file(self, destination: Path, gate: Gate = OPEN) -> TemporaryFile:
         """Return a new, empty temporary file beside ``destination``.
 
         Raises:
             OutputError: the destination cannot be written, or the daemon is stopping.
+            Exception: what the gate raises when it is closed; the file is gone then.
         """
-        return self._claim(destination, "part", _open_file, TemporaryFile)
+        return self._claim(destination, "part", _open_file, TemporaryFile, gate)
 
-    def directory(self, destination: Path) -> TemporaryDirectory:
+    def directory(self, destination: Path, gate: Gate = OPEN) -> TemporaryDirectory:
         """Return a new, empty temporary directory beside ``destination``; errors as above."""
-        return self._claim(destination, "unpack", _open_directory, TemporaryDirectory)
+        return self._claim(destination, "unpack", _open_directory, TemporaryDirectory, gate)
 
     def rename(self, source: Path, destination: Path) -> None:
         """Rename, unless the daemon is stopping.
@@ -127,7 +133,8 @@ class Temporaries:
         destination: Path,
         suffix: str,
         open_: Callable[[Path], int],
-        kind: Callable[[Temporaries, Path, int, Path], _Kind],
+        kind: Callable[[Temporaries, Path, int, Path, Gate], _Kind],
+        gate: Gate,
     ) -> _Kind:
         check_destination(destination)
         digest = hashlib.sha256(os.fsencode(destination)).hexdigest()[:16]
@@ -136,18 +143,20 @@ class Temporaries:
             for slot in range(_SLOTS):
                 path = destination.parent / f".boinc_gahp-{digest}-{slot}.{suffix}"
                 if claimed is None:
-                    claimed = self._try(path, destination, open_, kind)
+                    claimed = self._try(path, destination, open_, kind, gate)
                 elif os.path.lexists(path):
                     # Left by a daemon that was killed while several fetches wrote the same file.
-                    left = self._try(path, destination, open_, kind)
+                    left = self._try(path, destination, open_, kind, gate)
                     if left is not None:
                         left.discard()
                 elif slot >= _SWEPT:
                     break
-        except OSError as error:
+        except BaseException as error:
             if claimed is not None:
                 claimed.discard()
-            raise explain(error, destination) from error
+            if isinstance(error, OSError):
+                raise explain(error, destination) from error
+            raise
         if claimed is None:
             raise OutputError(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
         return claimed
@@ -157,37 +166,42 @@ class Temporaries:
         path: Path,
         destination: Path,
         open_: Callable[[Path], int],
-        kind: Callable[[Temporaries, Path, int, Path], _Kind],
+        kind: Callable[[Temporaries, Path, int, Path, Gate], _Kind],
+        gate: Gate,
     ) -> _Kind | None:
         """Return the temporary at ``path``, emptied and locked; None where another one has it."""
-        # Under the lock, so that none comes to be between remove_all and the process's end.
-        with self._lock:
-            self._check_open()
-            if path in self._active:
-                return None
-            descriptor = open_(path)
-            if not _lock(descriptor, path):
-                os.close(descriptor)
-                return None
-            item = kind(self, path, descriptor, destination)
-            self._active[path] = item
-        try:
-            item.empty()
-        except BaseException:
-            item.discard()
-            raise
-        return item
+        with gate:
+            # Under the lock, so that none comes to be between remove_all and the process's end.
+            with self._lock:
+                self._check_open()
+                if path in self._active:
+                    return None
+                descriptor = open_(path)
+                if not _lock(descriptor, path):
+                    os.close(descriptor)
+                    return None
+                item = kind(self, path, descriptor, destination, gate)
+                self._active[path] = item
+            gate.at_close(item.withdraw)
+            try:
+                item.empty()
+            except BaseException:
+                item.discard()
+                raise
+            return item
 
 
 class _Temporary:
     """What the two kinds of temporaries have in common."""
 
     def __init__(
-        self, registry: Temporaries, path: Path, descriptor: int, destination: Path
+        self, registry: Temporaries, path: Path, descriptor: int, destination: Path, gate: Gate
     ) -> None:
         self.path = path
         self.destination = destination
         self._registry = registry
+        self._gate = gate
+        self._guard = threading.Lock()
         self._descriptor = descriptor
 
     def empty(self) -> None:
@@ -195,8 +209,21 @@ class _Temporary:
         raise AssertionError
 
     def remove(self) -> None:
-        """Remove it from the disk; what still writes to it writes to nothing."""
+        """Remove it from the disk; what still writes to it writes to nothing.
+
+        Where it was removed before, its path may be another fetch's by now: that is left alone.
+        """
+        with self._guard:
+            if self._descriptor >= 0 and _is_at(self._descriptor, self.path):
+                self._remove()
+
+    def _remove(self) -> None:
         raise AssertionError
+
+    def withdraw(self) -> None:
+        """Remove it for a gate that is being closed; never fails."""
+        with suppress(OSError):
+            self.remove()
 
     def discard(self) -> None:
         """Remove it, and let go of it."""
@@ -205,10 +232,12 @@ class _Temporary:
 
     def close(self) -> None:
         """Let go of it; whatever is on the disk stays."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        with self._guard:
+            descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
             self._registry.release(self.path)
+            self._gate.not_at_close(self.withdraw)
 
 
 _Kind = TypeVar("_Kind", bound=_Temporary)
@@ -225,16 +254,17 @@ class TemporaryFile(_Temporary):
     """
 
     def __init__(
-        self, registry: Temporaries, path: Path, descriptor: int, destination: Path
+        self, registry: Temporaries, path: Path, descriptor: int, destination: Path, gate: Gate
     ) -> None:
-        super().__init__(registry, path, descriptor, destination)
+        super().__init__(registry, path, descriptor, destination, gate)
         self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
     def empty(self) -> None:
         """Start again with an empty file."""
-        os.ftruncate(self._descriptor, 0)
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        with self._gate:
+            os.ftruncate(self._descriptor, 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
         self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
@@ -247,29 +277,31 @@ class TemporaryFile(_Temporary):
         rest = memoryview(data)
         try:
             while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+                with self._gate:
+                    rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             raise explain(error, self.destination) from error
         self.md5.update(data)
         self.size += len(data)
 
     def commit(self) -> os.stat_result:
-        """Put the file on the disk and under its final name; return its status there.
+        """Put the file under its final name, and both on the disk; return its status there.
 
         Raises:
             OutputError: the disk is full, the destination has become a directory, ...
         """
         try:
-            os.fsync(self._descriptor)
-            status = os.fstat(self._descriptor)
-            self._registry.rename(self.path, self.destination)
+            os.fsync(self._descriptor)  # may take long, so outside the gate
+            with self._gate:
+                status = os.fstat(self._descriptor)
+                self._registry.rename(self.path, self.destination)
+                self.close()
+            sync_directory(self.destination.parent)
         except OSError as error:
             raise explain(error, self.destination) from error
-        self.close()
         return status
 
-    def remove(self) -> None:
-        """Remove it from the disk."""
+    def _remove(self) -> None:
         self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> TemporaryFile:
@@ -289,15 +321,14 @@ class TemporaryDirectory(_Temporary):
     """A directory that is gone, with what is left in it, when its block ends."""
 
     def empty(self) -> None:
-        """Remove what is in it."""
+        """Remove what is in it; inside the gate."""
         for child in self.path.iterdir():
             if child.is_dir() and not child.is_symlink():
                 shutil.rmtree(child)
             else:
                 child.unlink()
 
-    def remove(self) -> None:
-        """Remove it from the disk, with all that is in it."""
+    def _remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def __enter__(self) -> TemporaryDirectory:
@@ -333,8 +364,12 @@ def _lock(descriptor: int, path: Path) -> bool:
         return False
     except OSError:
         return True
+    # Another one may have renamed or removed it before it let go of the lock.
+    return _is_at(descriptor, path)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
     try:
-        # Another one may have renamed or removed it before it let go of the lock.
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False

@@ -1,0 +1,68 @@
+"""What stands before a job's directory: whether anything may be written there just now.
+
+Nothing may appear in a job's directory once HTCondor was told that the job is cancelled
+(``gridmanager-batch.md``, "Life of a job"): it may have started the job anew in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+
+class Gate(Protocol):
+    """Is entered for each change in a job's directory, a short one, and may be closed meanwhile.
+
+    What it raises when it is closed belongs to whoever made it, and passes through here.
+    """
+
+    def check(self) -> None:
+        """Raise if it is closed."""
+
+    def at_close(self, clear: Callable[[], None]) -> None:
+        """Have ``clear`` called when it is closed; from inside only. ``clear`` raises nothing."""
+
+    def not_at_close(self, clear: Callable[[], None]) -> None:
+        """Take :meth:`at_close` back; harmless where it was not called."""
+
+    def __enter__(self) -> None:
+        """Go in; raises if it is closed. A closer waits until everybody is out."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Come out."""
+
+
+class _Open:
+    """A gate that nobody closes."""
+
+    def check(self) -> None:
+        """Do nothing."""
+
+    def at_close(self, clear: Callable[[], None]) -> None:
+        """Do nothing."""
+
+    def not_at_close(self, clear: Callable[[], None]) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> None:
+        """Go in."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Come out."""
+
+
+#: Stands open for good: for fetches that no cancel can come after.
+OPEN: Gate = _Open()
