@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import (
+    HTCondor,
     Jobs,
     Limits,
     Logging,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "HTCondor",
     "Jobs",
     "Limits",
     "Logging",

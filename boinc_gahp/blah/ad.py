@@ -1,0 +1,210 @@
+"""The ad of a BLAH_JOB_SUBMIT, read: what arrives is in ``gridmanager-batch.md``, "The submit ad".
+
+What cannot be done as asked is refused here, with a text that becomes the job's HoldReason: in the
+words of a submit file, for whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.arguments import split_v2
+from boinc_gahp.blah.attributes import AdRefused, Attributes, as_text, show
+from boinc_gahp.blah.description import JobDescription, LocalFile, RemoteFile
+from boinc_gahp.blah.files import (
+    is_directory,
+    read_inputs,
+    read_outputs,
+    read_remote,
+    read_stream,
+    read_template,
+)
+from boinc_gahp.blah.remaps import read_remaps
+from boinc_gahp.blah.wishes import Wishes, positive
+from boinc_gahp.errors import shorten
+
+if TYPE_CHECKING:
+    from boinc_gahp.config import HTCondor
+
+__all__ = ["AdRefused", "read_ad"]
+
+_MIB = 2**20
+
+
+def read_ad(text: str, settings: HTCondor) -> JobDescription:
+    """Return the job that an ad describes; looks at the files that it names.
+
+    Args:
+        text: the ad in the ClassAd language's new syntax, GAHP escapes undone, bytes that are no
+            UTF-8 as surrogates. Attributes may be expressions; unknown ones do not matter.
+        settings: whether an environment and an executable are let pass.
+
+    Raises:
+        AdRefused: the job cannot be done as the ad has it; says what to change in a submit file.
+    """
+    attributes = Attributes(text)
+    wishes = Wishes(attributes)
+    iwd = _directory(attributes)
+    project, app = _project_and_app(attributes, wishes, settings)
+    if not settings.ignore_environment:
+        _check_environment(attributes)
+    stdout = read_stream("output", attributes.text("Out"), iwd)
+    stderr = read_stream("error", attributes.text("Err"), iwd)
+    _check_streams(stdout, stderr, iwd)
+    outputs = attributes.get("TransferOutput")
+    return JobDescription(
+        job_directory=_job_directory(attributes),
+        project=project,
+        app_name=app,
+        iwd=iwd,
+        args=_arguments(attributes),
+        inputs=_inputs(attributes, wishes, iwd),
+        outputs=None if outputs is None else read_outputs(as_text("TransferOutput", outputs)),
+        remaps=_remaps(attributes),
+        stdout=stdout,
+        stderr=stderr,
+        rsc_fpops_est=wishes.amount("RscFpopsEst"),
+        rsc_fpops_bound=wishes.amount("RscFpopsBound"),
+        rsc_memory_bound=_memory(attributes, wishes),
+        rsc_disk_bound=wishes.amount("RscDiskBound"),
+        delay_bound=wishes.amount("DelayBound"),
+        priority=wishes.whole("Priority", least=-(2**31)),
+        app_version_num=wishes.whole("AppVersionNum", least=1),
+        input_template=_template(wishes, "InputTemplate", iwd),
+        output_template=_template(wishes, "OutputTemplate", iwd),
+    )
+
+
+def _job_directory(attributes: Attributes) -> str:
+    """Return HTCondor's key of the job; it may not hold what the ledger could not."""
+    key = attributes.text("JobDirectory")
+    if key is None or not (key.isascii() and key.isprintable()):
+        raise AdRefused(
+            f"JobDirectory is {'missing' if key is None else show(key)} in the job's ad; HTCondor "
+            "10 or later is expected to name each job with it"
+        )
+    return key
+
+
+def _directory(attributes: Attributes) -> str:
+    iwd = attributes.text("Iwd")
+    if iwd is None or not iwd.startswith("/") or "\0" in iwd:
+        raise AdRefused(
+            f"the job's directory (Iwd) is {'missing' if iwd is None else show(iwd)}; an absolute "
+            "path is expected"
+        )
+    if not is_directory(Path(iwd)):
+        raise AdRefused(f"the job's directory {show(iwd)} (initialdir) is not there, or not yours")
+    return iwd
+
+
+def _project_and_app(
+    attributes: Attributes, wishes: Wishes, settings: HTCondor
+) -> tuple[str | None, str]:
+    """Return project and app: BOINC's own attributes, else ``batch_queue = app@project``.
+
+    Without either, the executable's name tells the app, if the job brings no executable with it:
+    volunteers run the project's apps, and another program run instead would not be noticed.
+    HTCondor before 25.12 does not tell whether it does (StageCmd), so a job of theirs has to name
+    the app.
+    """
+    queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
+    project = wishes.word("Project") or queue_project.strip() or None
+    app = wishes.word("App") or queue_app.strip()
+    if not app:
+        app = Path(attributes.text("Cmd") or "").name
+        if not app:
+            raise AdRefused(
+                'the job names no app; say which with +remote_BoincApp = "name" in the submit file'
+            )
+        if attributes.get("StageCmd") is not False and not settings.ignore_executable:
+            raise AdRefused(
+                f"the job has an executable ({show(app)}), which does not reach volunteers' "
+                "computers: they run the project's apps. Say which app with "
+                '+remote_BoincApp = "name" in the submit file (the executable is then ignored); '
+                "or, with HTCondor 25.12 and later, executable = name of the app and "
+                "transfer_executable = false"
+            )
+    for what, name in (("project", project), ("app", app)):
+        if name is not None and not _is_utf8(name):
+            raise AdRefused(
+                f"the job's {what} is {show(name)}, which holds bytes that are not UTF-8"
+            )
+    return project, app
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _check_environment(attributes: Attributes) -> None:
+    text = attributes.text("Environment")
+    if text is None:
+        return
+    try:
+        names = [each.partition("=")[0] for each in split_v2(text)]
+    except ValueError:
+        names = []
+    named = shorten(", ".join(names), 200)
+    shown = f" ({named if named.isprintable() else ascii(named)})" if named else ""
+    raise AdRefused(
+        f"the job has an environment{shown}, which does not reach volunteers' computers: leave "
+        "environment and getenv out of the submit file, and pass what the app needs in arguments "
+        "or in an input file"
+    )
+
+
+def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
+    if stdout is None or stderr is None:
+        return
+    same, other = (os.path.normpath(Path(iwd, each)) for each in (stdout, stderr))
+    if same == other:
+        raise AdRefused(
+            f"output and error are both {show(stdout)}; a BOINC job has them apart: name two files"
+        )
+
+
+def _arguments(attributes: Attributes) -> tuple[str, ...]:
+    text = attributes.text("Arguments")
+    try:
+        return split_v2(text or "")
+    except ValueError as error:
+        raise AdRefused(
+            f"Arguments is {show(text)}, which cannot be taken apart: {error}"
+        ) from None
+
+
+def _inputs(attributes: Attributes, wishes: Wishes, iwd: str) -> tuple[LocalFile | RemoteFile, ...]:
+    local = read_inputs(attributes.text("TransferInput"), attributes.text("In"), iwd)
+    remote = wishes.get("RemoteFiles")
+    if remote is None:
+        return tuple(local)
+    return (*local, *read_remote(remote[0], as_text(*remote)))
+
+
+def _remaps(attributes: Attributes) -> tuple[tuple[str, str], ...]:
+    text = attributes.text("TransferOutputRemaps")
+    try:
+        return read_remaps(text or "")
+    except ValueError as error:
+        raise AdRefused(f"transfer_output_remaps is {show(text)}: {error}") from None
+
+
+def _memory(attributes: Attributes, wishes: Wishes) -> float | None:
+    """Return bytes; ``request_memory`` is in MB, as HTCondor counts them."""
+    bound = wishes.amount("RscMemoryBound")
+    requested = attributes.get("RequestMemory") if bound is None else None
+    if requested is None:
+        return bound
+    return positive("RequestMemory", requested) * _MIB
+
+
+def _template(wishes: Wishes, name: str, iwd: str) -> str | None:
+    said = wishes.get(name)
+    return None if said is None else read_template(said[0], as_text(*said), iwd)

@@ -1,0 +1,135 @@
+"""A job ad's attributes as Python values.
+
+HTCondor's own ``classad2`` parses and evaluates, and this is its border: whatever it raises becomes
+:class:`AdRefused`. Texts come out with bytes that are no UTF-8 as surrogates (PEP 383), as paths
+have them in Python.
+"""
+
+from __future__ import annotations
+
+import re
+
+import classad2
+
+from boinc_gahp.errors import GahpError, shorten
+from boinc_gahp.secret import hide_logins
+
+#: Characters of an ad outside of texts in quotes; HTCondor sends some hundred. An expression of
+#: 400,000 characters overflows the stack of classad2 25.14, and with it the daemon ends.
+_MAX_CODE = 50_000
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+#: A byte that is no UTF-8, with a backslash that does nothing before it; or an escape, as it is.
+_ODD_BYTE = re.compile(r"\\?([\udc80-\udcff])|\\.", re.DOTALL)
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_ESCAPES |= {b"v": b"\v"}
+
+
+class AdRefused(GahpError):
+    """The job's owner: a job cannot be taken as its ad has it; the text is its HoldReason."""
+
+
+class Attributes:
+    """The attributes of a job ad, by names in any case; ``undefined`` is as good as absent.
+
+    Raises:
+        AdRefused: this is no ad.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(_QUOTED.sub("", text)) > _MAX_CODE:
+            raise AdRefused(
+                "the job's ad has expressions of more than "
+                f"{_MAX_CODE} characters; give its attributes values"
+            )
+        try:
+            self._ad = classad2.ClassAd(_ODD_BYTE.sub(_octal, text))
+        except Exception as error:  # whatever a foreign parser makes of foreign text
+            raise AdRefused(
+                f"the job's ad cannot be read ({shorten(str(error))}): {show(text)}"
+            ) from error
+
+    def get(self, name: str) -> object:
+        """Return an attribute's value, evaluated; None if it is absent or undefined.
+
+        Raises:
+            AdRefused: it has none: evaluating it is an error.
+        """
+        try:
+            value = self._ad.lookup(name).eval(self._ad)
+        except KeyError:
+            return None
+        except UnicodeDecodeError:
+            return self._odd_text(name)
+        except Exception as error:  # as above
+            raise AdRefused(f"{name} cannot be evaluated: {shorten(str(error))}") from error
+        if value is classad2.Value.Undefined:
+            return None
+        if value is classad2.Value.Error:
+            raise AdRefused(f"{name} is an expression whose value is an error: {self._shown(name)}")
+        return value
+
+    def text(self, name: str) -> str | None:
+        """Return a text; None if it is absent, undefined or empty but for white space.
+
+        Raises:
+            AdRefused: it is something else.
+        """
+        value = self.get(name)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            return None
+        return as_text(name, value)
+
+    def _odd_text(self, name: str) -> str:
+        """Return a text that is no UTF-8; classad2 shows such bytes as octal escapes."""
+        try:
+            shown = str(self._ad.lookup(name).simplify(self._ad)).strip()
+            if not (shown.startswith('"') and shown.endswith('"')):
+                raise AdRefused(f"{name} holds bytes that are not UTF-8: {show(shown)}")
+            raw = _ESCAPE.sub(_unescape, shown[1:-1].encode())
+        except UnicodeError:
+            raise AdRefused(f"{name} holds bytes that are not UTF-8") from None
+        return raw.decode("utf-8", "surrogateescape")
+
+    def _shown(self, name: str) -> str:
+        try:
+            return show(str(self._ad.lookup(name)))
+        except UnicodeError:
+            return "it holds bytes that are not UTF-8"
+
+
+def as_text(name: str, value: object) -> str:
+    """Return ``value`` if it is a text; raises AdRefused, which calls it ``name``."""
+    if not isinstance(value, str):
+        raise AdRefused(f"{name} is {show(value)}; a text in quotes is expected")
+    return value
+
+
+def as_word(name: str, value: object) -> str:
+    """Return a text without white space around it; raises AdRefused, also if it is no UTF-8."""
+    text = as_text(name, value).strip()
+    try:
+        text.encode()
+    except UnicodeError:
+        raise AdRefused(f"{name} is {show(text)}, which holds bytes that are not UTF-8") from None
+    return text
+
+
+def show(value: object) -> str:
+    """Return ``value`` for an error: short, on one line, without logins in URLs."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    text = shorten(hide_logins(str(value)), 200)
+    return f'"{text}"' if text.isprintable() and '"' not in text else ascii(text)
+
+
+def _octal(found: re.Match[str]) -> str:
+    return f"\\{ord(found[1]) - 0xDC00:03o}" if found[1] else found[0]
+
+
+def _unescape(found: re.Match[bytes]) -> bytes:
+    escape = found[1]
+    return bytes([int(escape, 8)]) if len(escape) == 3 else _ESCAPES.get(escape, escape)

@@ -1,0 +1,81 @@
+"""Which of the projects in the settings a job means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config.urls import project_url
+from boinc_gahp.errors import ConfigError, shorten
+from boinc_gahp.secret import hide_logins
+
+if TYPE_CHECKING:
+    from boinc_gahp.config import ProjectSettings, Settings
+
+#: The name of ``[project]``, beside those of ``[projects.NAME]``.
+DEFAULT = ""
+
+
+def find_project(settings: Settings, wanted: str | None) -> tuple[ProjectSettings, str]:
+    """Return the project that a job wants, and its name in the settings.
+
+    Args:
+        settings: all settings.
+        wanted: a name in the settings, or a project's URL; None or "" for the default project,
+            whose name is "".
+
+    Raises:
+        ConfigError: there is no such project, or no authenticator for it; says what there is.
+    """
+    found = _default(settings) if not wanted else _named(settings, wanted)
+    project, name = found
+    if project.authenticator is None:
+        raise ConfigError(
+            f"your settings name no authenticator for {project.url}: put authenticator_file into "
+            f"the section {section(name)} of ~/.config/boinc_gahp/boinc_gahp.toml (boinc_gahp "
+            "check tells more)"
+        )
+    return found
+
+
+def section(name: str) -> str:
+    """Return the section of a project's settings as it is written."""
+    return f"[projects.{name}]" if name else "[project]"
+
+
+def _default(settings: Settings) -> tuple[ProjectSettings, str]:
+    if settings.project is None:
+        raise ConfigError(
+            "the job names no project, and the settings have no default one ([project]); say which "
+            f'with +remote_BoincProject = "name" in the submit file ({_known(settings)})'
+        )
+    return settings.project, DEFAULT
+
+
+def _named(settings: Settings, wanted: str) -> tuple[ProjectSettings, str]:
+    if wanted in settings.projects:
+        return settings.projects[wanted], wanted
+    url = _url(wanted)
+    if url is not None:
+        if settings.project is not None and _url(settings.project.url) == url:
+            return settings.project, DEFAULT
+        for name, project in settings.projects.items():
+            if _url(project.url) == url:
+                return project, name
+    raise ConfigError(
+        f'the job wants project "{shorten(hide_logins(wanted), 200)}", which is not in the '
+        f"settings; name it as they do ({_known(settings)}), or add it to them"
+    )
+
+
+def _known(settings: Settings) -> str:
+    named = [f"{name}: {project.url}" for name, project in settings.projects.items()]
+    if settings.project is not None:
+        named.insert(0, f"the default one: {settings.project.url}")
+    return f"there are {', '.join(named)}" if named else "there are none"
+
+
+def _url(text: str) -> str | None:
+    try:
+        return project_url(text)
+    except ValueError:
+        return None

@@ -1,0 +1,54 @@
+r"""``transfer_output_remaps``: which output goes where, ``"name = path; name = path"``.
+
+HTCondor applies no remaps to a job of ``grid_resource = batch`` (``gridmanager-batch.md``, "Life of
+a job"), so this program does, and reads them as HTCondor would: white space around names and paths
+does not count, tabs and newlines do not count anywhere, ``\=`` and ``\;`` stand for the characters
+themselves, any other backslash for itself, and what is said first of a name holds.
+"""
+
+from __future__ import annotations
+
+import re
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+#: Up to a ``;``, or to a ``=``, that no backslash stands before; a character has one way to match.
+_ENTRY = re.compile(r"((?:\\[=;]|\\(?![=;])|[^;\\])*)(?:;|\Z)")
+_NAME = re.compile(r"((?:\\[=;]|\\(?![=;])|[^=\\])*)=(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\([=;])")
+
+
+def read_remaps(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the (output, path) pairs in ``text``.
+
+    A path may be relative to the job's directory, and may name a directory: then the output keeps
+    its name in it.
+
+    Raises:
+        ValueError: what is no such pair, or goes to a URL; says which.
+    """
+    remaps: dict[str, str] = {}
+    text = text.replace("\t", "").replace("\n", "")
+    place = 0
+    while place < len(text):
+        entry = _ENTRY.match(text, place)
+        if entry is None:  # the pattern matches at every place
+            break
+        place = entry.end()
+        if entry[1].strip():
+            name, path = _pair(entry[1].strip())
+            remaps.setdefault(name, path)
+    return tuple(remaps.items())
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    found = _NAME.fullmatch(entry)
+    if found is None:
+        raise ValueError(f"{entry!r} has no =; name = path is expected, and ; between such pairs")
+    name, path = (_ESCAPED.sub(r"\1", each.strip()) for each in found.groups())
+    if not (name and path):
+        raise ValueError(
+            f"{entry!r} lacks the {'path' if name else 'name'}; name = path is expected"
+        )
+    if _URL.match(path):
+        raise ValueError(f"{name} goes to {path}; outputs can only be put into files here")
+    return name, path

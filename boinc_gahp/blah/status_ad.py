@@ -1,0 +1,70 @@
+"""A job's state as HTCondor's ``batch`` type is told it: a status word and an ad.
+
+HTCondor ignores a status without an ad for ever, takes a missing ExitCode for 0, and adds a
+RemoteWallClockTime to the one that it counts itself (``gridmanager-batch.md``, "Life of a job").
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import shorten
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.jobs import JobRow
+
+IDLE, RUNNING, REMOVED, COMPLETED, HELD = 1, 2, 3, 4, 5
+
+_WORDS = {
+    "waiting": IDLE,
+    "sending": IDLE,
+    "queued": IDLE,
+    "running": RUNNING,
+    # Until all files are in place: HTCondor hands them over as soon as it hears of the end.
+    "finished": RUNNING,
+    "fetched": RUNNING,
+    "done": COMPLETED,
+    "failed": HELD,
+    "cancelled": REMOVED,
+}
+
+#: Characters of a HoldReason, which HTCondor keeps in the job, its history and its log.
+_MAX_REASON = 2000
+
+_PLAIN = re.compile(rb"[ !#-\[\]-~]")
+
+
+def status_ad(row: JobRow) -> tuple[int, str]:
+    """Return the status word of a job, and its ad: ASCII, on one line."""
+    word = _WORDS[row.state]
+    values: dict[str, str] = {}
+    if word == COMPLETED:
+        values["ExitCode"] = str(row.exit_code or 0)
+        values["ExitBySignal"] = "false"
+        if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
+            values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
+    elif word == HELD:
+        reason = row.hold_reason or "the job failed, and nothing is known of the reason"
+        values["HoldReason"] = quoted(shorten(reason, _MAX_REASON))
+        values["HoldReasonCode"] = str(row.hold_code or 0)
+        values["HoldReasonSubCode"] = str(row.hold_subcode or 0)
+    inside = "".join(f"{name} = {value}; " for name, value in values.items())
+    return word, f"[ {inside}]"
+
+
+def quoted(text: str) -> str:
+    r"""Return ``text`` as a ClassAd string in ASCII; bytes of other characters as ``\ooo``.
+
+    A NUL, which no ClassAd can hold, becomes a space, and what is no UTF-8 is named.
+    """
+    raw = text.replace("\0", " ").encode("utf-8", "backslashreplace")
+    return '"{}"'.format("".join(_quoted_byte(byte) for byte in raw))
+
+
+def _quoted_byte(byte: int) -> str:
+    character = chr(byte)
+    if character in '"\\':
+        return "\\" + character
+    return character if _PLAIN.match(bytes([byte])) else f"\\{byte:03o}"
