@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: What each kind does, and the name of its value in brackets: '' is none.
 KINDS = {
     "fail": ("STATUS", "the app runs, then exits with STATUS"),
+    "exit": ("STATUS", "the app runs well, and the host reports it with exit status STATUS"),
     "crash": ("", "the app dies by a signal in the middle of an output"),
     "vanish": ("", "the host takes a job and is never heard of again about it"),
     "detach": ("", "the host leaves the project with the job, and comes back without it"),
@@ -93,8 +94,8 @@ def parse_behaviour(text: str) -> Behaviour:
 
 
 def _problem(kind: str, given: bool, value: float) -> str:
-    if kind == "fail" and value not in range(1, 256):
-        return "expected fail=STATUS with a status from 1 to 255"
+    if kind in {"fail", "exit"} and value not in range(1, 256):
+        return f"expected {kind}=STATUS with a status from 1 to 255"
     if kind == "slow" and not 1 <= value <= 1e6:
         return "expected slow=FACTOR with a factor from 1 to 1000000"
     if kind == "late" and given and not 0 < value <= 1e9:

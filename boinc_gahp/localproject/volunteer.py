@@ -168,6 +168,7 @@ class Volunteer:
                 ended = result
                 _check_end(ended)
                 document = upload(self._core, self._slot, files, task.result_name, task.behaviours)
+                status = int(task.behaviours.get("exit", 0))
             except JobFailed as failed:
                 status, message = failed.status, str(failed)
             except (OSError, TemplateError, ValueError) as error:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     [
         ("fail=3", Behaviour("fail", 3)),
         ("fail=255x2", Behaviour("fail", 255, 2)),
+        ("exit=3x1", Behaviour("exit", 3, 1)),
         ("crash", Behaviour("crash")),
         ("vanishx10", Behaviour("vanish", 0, 10)),
         ("slow=2.5", Behaviour("slow", 2.5)),
@@ -51,6 +52,7 @@ def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -
         ("fail", "expected fail=STATUS with a status from 1 to 255"),
         ("fail=0", "a status from 1 to 255"),
         ("fail=256", "a status from 1 to 255"),
+        ("exit", "expected exit=STATUS with a status from 1 to 255"),
         ("fail=1.5", "a status from 1 to 255"),
         ("fail=-1", "is no behaviour"),
         ("fail=3x0", "'fail=3x0': xN: expected a whole number from 1"),

@@ -93,6 +93,14 @@ def test_a_host_that_truncates_sends_half_and_says_the_whole(host: OnHost) -> No
     assert (stored.nbytes, stored.md5) == (40, hashlib.md5(b"contents" * 5).hexdigest())
 
 
+def test_a_host_can_report_a_job_that_went_well_with_another_exit_status(host: OnHost) -> None:
+    report = host.run(WRITE, outputs=OUTPUTS, wrong={"exit": 3})
+    assert (report.outcome, report.exit_status) == (Outcome.SUCCESS, 3)
+    assert (host.sent(0), host.sent(1)) == (b"contents" * 10, b"short")
+    failed = host.run("raise SystemExit(5)", outputs=OUTPUTS, wrong={"exit": 3})
+    assert (failed.outcome, failed.exit_status) == (Outcome.CLIENT_ERROR, 5)
+
+
 def test_a_slow_host_takes_so_many_times_as_long(host: OnHost) -> None:
     begin = time.monotonic()
     report = host.run("import time; time.sleep(0.05)", wrong={"slow": 6})
