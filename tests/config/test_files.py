@@ -116,7 +116,7 @@ def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None
 
 
 def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_it() -> None:
-    condor = (CONF / "10-boinc_gahp.condor.conf").read_text()
+    condor = (CONF / "10-boinc_gahp.condor9.conf").read_text()
     given_up = int(re.findall(r"^GRIDMANAGER_GAHP_CALL_TIMEOUT = (\d+)$", condor, re.M)[0])
     named = re.findall(r"submit = (\d+)", condor) + re.findall(
         rf"{given_up} of\n.*submit = (\d+)", (CONF / "boinc_gahp.toml").read_text()
