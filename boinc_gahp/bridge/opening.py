@@ -54,3 +54,9 @@ class Opener:
             if self._ledger is None:
                 self._ledger = Ledger(ledger_file(settings))
             return self._ledger
+
+    def close(self) -> None:
+        """Close the ledger, for whoever makes several of these in one process."""
+        with self._lock:
+            if self._ledger is not None:
+                self._ledger.close()

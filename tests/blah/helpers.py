@@ -147,11 +147,13 @@ class Site:
         from boinc_gahp.blah.service import Service
         from boinc_gahp.bridge.opening import Opener
 
-        service = Service(settings or self.settings, Opener())
+        opener = Opener()
+        service = Service(settings or self.settings, opener)
         try:
             yield service
         finally:
             service.close()
+            opener.close()
 
     def reset(self, **changes: object) -> None:
         """Change values of the section [htcondor] for what is made from now on."""

@@ -1,0 +1,423 @@
+"""The keeper of one account on one project: the thread that sends, follows, fetches and ends jobs.
+
+All that it knows is in the ledger; what it does there is decided by states in it, not by who asked
+for what. So a keeper that dies at any point is replaced by the next one, which has to find out
+nothing: a batch that was being sent is sent again under the same names, outputs that were being
+fetched are fetched again, what is owed is still owed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from boinc_gahp.blah.ending import Ender
+from boinc_gahp.blah.fetching import Fetcher
+from boinc_gahp.blah.following import Follower
+from boinc_gahp.blah.kept import Kept
+from boinc_gahp.blah.patience import Patience
+from boinc_gahp.blah.sending import Sender
+from boinc_gahp.blah.workers import Workers
+from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.ledger.jobs import ALIVE
+from boinc_gahp.ledger.keeping import KeeperLock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.blah.kept import Gates
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger.jobs import BatchRow, JobLedger, JobRow
+
+log = logging.getLogger("boinc_gahp.blah")
+
+#: States of a batch of which it is not certain what the project has.
+UNCLEAR: Final = ("planned", "sent", "giving_up")
+#: Batches that are sent, or given up, at a time.
+SENDS = 4
+#: Seconds between attempts to become the keeper.
+_LOCK_EVERY = 1.0
+#: Seconds between looks for what other processes have written: with jobs that are alive, without.
+_LOOK_BUSY, _LOOK_IDLE = 0.25, 1.0
+#: A look at the ledger takes at most one part in so many of the time ...
+_SHARE = 5.0
+#: ... and looks are at least this many seconds apart, however often it is woken.
+_APART = 0.02
+#: Seconds after which a keeper looks at everything, whatever it was told.
+_LOOK_ANYWAY = 30.0
+#: Seconds to wait when the ledger itself fails.
+_LEDGER_FAILS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What :meth:`Keeper.settle_once` came to.
+
+    Attributes:
+        kept_elsewhere: a daemon is the keeper: it pays what is owed.
+        aborts: jobs whose abort was owed before, and is after.
+        retirements: batches whose retirement was owed before, and is after.
+        unclear: batches without a job that is wanted, about which it was not certain what the
+            project has of them; before and after.
+    """
+
+    kept_elsewhere: bool = False
+    aborts: tuple[int, int] = (0, 0)
+    retirements: tuple[int, int] = (0, 0)
+    unclear: tuple[int, int] = (0, 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is owed any more."""
+        left = self.aborts[1] + self.retirements[1] + self.unclear[1]
+        return not (self.kept_elsewhere or left)
+
+
+class Keeper:
+    """Works on the jobs of one account on one project, once no other process does.
+
+    Args:
+        bridge: to the project; closed by :meth:`close`.
+        jobs: the ledger of jobs.
+        owner: the project's URL and the account, as the ledger has them.
+        settings: all settings.
+        gates: those of this process.
+        state_dir: where the keeper's lock is.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        jobs: JobLedger,
+        owner: tuple[str, str],
+        *,
+        settings: Settings,
+        gates: Gates,
+        state_dir: Path,
+    ) -> None:
+        self._bridge = bridge
+        self._store = jobs.store
+        self._jobs = jobs
+        self._owner = owner
+        self._settings = settings
+        self._gates = gates
+        self._lock = KeeperLock(state_dir, *owner)
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._kept = Kept(
+            bridge=bridge,
+            jobs=jobs,
+            url=owner[0],
+            account=owner[1],
+            settings=settings,
+            wake=self.wake,
+            stopping=self._stopping,
+            gates=gates,
+        )
+        self._sender = Sender(self._kept)
+        self._follower = Follower(self._kept)
+        self._fetcher = Fetcher(self._kept)
+        self._workers = Workers(self.wake)
+        self._ender = Ender(self._kept, partial(self._workers.is_running, "send"))
+        self._thread: threading.Thread | None = None
+        self._seen = 0
+        self._is_busy = False
+        # By batch: not to be sent again before.
+        self._resting: dict[int, float] = {}
+        self._has_sent = threading.Event()
+        self._next_poll = 0.0
+        self._to_fetch: deque[JobRow] = deque()
+        self._in_fetch: set[int] = set()
+        # By job: not to be fetched again before.
+        self._fetch_later: dict[int, float] = {}
+        self._fetch_patience: dict[int, Patience] = {}
+
+    # -- for other threads
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Project URL and account."""
+        return self._owner
+
+    @property
+    def holds(self) -> bool:
+        """Whether this process is the keeper."""
+        return self._lock.is_held
+
+    def start(self) -> None:
+        """Begin, on a thread of its own."""
+        self._thread = threading.Thread(
+            target=self._run, name=f"keeper {self._owner[0]}", daemon=True
+        )
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look soon for what is to be done; returns at once."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """Begin nothing more; returns at once."""
+        self._stopping.set()
+        self.wake()
+
+    def close(self, timeout: float) -> None:
+        """Begin nothing more; wait at most ``timeout`` seconds for what is under way.
+
+        What is cut short is done again by the next keeper. The lock is let go of only when nothing
+        is under way any more, or with the process.
+        """
+        deadline = time.monotonic() + timeout
+        self.stop()
+        self._bridge.close()
+        if self._thread is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        if self._workers.wait(deadline) and not (self._thread and self._thread.is_alive()):
+            self._lock.release()
+
+    def settle_once(self, deadline: float) -> Settled:
+        """Pay what is owed to the project, as far as it can be done now, and return.
+
+        What is owed: aborts of jobs that were cancelled, retirements of batches that have ended,
+        leases of batches that HTCondor asks about, and certainty about batches of which no job is
+        wanted any more, half sent or given up. Jobs that HTCondor still has are not sent, followed
+        or fetched: there is, or will be, a daemon for them.
+
+        Args:
+            deadline: ``time.monotonic()`` after which nothing more is begun.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        if not self._lock.try_acquire():
+            return Settled(kept_elsewhere=True)
+        try:
+            self._take_over()
+            before = self._owed()
+            while not self._stopping.is_set():
+                now = time.time()
+                self._ender.close_overdue(now)
+                again = self._end_unwanted(now, deadline)
+                self._ender.pay(now, deadline)
+                if again is None or time.monotonic() + again - now > deadline:
+                    break
+                self._stopping.wait(max(0.0, again - now))
+            self._bridge.settle()
+            after = self._owed()
+        finally:
+            self._lock.release()
+        return Settled(False, *zip(before, after, strict=True))
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() and not self._becomes_keeper():
+            self._news.wait(_LOCK_EVERY)
+            self._news.clear()
+        while not self._stopping.is_set():
+            begin = time.monotonic()
+            try:
+                due = self._turn(time.time())
+            except LedgerError as error:
+                log.error("The jobs for %s have to wait: %s", self._owner[0], error)
+                due = time.time() + _LEDGER_FAILS
+            except Exception:  # the thread has to live on: the next turn may go well
+                log.exception("the keeper of %s has a fault", self._owner[0])
+                due = time.time() + _LEDGER_FAILS
+            self._stopping.wait(max(_APART, (time.monotonic() - begin) * (_SHARE - 1)))
+            self._sleep(due)
+
+    def _becomes_keeper(self) -> bool:
+        try:
+            if not self._lock.try_acquire():
+                return False
+            self._take_over()
+        except (GahpError, OSError) as error:
+            log.error("This process cannot be the keeper of %s: %s", self._owner[0], error)
+            return False
+        log.info("This process is the keeper of %s", self._owner[0])
+        return True
+
+    def _take_over(self) -> None:
+        """Do away with what an earlier keeper cannot have meant for this one.
+
+        Nobody writes into a job's directory now; a cancel may wait to hear that.
+        """
+        self._jobs.stop_writing(*self._owner)
+
+    def _turn(self, now: float) -> float:
+        """Look at the ledger and begin what can be begun; return when to look again."""
+        self._seen = self._store.data_version()
+        self._close_gates()
+        times = [
+            now + _LOOK_ANYWAY,
+            self._sender.plan(now),
+            self._send(now),
+            self._fetch(now),
+            self._ender.close_overdue(now),
+            self._end(now),
+            self._poll(now),
+        ]
+        self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
+        return min(at for at in times if at is not None)
+
+    def _sleep(self, due: float) -> None:
+        """Wait until ``due``, until somebody wakes the keeper, or another process has written."""
+        while not self._news.is_set() and (left := due - time.time()) > 0:
+            self._news.wait(min(left, _LOOK_BUSY if self._is_busy else _LOOK_IDLE))
+            with suppress(LedgerError):  # the next turn runs into it
+                if self._store.data_version() != self._seen:
+                    break
+        self._news.clear()
+
+    # -- batches on their way to the project
+
+    def _send(self, now: float) -> float | None:
+        times = []
+        _drop_past(self._resting, now)
+        for batch in self._jobs.batches(*self._owner, *UNCLEAR):
+            at = max(batch.not_before, self._resting.get(batch.id, 0.0))
+            if at > now:
+                times.append(at)
+            elif self._workers.count("send") < SENDS:
+                self._workers.start("send", batch.id, partial(self._send_one, batch.id))
+        return min(times, default=None)
+
+    def _send_one(self, batch_id: int) -> None:
+        # What was seen before this task began may be over by now.
+        batch = self._jobs.batch(batch_id)
+        if batch is None or self._stopping.is_set():
+            return
+        if batch.state == "giving_up":
+            self._sender.give_up(batch)
+        elif batch.state in {"planned", "sent"}:
+            self._sender.send(batch)
+        # Not at once again, should it have come to nothing without a word.
+        self._resting[batch_id] = time.time() + self._settings.htcondor.poll_shortest
+        self._has_sent.set()
+
+    # -- jobs on the project
+
+    def _poll(self, now: float) -> float | None:
+        if self._workers.is_running("poll", ""):
+            return None
+        if self._has_sent.is_set():
+            # What was submitted since is not to wait for as long as what was there before.
+            self._has_sent.clear()
+            self._next_poll = min(self._next_poll, now + self._settings.htcondor.poll_shortest)
+        if not self._jobs.on_project(*self._owner):
+            return None
+        if self._next_poll <= now:
+            self._workers.start("poll", "", self._poll_once)
+            return None
+        return self._next_poll
+
+    def _poll_once(self) -> None:
+        # Should it fail without saying when to ask again.
+        self._next_poll = time.time() + self._settings.htcondor.poll_longest
+        self._next_poll = self._follower.poll(time.time())
+
+    # -- outputs
+
+    def _fetch(self, now: float) -> float | None:
+        """Have outputs fetched; each thread goes on with the next job by itself."""
+        limit = max(1, self._settings.htcondor.fetches)
+        _drop_past(self._fetch_later, now)
+        if len(self._to_fetch) < limit:
+            known = self._in_fetch | self._fetch_later.keys()
+            for job in self._jobs.to_fetch(*self._owner, 4 * limit + len(known)):
+                if job.id not in known:
+                    self._in_fetch.add(job.id)
+                    self._to_fetch.append(job)
+        for number in range(min(limit, len(self._to_fetch))):
+            self._workers.start("fetch", number, self._fetch_some)
+        return min(self._fetch_later.values(), default=None)
+
+    def _fetch_some(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                job = self._to_fetch.popleft()
+            except IndexError:
+                return
+            try:
+                self._fetcher.fetch(job)
+                self._after_fetch(job.id)
+            finally:
+                self._in_fetch.discard(job.id)
+            self.wake()
+
+    def _after_fetch(self, job_id: int) -> None:
+        job = self._jobs.job(job_id)
+        if job is None or job.state != "finished":
+            self._fetch_patience.pop(job_id, None)
+            return
+        htcondor = self._settings.htcondor
+        patience = self._fetch_patience.setdefault(
+            job_id, Patience(htcondor.poll_shortest, htcondor.poll_longest)
+        )
+        self._fetch_later[job_id] = patience.failed(time.time())
+
+    def _close_gates(self) -> None:
+        """Stop fetches of jobs that were cancelled through another process, which waits for it."""
+        for job_id in self._gates.jobs():
+            job = self._jobs.job(job_id)
+            if job is None or job.state == "cancelled":
+                self._gates.close(job_id, clearing=0.0)
+
+    # -- what is owed
+
+    def _end(self, now: float) -> float | None:
+        if self._workers.is_running("end", ""):
+            return None
+        due = self._ender.due(now)
+        if due > now:
+            return due
+        self._workers.start("end", "", lambda: self._ender.pay(time.time()))
+        return None
+
+    def _end_unwanted(self, now: float, deadline: float) -> float | None:
+        """Get certainty about batches without a job that is wanted.
+
+        Returns:
+            When there is more to do; None if there is not.
+        """
+        times = []
+        for batch in self._unwanted():
+            if time.monotonic() > deadline:
+                break
+            if batch.not_before <= now:
+                self._send_one(batch.id)
+                left = self._jobs.batch(batch.id)
+                if left is not None and left.state in UNCLEAR:
+                    times.append(max(left.not_before, self._resting.get(batch.id, now)))
+            else:
+                times.append(batch.not_before)
+        return min(times, default=None)
+
+    def _unwanted(self) -> list[BatchRow]:
+        return [
+            batch
+            for batch in self._jobs.batches(*self._owner, *UNCLEAR)
+            if batch.state == "giving_up" or not self._jobs.jobs_of(batch.id, *ALIVE)
+        ]
+
+    def _owed(self) -> tuple[int, int, int]:
+        """Return how many aborts, retirements and batches to clear up are owed."""
+        return (
+            len(self._jobs.aborts_owed(*self._owner)),
+            len(self._jobs.batches(*self._owner, "ended")),
+            len(self._unwanted()),
+        )
+
+
+def _drop_past(times: dict[int, float], now: float) -> None:
+    """Drop what is not to be waited for any more; others may set times meanwhile."""
+    for key, at in list(times.items()):
+        if at <= now:
+            times.pop(key, None)

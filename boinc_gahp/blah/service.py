@@ -1,0 +1,312 @@
+"""HTCondor's requests: quick, for they ask only the ledger; keepers do the rest."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.ad import read_ad
+from boinc_gahp.blah.keeper import Keeper
+from boinc_gahp.blah.kept import Gates
+from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_of
+from boinc_gahp.blah.projects import find_project
+from boinc_gahp.blah.status_ad import status_ad
+from boinc_gahp.config import state_dir
+from boinc_gahp.errors import ConfigError, GahpError, LedgerError
+from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
+
+if TYPE_CHECKING:
+    from boinc_gahp.blah.owners import Owner
+    from boinc_gahp.bridge.opening import Opener
+    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.ledger import JobRow
+
+log = logging.getLogger("boinc_gahp.blah")
+
+#: Seconds between writing down which jobs HTCondor has asked about, and between looks for owners
+#: that have no keeper here yet.
+MINDING = 60.0
+#: Seconds that a cancel waits for another process to stop writing into the job's directory;
+#: HTCondor waits 300 (``gridmanager-batch.md``, 6).
+WITHDRAWAL = 240.0
+#: Seconds between looks whether it has.
+_LOOK = 0.05
+#: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
+CLOSING = 2.0
+
+_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
+
+
+class UnknownJob(GahpError):
+    """No job of this ledger has the id."""
+
+
+class Service:
+    """What the BLAH_* commands do; thread-safe.
+
+    Keepers begin to work with the first request, for all owners in the ledger with unfinished
+    business whose authenticators are in the settings.
+
+    Args:
+        settings: all settings.
+        opener: opens the ledger, and the bridges of keepers.
+    """
+
+    def __init__(self, settings: Settings, opener: Opener) -> None:
+        self._settings = settings
+        self._opener = opener
+        self._known = known_owners(settings)
+        self._gates = Gates()
+        self._lock = threading.Lock()
+        self._ledger: JobLedger | None = None
+        self._keepers: dict[Owner, Keeper] = {}
+        self._minder: threading.Thread | None = None
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        # What is written down now and then, or soon.
+        self._noting = threading.Lock()
+        self._asked: dict[int, float] = {}
+        self._told: set[int] = set()
+
+    # -- the requests
+
+    def ping(self) -> None:
+        """Tell whether this daemon can accept jobs; projects are not asked.
+
+        A ping that fails stops HTCondor's cancels and looks for all of the user's jobs
+        (``gridmanager-batch.md``, 5), so a project that is down is no reason.
+
+        Raises:
+            ConfigError: no project has an authenticator.
+            LedgerError: the ledger cannot be opened.
+        """
+        if not self._known:
+            raise ConfigError(
+                "no jobs can be accepted: the settings name no project with an authenticator; "
+                "boinc_gahp check tells where they are and what is wrong with them"
+            )
+        self._jobs()
+
+    def submit(self, ad: str) -> str:
+        """Accept a job, or find that it was accepted before; it is in the ledger then.
+
+        Args:
+            ad: the submit ad, unescaped; bytes that are no UTF-8 as surrogates (PEP 383).
+
+        Returns:
+            The job's id for HTCondor.
+
+        Raises:
+            GahpError: the text is the HoldReason.
+        """
+        description = read_ad(ad, self._settings.htcondor)
+        project, name = find_project(self._settings, description.project)
+        owner, project = owner_of(project)
+        jobs = self._jobs()
+        # Whether this is a new attempt depends on what HTCondor was told of the last one.
+        self._write_told(jobs)
+        row = jobs.accept(
+            NewJob(
+                job_directory=description.job_directory,
+                project_url=owner[0],
+                account=owner[1],
+                project_name=name,
+                app_name=description.app_name,
+                together=description.together,
+                size=description.size,
+                description=description.to_json(),
+            )
+        )
+        self._wake(owner, project)
+        return f"boinc/{jobs.token}.{row.id}"
+
+    def status(self, job_id: str) -> tuple[int, str]:
+        """Return a job's status as HTCondor numbers it, and the status ad.
+
+        Raises:
+            UnknownJob: the ledger does not have it.
+            LedgerError: the ledger cannot be read.
+        """
+        jobs = self._jobs()
+        row = self._find(jobs, job_id)
+        if row is None:
+            raise UnknownJob(
+                f"job {job_id!r} is not in the ledger {jobs.store.path}: it was forgotten there, "
+                "or accepted with another state directory; remove the job and submit it again"
+            )
+        if row.is_alive:
+            with self._noting:
+                self._asked[row.id] = time.time()
+        return status_ad(row)
+
+    def cancel(self, job_id: str) -> None:
+        """Note that HTCondor does not want the job; from now on its directory is left alone.
+
+        One that is not known is cancelled well enough.
+
+        Raises:
+            LedgerError: it could not be written down.
+        """
+        jobs = self._jobs()
+        number = self._number(jobs, job_id)
+        before = None if number is None else jobs.cancel(number)
+        if before is None:
+            return
+        self._gates.close(before.id)
+        owner = (before.project_url, before.account)
+        keeper = self._keepers.get(owner)
+        if before.writing and not (keeper and keeper.holds):
+            self._await_withdrawal(jobs, before)
+        if keeper is not None:
+            keeper.wake()
+
+    def refresh_proxy(self, job_id: str) -> None:
+        """Do nothing: no proxy travels to volunteers."""
+
+    def told(self, job_id: str, status: int) -> None:
+        """Note that the line with a job's status 4 or 5 was written whole; returns at once."""
+        number = None if self._ledger is None else self._number(self._ledger, job_id)
+        if number is not None and status in {4, 5}:
+            with self._noting:
+                self._told.add(number)
+            self._news.set()
+
+    def close(self) -> None:
+        """Write down what is still to be, and stop the keepers; returns within seconds.
+
+        What they are at is done by the next ones.
+        """
+        self._stopping.set()
+        self._news.set()
+        with self._lock:
+            keepers = list(self._keepers.values())
+            jobs = self._ledger
+        for keeper in keepers:
+            keeper.stop()
+        if self._minder is not None:
+            self._minder.join(CLOSING)
+        if jobs is not None:
+            self._write_down(jobs)
+        deadline = time.monotonic() + CLOSING
+        for keeper in keepers:
+            keeper.close(max(0.0, deadline - time.monotonic()))
+
+    # -- the ledger
+
+    def _jobs(self) -> JobLedger:
+        """Return the ledger; with the first call, what is unfinished in it is gone on with."""
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = JobLedger(self._opener.ledger(self._settings).store)
+            if self._minder is None and not self._stopping.is_set():
+                self._minder = threading.Thread(target=self._mind, name="minder", daemon=True)
+                self._minder.start()
+            return self._ledger
+
+    @staticmethod
+    def _number(jobs: JobLedger, job_id: str) -> int | None:
+        found = _JOB_ID.fullmatch(job_id)
+        return int(found[2]) if found and found[1] == jobs.token else None
+
+    def _find(self, jobs: JobLedger, job_id: str) -> JobRow | None:
+        number = self._number(jobs, job_id)
+        return None if number is None else jobs.job(number)
+
+    def _await_withdrawal(self, jobs: JobLedger, job: JobRow) -> None:
+        """Wait until the process that fetches the job's outputs has stopped, or is gone."""
+        lock = KeeperLock(state_dir(self._settings), job.project_url, job.account)
+        deadline = time.monotonic() + WITHDRAWAL
+        while lock.held_elsewhere() and not self._stopping.is_set():
+            row = jobs.job(job.id)
+            if row is None or not row.writing:
+                return
+            if time.monotonic() > deadline:
+                log.error("Job %d is cancelled; another process may still write for it", job.id)
+                return
+            self._stopping.wait(_LOOK)
+
+    # -- what goes on in the background
+
+    def _mind(self) -> None:
+        """Write down what was noted, and see that every owner has a keeper."""
+        next_look = 0.0
+        while not self._stopping.is_set():
+            jobs = self._ledger
+            assert jobs is not None  # noqa: S101  (the thread is started after it is opened)
+            try:
+                self._write_told(jobs)
+                if time.monotonic() >= next_look:
+                    next_look = time.monotonic() + MINDING
+                    self._write_down(jobs)
+                    self._start_keepers(jobs)
+            except LedgerError as error:
+                log.error("%s", error)
+            except Exception:  # the thread has to live on
+                log.exception("the minder has a fault")
+            self._news.wait(max(0.0, next_look - time.monotonic()))
+            self._news.clear()
+
+    def _write_down(self, jobs: JobLedger) -> None:
+        try:
+            self._write_told(jobs)
+            self._write_asked(jobs)
+        except LedgerError as error:
+            log.error("%s", error)
+
+    def _write_told(self, jobs: JobLedger) -> None:
+        with self._noting:
+            told = set(self._told)
+        if told:
+            jobs.told(told)
+            with self._noting:
+                self._told -= told
+
+    def _write_asked(self, jobs: JobLedger) -> None:
+        with self._noting:
+            asked, self._asked = self._asked, {}
+        by_time: dict[float, list[int]] = {}
+        for job_id, at in asked.items():
+            # To the second is more than is needed, and makes few changes of many.
+            by_time.setdefault(float(int(at)), []).append(job_id)
+        for at, job_ids in by_time.items():
+            jobs.asked(job_ids, at)
+
+    def _start_keepers(self, jobs: JobLedger) -> None:
+        for url, account, name in jobs.owners():
+            owner = (url, account)
+            project = self._known.get(owner)
+            if project is None:
+                log.warning("%s", explain_unknown(owner, name))
+                jobs.project_trouble(url, account, explain_unknown(owner, name))
+            else:
+                self._keeper(owner, project)
+
+    def _wake(self, owner: Owner, project: ProjectSettings) -> None:
+        """Have a keeper look at a new job; the job is accepted whatever comes of that."""
+        try:
+            keeper = self._keeper(owner, project)
+        except (GahpError, RuntimeError) as error:
+            log.error("Jobs for %s have to wait for a keeper: %s", owner[0], error)
+        else:
+            if keeper is not None:
+                keeper.wake()
+
+    def _keeper(self, owner: Owner, project: ProjectSettings) -> Keeper | None:
+        """Return the owner's keeper, started if need be; None if this service is being closed."""
+        with self._lock:
+            keeper = self._keepers.get(owner)
+            if keeper is None and self._ledger is not None and not self._stopping.is_set():
+                keeper = Keeper(
+                    self._opener.open(self._settings, project),
+                    self._ledger,
+                    owner,
+                    settings=self._settings,
+                    gates=self._gates,
+                    state_dir=state_dir(self._settings),
+                )
+                keeper.start()
+                self._keepers[owner] = keeper
+            return keeper
