@@ -1,0 +1,132 @@
+"""Gates, patience and the threads of keepers."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from boinc_gahp.blah.kept import Gate, Gates, Withdrawn
+from boinc_gahp.blah.patience import Patience
+from boinc_gahp.blah.workers import Workers
+from tests.helpers import wait_for
+
+
+def test_a_closed_gate_lets_nobody_in() -> None:
+    gate = Gate()
+    gate.check()
+    with gate, gate:
+        pass
+    gate.close()
+    with pytest.raises(Withdrawn):
+        gate.check()
+    with pytest.raises(Withdrawn), gate:
+        pytest.fail("somebody came in")
+
+
+def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_again() -> None:
+    gate = Gate()
+    inside, leave = threading.Event(), threading.Event()
+    refused = []
+
+    def write() -> None:
+        with gate:
+            inside.set()
+            assert leave.wait(10)
+        try:
+            gate.check()
+        except Withdrawn:
+            refused.append(True)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert inside.wait(10)
+    closer = threading.Thread(target=gate.close)
+    closer.start()
+    wait_for(lambda: gate._closed, "the gate begins to close")
+    assert closer.is_alive()
+    leave.set()
+    closer.join(10)
+    writer.join(10)
+    assert not closer.is_alive()
+    assert refused
+
+
+def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_jobs() -> None:
+    gates = Gates()
+    gates.close(1)
+    opened, cleared = threading.Event(), threading.Event()
+
+    def fetch() -> None:
+        with pytest.raises(Withdrawn), gates.open(1) as gate:  # noqa: PT012
+            opened.set()
+            while True:
+                with gate:
+                    pass
+        cleared.set()
+
+    fetcher = threading.Thread(target=fetch)
+    fetcher.start()
+    assert opened.wait(10)
+    assert gates.jobs() == (1,)
+    gates.close(2)
+    gates.close(1)
+    assert gates.jobs() == ()
+    fetcher.join(10)
+    assert cleared.is_set()
+
+
+def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs() -> None:
+    gates = Gates()
+    with gates.open(1) as gate:
+        gates.close(1, clearing=0.01)
+        with pytest.raises(Withdrawn):
+            gate.check()
+
+
+def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
+    patience = Patience(5.0, 300.0)
+    assert not patience.succeeded()
+    pauses = [patience.failed(1000.0) - 1000.0 for _ in range(10)]
+    for pause, expected in zip(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300, 300], strict=True):
+        assert expected * 0.8 <= pause <= expected * 1.2
+    assert patience.until == 1000.0 + pauses[-1]
+    assert patience.succeeded()
+    assert patience.until == 0
+    assert patience.failed(0.0) <= 6
+
+
+def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it() -> None:
+    ended, hold = threading.Event(), threading.Event()
+    workers = Workers(ended.set)
+
+    def task() -> None:
+        assert hold.wait(10)
+        raise ValueError("a fault")
+
+    assert workers.start("send", 1, task)
+    assert not workers.start("send", 1, task)
+    assert workers.start("send", 2, task)
+    assert workers.is_running("send", 1)
+    assert workers.count("send") == 2
+    assert workers.count("fetch") == 0
+    assert not workers.wait(time.monotonic() + 0.01)
+    hold.set()
+    assert workers.wait(time.monotonic() + 10)
+    assert ended.wait(10)
+    assert workers.start("send", 1, lambda: None)
+    assert workers.wait(time.monotonic() + 10)
+
+
+def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers = Workers(lambda: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        assert not workers.start("send", 1, lambda: None)
+    assert not workers.is_running("send", 1)
+    assert workers.start("send", 1, lambda: None)
+    assert workers.wait(time.monotonic() + 10)
