@@ -32,7 +32,7 @@ IDLE_READERS = 4
 LOG_LIMIT = 16 * 1024 * 1024
 
 #: Seconds that they are waited for, and between two such waits.
-LOG_WAIT, LOG_PAUSE = 0.1, 5.0
+LOG_WAIT, LOG_PAUSE = 0.25, 5.0
 
 
 class _Change(Generic[T]):

@@ -1,0 +1,85 @@
+"""Makes jobs and batches of the states that a test begins with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.ledger import Hold, NewJob
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger import BatchRow, JobLedger, JobRow
+
+URL = "https://boinc.example.edu/test/"
+ACCOUNT = "0123456789abcdef"
+MINE = (URL, ACCOUNT)
+HOLD = Hold("the app crashed", 2304, 11)
+LEASE = 5000.0
+
+
+def new_job(directory: str, *, account: str = ACCOUNT, description: str = "{}") -> NewJob:
+    return NewJob(directory, URL, account, "", "uppercase", "0" * 32, 600, description)
+
+
+def planned(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[BatchRow, list[int]]:
+    """Return a batch, named ``name``, of new jobs, and their ids."""
+    ids = [jobs.accept(new_job(directory)).id for directory in directories]
+    batch = jobs.plan(*MINE, name, "uppercase", "0" * 32, ids, LEASE)
+    assert batch is not None
+    return batch, ids
+
+
+def submitted(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[BatchRow, list[int]]:
+    batch, ids = planned(jobs, *directories, name=name)
+    assert jobs.about_to_send(batch.id, 7)
+    jobs.submitted(batch.id, 7)
+    return batch, ids
+
+
+def finish(jobs: JobLedger, *job_ids: int) -> None:
+    """Let the project say of these jobs that they are done."""
+    for job_id in job_ids:
+        job = get(jobs, job_id)
+        assert job.batch_id is not None
+        assert job.job_name is not None
+        jobs.statuses(job.batch_id, {job.job_name: "finished"})
+
+
+def get(jobs: JobLedger, job_id: int) -> JobRow:
+    job = jobs.job(job_id)
+    assert job is not None
+    return job
+
+
+def batch_state(jobs: JobLedger, batch: BatchRow) -> str:
+    row = jobs.batch(batch.id)
+    assert row is not None
+    return row.state
+
+
+def states(jobs: JobLedger, job_ids: list[int]) -> list[str]:
+    return [get(jobs, job_id).state for job_id in job_ids]
+
+
+def in_state(jobs: JobLedger, state: str, directory: str = "d") -> int:
+    """Return a job of that state; a batch that it is in has another job, which is running."""
+    if state == "waiting":
+        return jobs.accept(new_job(directory)).id
+    if state == "sending":
+        return planned(jobs, directory, directory + " too")[1][0]
+    alone = [directory] if state == "fetched" else [directory, directory + " too"]
+    _, ids = submitted(jobs, *alone)
+    job_id = ids[0]
+    if len(ids) > 1:
+        jobs.statuses(get(jobs, ids[1]).batch_id or 0, {"bg-1-2": "running"})
+    if state == "running":
+        jobs.statuses(get(jobs, job_id).batch_id or 0, {"bg-1-1": "running"})
+    elif state == "failed":
+        jobs.fail(job_id, HOLD, exit_code=1, cpu_time=2.0)
+    elif state == "cancelled":
+        jobs.cancel(job_id)
+    elif state != "queued":
+        finish(jobs, job_id)
+        if state in {"fetched", "done"}:
+            jobs.fetched(job_id, 0, 1.5)
+    assert get(jobs, job_id).state == state
+    return job_id

@@ -1,0 +1,504 @@
+"""The ledger's file under many threads, several processes, and kill -9."""
+
+from __future__ import annotations
+
+import _thread
+import itertools
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger import Debt, JobLedger, Ledger, Store
+from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from boinc_gahp.ledger.opening import LOG_KEPT
+from tests.helpers import wait_for
+from tests.ledger.jobs import MINE, new_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+def put(key: str, value: str = "") -> Callable[[sqlite3.Connection], None]:
+    def change(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    return change
+
+
+def keys(path: Path) -> set[str]:
+    """Return what is on the disk, by a connection that has nothing to do with the store."""
+    with closing(sqlite3.connect(path)) as connection:
+        return {key for (key,) in connection.execute("SELECT key FROM meta")} - {"token"}
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the file's write lock, as another process that is writing does."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+class Crowd:
+    """Threads that each do something once, and what came of it."""
+
+    def __init__(self, *tasks: Callable[[], object]) -> None:
+        self.results: list[object] = [None] * len(tasks)
+        self._threads = [
+            threading.Thread(target=self._do, args=(index, task))
+            for index, task in enumerate(tasks)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _do(self, index: int, task: Callable[[], object]) -> None:
+        try:
+            self.results[index] = task()
+        except Exception as error:  # noqa: BLE001
+            self.results[index] = error
+
+    def join(self) -> list[object]:
+        for thread in self._threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        return self.results
+
+
+def count_commits(store: Store) -> list[str]:
+    """Return a list that grows by the COMMITs of the store."""
+    seen: list[str] = []
+    store._connection.set_trace_callback(
+        lambda statement: seen.append(statement) if statement == "COMMIT" else None
+    )
+    return seen
+
+
+def writing(store: Store, keys: list[str]) -> Crowd:
+    return Crowd(*(lambda key=key: store.write(put(key)) for key in keys))
+
+
+def queued(store: Store, count: int) -> None:
+    wait_for(lambda: len(store._queue) == count, f"{count} changes that wait")
+
+
+def test_changes_that_wait_for_a_commit_share_the_next(store: Store) -> None:
+    commits = count_commits(store)
+    names = [str(number) for number in range(50)]
+    with locked(store.path):
+        crowd = writing(store, names)
+        queued(store, 49)
+    assert crowd.join() == [None] * 50
+    assert keys(store.path) == set(names)
+    assert len(commits) == 2
+
+
+def test_a_thousand_accepts_by_fifty_threads_share_their_commits(
+    store: Store, jobs: JobLedger
+) -> None:
+    commits = count_commits(store)
+
+    def accept_twenty(thread: int) -> list[int]:
+        return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
+
+    begun = time.monotonic()
+    crowd = Crowd(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
+    ids = [job_id for some in crowd.join() for job_id in some]  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 10
+    assert len(set(ids)) == 1000
+    assert len(commits) < 500
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("SELECT count(*) FROM job").fetchone() == (1000,)
+
+
+def test_what_write_returned_from_can_be_read_elsewhere(store: Store, elsewhere: Store) -> None:
+    assert store.write(lambda connection: (put("key")(connection), "result")[1]) == "result"
+    with elsewhere.read() as connection:
+        assert connection.execute("SELECT 1 FROM meta WHERE key = 'key'").fetchone() == (1,)
+
+
+def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> None:
+    def fail_late(connection: sqlite3.Connection) -> None:
+        put("undone")(connection)
+        raise ZeroDivisionError
+
+    with locked(store.path):
+        first = Crowd(lambda: store.write(put("first")))
+        wait_for(lambda: store._leader is not None, "a leader")
+        rest = Crowd(
+            lambda: store.write(put("before")),
+            lambda: store.write(fail_late),
+            lambda: store.write(put("first")),
+            lambda: store.write(put("after")),
+        )
+        queued(store, 4)
+    first.join()
+    _, failed, twice, _ = rest.join()
+    assert isinstance(failed, ZeroDivisionError)
+    assert isinstance(twice, LedgerError)
+    assert "UNIQUE constraint failed" in str(twice)
+    assert keys(store.path) == {"first", "before", "after"}
+
+
+def test_a_commit_that_fails_is_told_to_all_that_shared_it(store: Store) -> None:
+    with locked(store.path):
+        first = Crowd(lambda: store.write(put("first")))
+        wait_for(lambda: store._leader is not None, "a leader")
+        rest = Crowd(
+            lambda: store.write(put("one")),
+            # As SQLite does by itself when the disk is full.
+            lambda: store.write(lambda connection: connection.execute("ROLLBACK")),
+            lambda: store.write(put("two")),
+        )
+        queued(store, 3)
+    first.join()
+    errors = rest.join()
+    assert all(isinstance(error, LedgerError) for error in errors)
+    assert len({id(error) for error in errors}) == 3
+    assert keys(store.path) == {"first"}
+    store.write(put("later"))
+    assert keys(store.path) == {"first", "later"}
+
+
+def test_a_change_that_waits_for_another_is_a_mistake_and_no_deadlock(store: Store) -> None:
+    with pytest.raises(RuntimeError, match="cannot wait for another"):
+        store.write(lambda _: store.write(put("inner")))
+    store.write(put("outer"))
+    assert keys(store.path) == {"outer"}
+
+
+def test_a_thread_that_is_interrupted_leaves_the_others_changes_to_them(store: Store) -> None:
+    def interrupted(connection: sqlite3.Connection) -> None:
+        put("mine")(connection)
+        queued(store, 2)
+        _thread.interrupt_main(signal.SIGINT)
+        threading.Event().wait(60)
+
+    others: list[Crowd] = []
+
+    def begin(connection: sqlite3.Connection) -> None:
+        others.append(writing(store, ["one", "two"]))
+        interrupted(connection)
+
+    with pytest.raises(KeyboardInterrupt):
+        store.write(begin)
+    assert others[0].join() == [None, None]
+    assert keys(store.path) == {"one", "two"}
+
+
+def test_an_interrupt_in_the_middle_of_anothers_change_undoes_nothing_of_it(store: Store) -> None:
+    main = threading.get_ident()
+    interrupted: list[int] = []
+
+    def foreign(number: int) -> Callable[[sqlite3.Connection], None]:
+        def change(connection: sqlite3.Connection) -> None:
+            put(f"foreign {number}")(connection)
+            if threading.get_ident() == main:
+                interrupted.append(number)
+                _thread.interrupt_main(signal.SIGINT)
+                threading.Event().wait(60)
+
+        return change
+
+    def hold(held: threading.Event) -> None:
+        with locked(store.path):
+            held.set()
+            queued(store, 2)
+
+    def one_round(number: int) -> bool:
+        """Let a group form of the main thread and another; whoever wakes first commits it."""
+        held = threading.Event()
+        crowds = [Crowd(lambda: hold(held))]
+        assert held.wait(60)
+        crowds.append(writing(store, [f"first {number}"]))
+        wait_for(lambda: store._leader is not None, "a leader")
+        crowds.append(Crowd(lambda: store.write(foreign(number))))
+        queued(store, 1)
+        with suppress(KeyboardInterrupt):
+            store.write(put(f"mine {number}"))
+        assert [crowd.join() for crowd in crowds] == [[None]] * 3
+        return bool(interrupted)
+
+    rounds = itertools.count()
+    wait_for(lambda: one_round(next(rounds)), "an interrupt")
+    count = next(rounds)
+    expected = {
+        f"{who} {number}" for number in range(count) for who in ("first", "foreign", "mine")
+    }
+    assert keys(store.path) == expected - {f"mine {number}" for number in interrupted}
+
+
+def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store: Store) -> None:
+    store.write(put("old"))
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: sqlite3.Connection) -> None:
+        put("new")(connection)
+        inside.set()
+        assert go_on.wait(60)
+
+    crowd = Crowd(lambda: store.write(slow))
+    assert inside.wait(60)
+    with store.read() as connection:
+        seen = connection.execute("SELECT key FROM meta WHERE key IN ('old', 'new')").fetchall()
+        assert seen == [("old",)]
+        go_on.set()
+        assert crowd.join() == [None]
+        seen = connection.execute("SELECT key FROM meta WHERE key IN ('old', 'new')").fetchall()
+        assert seen == [("old",)]
+    with store.read() as connection:
+        assert len(connection.execute("SELECT key FROM meta").fetchall()) == 3
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    with pytest.raises(LedgerError, match="readonly"), store.read() as connection:
+        put("key")(connection)
+    assert keys(store.path) == set()
+
+
+def test_many_readers_share_few_connections(store: Store) -> None:
+    together = threading.Barrier(20)
+
+    def read() -> int:
+        with store.read() as connection:
+            together.wait(60)
+            return int(connection.execute("SELECT count(*) FROM meta").fetchone()[0])
+
+    assert Crowd(*[read] * 20).join() == [1] * 20
+    assert len(store._readers) <= 4
+
+
+def test_data_version_changes_with_others_commits_only(store: Store, elsewhere: Store) -> None:
+    before = store.data_version()
+    store.write(put("mine"))
+    assert store.data_version() == before
+    elsewhere.write(put("another's"))
+    after = store.data_version()
+    assert after != before
+    assert store.data_version() == after
+
+
+def test_data_version_does_not_wait_for_a_commit(store: Store) -> None:
+    with locked(store.path):
+        crowd = Crowd(lambda: store.write(put("key")))
+        wait_for(lambda: store._leader is not None, "a leader")
+        store.data_version()
+        assert store._leader is not None
+    crowd.join()
+
+
+def test_two_processes_wait_for_each_other(store: Store, elsewhere: Store) -> None:
+    crowds = [
+        writing(each, [f"{number}.{key}" for key in range(20)])
+        for number, each in enumerate((store, elsewhere))
+    ]
+    for crowd in crowds:
+        assert crowd.join() == [None] * 20
+    assert len(keys(store.path)) == 40
+
+
+def test_closing_waits_for_the_commit_under_way(store: Store) -> None:
+    with locked(store.path):
+        crowd = writing(store, ["one", "two"])
+        queued(store, 1)
+        closing_it = Crowd(store.close)
+    closing_it.join()
+    results = crowd.join()
+    written = keys(store.path)
+    assert len(written) == results.count(None) >= 1
+    assert all(result is None or "was closed" in str(result) for result in results)
+    with pytest.raises(LedgerError, match="was closed"):
+        store.write(put("key"))
+    with pytest.raises(LedgerError, match="was closed"), store.read():
+        pass
+    with pytest.raises(LedgerError, match="was closed"):
+        store.data_version()
+
+
+def test_the_log_is_carried_over_and_cut_back(store: Store) -> None:
+    log = store.path.with_name(store.path.name + "-wal")
+    largest = 0
+    for number in range(60):
+        store.write(
+            lambda connection, number=number: (
+                connection.executemany(
+                    "INSERT INTO meta VALUES (?, ?)",
+                    [(f"{number}.{row}", "x" * 1000) for row in range(300)],
+                ).rowcount
+            )
+        )
+        largest = max(largest, log.stat().st_size)
+    assert store.path.stat().st_size > 15_000_000
+    assert largest < 2 * LOG_KEPT
+
+
+def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(store: Store) -> None:
+    # There is always one that has begun before the others ended, as with many STATUS requests.
+    log = store.path.with_name(store.path.name + "-wal")
+    stop = threading.Event()
+    begun = threading.Barrier(2)
+
+    def read_on(offset: int) -> None:
+        with store.read() as connection:
+            connection.execute("SELECT count(*) FROM meta").fetchone()
+            begun.wait(60)
+        while not stop.is_set():
+            with store.read() as connection:
+                connection.execute("SELECT count(*) FROM meta").fetchone()
+                stop.wait(0.02)
+
+    crowd = Crowd(*(lambda offset=offset: read_on(offset) for offset in range(2)))
+    store.write(lambda connection: connection.execute("CREATE TABLE wide (x)").rowcount)
+    largest = 0
+    for _ in range(40):
+        store._next_log_wait = 0.0
+        store.write(
+            lambda connection: (
+                connection.execute("INSERT INTO wide VALUES (zeroblob(2000000))").rowcount
+            )
+        )
+        store.write(lambda connection: connection.execute("DELETE FROM wide").rowcount)
+        largest = max(largest, log.stat().st_size)
+    stop.set()
+    crowd.join()
+    # Without waiting for them it would be 160 MB by now.
+    assert largest < 80_000_000
+
+
+KILLED = """
+import os, sys, threading
+from pathlib import Path
+from boinc_gahp.ledger import JobLedger, NewJob, Store
+jobs = JobLedger(Store(Path(sys.argv[1])))
+name = sys.argv[2]
+def work(thread):
+    number = 0
+    while True:
+        number += 1
+        ids = [jobs.accept(NewJob(f"{name}.{thread}.{number}.{part}", "u", "a", "", "app", "t", 1,
+                                  "x" * 3000)).id for part in range(3)]
+        batch = jobs.plan("u", "a", f"bg-{name}.{thread}.{number}", "app", "t", ids, 0.0)
+        jobs.about_to_send(batch.id, batch.id)
+        jobs.submitted(batch.id, batch.id)
+        os.write(1, (" ".join(map(str, (batch.id, *ids))) + chr(10)).encode())
+for thread in range(4):
+    threading.Thread(target=work, args=(thread,)).start()
+"""
+
+
+def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path: Path) -> None:
+    Store(path).close()
+    for round_ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(path), str(round_)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(5 + 7 * round_)]
+        process.send_signal(signal.SIGKILL)
+        lines += process.stdout.read().splitlines(keepends=True)
+        process.stdout.close()
+        process.wait()
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        store = Store(path)
+        jobs = JobLedger(store)
+        for line in lines:
+            if line.endswith("\n"):
+                batch_id, *ids = map(int, line.split())
+                assert [job.id for job in jobs.jobs_of(batch_id, "queued")] == ids
+        # No batch has a part of its jobs, whatever came in between.
+        for batch in jobs.batches("u", "a"):
+            assert len(jobs.jobs_of(batch.id)) == 3
+        store.close()
+
+
+def first_version(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute("INSERT INTO debt VALUES (?, ?, 7, 'b', 'abort', 1000.0, 0.0)", MINE)
+        connection.execute("INSERT INTO aborted_job VALUES (?, ?, 'b#1.0', 'b', 0.0)", MINE)
+
+
+def test_a_ledger_of_the_first_version_keeps_its_debts_and_gets_jobs(path: Path) -> None:
+    first_version(path)
+    ledger = Ledger(path)
+    assert ledger.debts(*MINE, 0.0) == (Debt("b", 7, "abort", 1000.0),)
+    assert ledger.aborted_jobs(*MINE) == {"b#1.0"}
+    jobs = JobLedger(ledger.store)
+    assert jobs.accept(new_job("d")).id == 1
+    ledger.close()
+
+
+def test_processes_that_migrate_at_the_same_time_get_one_token(path: Path) -> None:
+    first_version(path)
+    show = (
+        "import sys; from pathlib import Path; from boinc_gahp.ledger import *;"
+        "print(JobLedger(Store(Path(sys.argv[1]))).token)"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", show, str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    tokens = {process.communicate(timeout=60)[0] for process in processes}
+    assert len(tokens) == 1
+    assert all(process.returncode == 0 for process in processes)
+
+
+def test_to_be_read_only_a_ledger_is_neither_made_nor_migrated_nor_written(path: Path) -> None:
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Store(path, read_only=True)
+    assert not path.parent.exists()
+    first_version(path)
+    store = Store(path, read_only=True)
+    assert store.version == 1
+    with pytest.raises(LedgerError, match="only to be read"):
+        store.write(put("key"))
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def test_to_be_read_only_a_later_version_is_refused(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(LedgerError, match="install a later boinc_gahp"):
+        Store(path, read_only=True)
+
+
+def test_a_ledger_is_read_while_another_process_writes_it(store: Store) -> None:
+    store.write(put("one"))
+    reader = Store(store.path, read_only=True)
+    store.write(put("two"))
+    with locked(store.path), reader.read() as connection:
+        assert connection.execute("SELECT count(*) FROM meta").fetchone() == (3,)
+    reader.close()
+
+
+def test_directories_that_are_made_are_private(path: Path) -> None:
+    old = os.umask(0o000)
+    try:
+        Store(path).close()
+    finally:
+        os.umask(old)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert path.stat().st_mode & 0o777 == 0o600
