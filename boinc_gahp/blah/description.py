@@ -113,14 +113,14 @@ class JobDescription:
             ValueError: it did not write this.
         """
         try:
-            values = json.loads(text)
+            values = {"project": None} | json.loads(text)
             values["inputs"] = tuple(_file(each) for each in values.get("inputs", ()))
             values["remaps"] = tuple((name, path) for name, path in values.get("remaps", ()))
             for name in ("args", "outputs"):
                 if name in values:
                     values[name] = tuple(values[name])
             return cls(**values)
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, IndexError) as error:
             raise ValueError(f"no description of a job: {error}") from error
 
     @property

@@ -1,0 +1,102 @@
+"""A job's description in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.blah.description import JobDescription, LocalFile, RemoteFile
+
+#: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.
+TEXTS = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text()
+SIZES = st.integers(0, 2**63 - 1)
+AMOUNTS = st.none() | st.floats(min_value=1e-3, max_value=1e30)
+DESCRIPTIONS = st.builds(
+    JobDescription,
+    job_directory=st.text(),
+    project=st.none() | st.text(),
+    app_name=st.text(),
+    iwd=TEXTS,
+    args=st.lists(TEXTS).map(tuple),
+    inputs=st.lists(
+        st.builds(LocalFile, TEXTS, TEXTS, SIZES, SIZES)
+        | st.builds(RemoteFile, st.text(), SIZES, st.text(), st.text())
+    ).map(tuple),
+    outputs=st.none() | st.lists(TEXTS).map(tuple),
+    remaps=st.lists(st.tuples(TEXTS, TEXTS)).map(tuple),
+    stdout=st.none() | TEXTS,
+    stderr=st.none() | TEXTS,
+    rsc_fpops_est=AMOUNTS,
+    rsc_fpops_bound=AMOUNTS,
+    rsc_memory_bound=AMOUNTS,
+    rsc_disk_bound=AMOUNTS,
+    delay_bound=AMOUNTS,
+    priority=st.none() | st.integers(-(2**31), 2**31 - 1),
+    app_version_num=st.none() | st.integers(1, 2**31 - 1),
+    input_template=st.none() | st.text(),
+    output_template=st.none() | st.text(),
+)
+
+JOB = JobDescription("key", None, "uppercase", "/home/alice")
+
+
+@given(DESCRIPTIONS)
+def test_a_description_survives_the_ledger(description: JobDescription) -> None:
+    text = description.to_json()
+    assert text.isascii()
+    assert JobDescription.from_json(text) == description
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "1", "{}", '{"iwd":"/"}', '{"inputs":[[]]}', '{"strange":1}']
+)
+def test_what_is_no_description_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        JobDescription.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"app_name": "other"},
+        {"rsc_fpops_est": 1e9},
+        {"rsc_fpops_bound": 1e9},
+        {"rsc_memory_bound": 1e9},
+        {"rsc_disk_bound": 1e9},
+        {"delay_bound": 60.0},
+        {"app_version_num": 3},
+        {"input_template": "<input_template/>"},
+        {"output_template": "<output_template/>"},
+    ],
+    ids="".join,
+)
+def test_jobs_that_differ_in_what_a_batch_shares_do_not_go_together(
+    other: dict[str, object],
+) -> None:
+    assert JOB.together != replace(JOB, **other).together  # type: ignore[arg-type]
+
+
+def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
+    other = replace(
+        JOB,
+        job_directory="key2",
+        iwd="/elsewhere",
+        args=("x",),
+        inputs=(LocalFile("/a", "a", 1, 2),),
+        outputs=("out",),
+        priority=7,
+    )
+    assert JOB.together == other.together
+    assert len(JOB.together) == 32
+
+
+def test_the_size_grows_with_what_travels_in_the_request() -> None:
+    texts = ("<&\"'" * 10, "x" * 1000)
+    inputs = (RemoteFile("http://x/" + "y" * 300, 1, "0" * 32, "y"), LocalFile("/a", "a", 1, 1))
+    large = replace(JOB, args=texts, inputs=inputs, input_template="<" * 100)
+    assert JOB.size < 500
+    # As XML escapes them: &lt; &amp; &quot; &#39;.
+    assert large.size - JOB.size > 40 * 4 + 1000 + 300 + 100 * 4
