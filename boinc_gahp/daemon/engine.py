@@ -191,7 +191,9 @@ class Engine:
             try:
                 self._telling.submit(partial(self._tell, one))
             except RuntimeError as error:
-                log.error("That HTCondor knows of the end of %s is not noted: %s", one, error)
+                log.error(
+                    "That HTCondor knows of the end of %s is not noted: %s", one.job_id, error
+                )
 
     def finish_telling(self, timeout: float) -> None:
         """Wait until what was delivered is written down, at most ``timeout`` seconds."""
@@ -293,9 +295,9 @@ class Engine:
         try:
             self._projects.service().told(ended.job_id, ended.status)
         except GahpError as error:
-            log.warning("That HTCondor knows of the end of %s is not noted: %s", ended, error)
+            log.warning("The end of %s is not noted as known: %s", ended.job_id, error)
         except BaseException:
-            log.exception("noting that HTCondor knows of the end of %s went wrong", ended)
+            log.exception("the end of %s is not noted as known", ended.job_id)
 
 
 def log_file() -> str:

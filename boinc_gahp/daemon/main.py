@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEAVING = 5.0
 #: Seconds, of these two each, that a hanging disk or project may take before that.
 TELLING = 1.0
-CLOSING = 2.0
+CLOSING = 3.0
 
 
 def serve(

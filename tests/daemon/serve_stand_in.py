@@ -1,11 +1,14 @@
-"""A daemon process over :class:`StandIn`: ``python -m tests.daemon.serve_stand_in [LIMIT=N]``.
+"""A daemon process over stand-ins: ``python -m tests.daemon.serve_stand_in [LIMIT=N] [notes=P]``.
 
 A job named ``temporary PATH`` is fetched into a temporary file beside PATH, and never done. A batch
-named ``executor`` is retired by a thread of an executor, and never done.
+named ``executor`` is retired by a thread of an executor, and never done. What the service of
+HTCondor's jobs was given and told, and that it was closed, is appended to the file P; where that
+ends in ``hang``, the service closes only after a minute.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.daemon.main import serve
 
 if TYPE_CHECKING:
+    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.bridge.types import FetchRequest, FetchResult
     from boinc_gahp.config import ProjectSettings, Settings
@@ -24,7 +28,8 @@ def settings() -> Settings:
     limits = {}
     for argument in sys.argv[1:]:
         name, value = argument.split("=")
-        limits[name] = int(value)
+        if name != "notes":
+            limits[name] = int(value)
     return limited(**limits)
 
 
@@ -50,5 +55,33 @@ def make_bridge(settings: Settings, project: ProjectSettings) -> Bridge:
     return Bridge().open(settings, project)
 
 
+def make_service(settings: Settings) -> Service:
+    from tests.daemon.stand_in import StandInService
+
+    paths = [Path(word.removeprefix("notes=")) for word in sys.argv if word.startswith("notes=")]
+
+    def note(text: str) -> None:
+        for path in paths:
+            with path.open("a") as file:
+                file.write(f"{text}\n")
+
+    class Service(StandInService):
+        def submit(self, ad: str) -> str:
+            digest = hashlib.sha256(ad.encode("utf-8", "surrogateescape")).hexdigest()
+            note(f"submit {len(ad)} {digest}")
+            return super().submit(ad)
+
+        def told(self, job_id: str, status: int) -> None:
+            super().told(job_id, status)
+            note(f"told {job_id} {status}")
+
+        def close(self) -> None:
+            if any(path.name.endswith("hang") for path in paths):
+                self.go.wait(60)
+            note("closed")
+
+    return Service().make(settings)
+
+
 if __name__ == "__main__":
-    serve(settings, make_bridge=make_bridge)
+    serve(settings, make_bridge=make_bridge, make_service=make_service)

@@ -1,4 +1,4 @@
-"""A bridge without a project: what happens depends on the names that it is given."""
+"""A bridge without a project, a service without a ledger: what happens depends on names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from boinc_gahp.secret import Authenticator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge, Client, FetchRequest, SubmitRequest
 
 SETTINGS = Settings(
@@ -84,3 +85,68 @@ class StandIn:
 
     def close(self) -> None:
         self.closed = True
+
+
+class StandInService:
+    """The service of HTCondor's jobs; ads and ids as the names of :class:`StandIn`.
+
+    A job that was submitted is idle, until :attr:`statuses` has another status for it. Of ids that
+    were never given out, ``held`` and ``completed`` are known, and ``big``: completed, with an ad
+    of 1 MB.
+    """
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.hanging = threading.Semaphore(0)
+        self.ads: list[str] = []
+        self.calls: list[tuple[str, ...]] = []
+        self.tells: list[tuple[str, int]] = []
+        self.statuses = {
+            "held": (5, '[ HoldReason = "bad"; HoldReasonCode = 2304; HoldReasonSubCode = 0 ]'),
+            "completed": (4, "[ ExitCode = 0 ]"),
+            "big": (4, f'[ A = "{"a" * 1_000_000}"; ExitCode = 0 ]'),
+        }
+        self.closed = threading.Event()
+
+    def make(self, _settings: Settings) -> Service:
+        """Be the service, whatever the settings are."""
+        return cast("Service", self)
+
+    def act(self, *call: str, name: str = "") -> None:
+        self.calls.append(call)
+        if "hang" in name:
+            self.hanging.release()
+            self.go.wait(60)
+        elif name.startswith("fail "):
+            raise GahpError(name.removeprefix("fail "))
+        elif name == "bug":
+            raise ZeroDivisionError("5ecre7-key")
+
+    def ping(self) -> None:
+        self.act("ping")
+
+    def submit(self, ad: str) -> str:
+        self.act("submit", name=ad)
+        self.ads.append(ad)
+        job_id = f"boinc/0a1b2c3d.{len(self.ads)}"
+        self.statuses[job_id] = (1, "[ ]")
+        return job_id
+
+    def status(self, job_id: str) -> tuple[int, str]:
+        self.act("status", job_id, name=job_id)
+        if job_id not in self.statuses:
+            raise GahpError("there is no such job")
+        return self.statuses[job_id]
+
+    def cancel(self, job_id: str) -> None:
+        self.act("cancel", job_id, name=job_id)
+
+    def refresh_proxy(self, job_id: str) -> None:
+        self.act("refresh", job_id, name=job_id)
+
+    def told(self, job_id: str, status: int) -> None:
+        self.act("told", job_id, name=job_id)
+        self.tells.append((job_id, status))
+
+    def close(self) -> None:
+        self.closed.set()

@@ -14,7 +14,7 @@ from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
-from tests.daemon.stand_in import SETTINGS, StandIn, limited
+from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, limited
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ class Conversation:
 
     def __init__(self, load_settings: Callable[[], Settings], bridge: StandIn) -> None:
         self.bridge = bridge
+        self.service = StandInService()
         self.results = threading.Semaphore(0)
-        self.projects = Projects(load_settings, bridge.open)
+        self.projects = Projects(load_settings, bridge.open, make_service=self.service.make)
         self.engine = Engine(self.projects, on_result=self.results.release, clock=lambda: 1000.0)
 
     def say(self, line: str) -> str:
@@ -54,6 +55,7 @@ class Conversation:
 
     def close(self) -> None:
         self.bridge.go.set()
+        self.service.go.set()
         self.projects.close()
         self.engine.close(20)
 
@@ -92,6 +94,17 @@ def conversation() -> Iterator[Conversation]:
         ("BOINC_ABORT_JOBS 2 a b", "2 NULL"),
         ("BOINC_RETIRE_BATCH 2 b", "2 NULL"),
         ("BOINC_SET_LEASE 2 b 1795282616", "2 NULL"),
+        ("BLAH_PING 2 boinc", "2 0 NULL"),
+        ("BLAH_PING 2", "2 0 NULL"),
+        ("BLAH_JOB_SUBMIT 2 [\\ ]", "2 0 NULL boinc/0a1b2c3d.1"),
+        ("BLAH_JOB_STATUS 2 completed", "2 0 NULL 4 [\\ ExitCode\\ =\\ 0\\ ]"),
+        ("BLAH_JOB_STATUS 2 x", "2 1 there\\ is\\ no\\ such\\ job 0 [\\ ]"),
+        ("BLAH_JOB_CANCEL 2 x", "2 0 NULL"),
+        ("BLAH_JOB_REFRESH_PROXY 2 x /tmp/p", "2 0 NULL"),
+        ("BLAH_JOB_SUBMIT 2 fail\\ no\\ app", "2 1 no\\ app NULL"),
+        ("BLAH_JOB_SUBMIT 2 fail\\ NULL", "2 1 an\\ error\\ without\\ words\\ (NULL) NULL"),
+        ("BLAH_JOB_STATUS 2 fail\\ two\\\nlines", "2 1 two\\ lines 0 [\\ ]"),
+        ("BLAH_JOB_CANCEL 2 fail\\ 5ecre7-key", "2 1 <authenticator>"),
         ("BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b", "2 no\\ batch\\ named\\ b"),
         ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 an\\ error\\ without\\ words\\ (NULL)"),
         ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\\nlines"),

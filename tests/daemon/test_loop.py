@@ -13,7 +13,8 @@ from boinc_gahp.daemon.engine import Engine
 from boinc_gahp.daemon.loop import Loop
 from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.daemon.wakeup import Wakeup
-from tests.daemon.stand_in import SETTINGS, StandIn
+from boinc_gahp.gahp import words
+from tests.daemon.stand_in import SETTINGS, StandIn, StandInService
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ class Running:
         self.loop_in, self.to_loop = os.pipe()
         self.from_loop, self.loop_out = os.pipe()
         self.wakeup = Wakeup()
-        self.projects = Projects(lambda: SETTINGS, StandIn().open)
+        self.service = StandInService()
+        self.projects = Projects(lambda: SETTINGS, StandIn().open, make_service=self.service.make)
         self.engine = Engine(self.projects, on_result=self.wakeup.notify)
         self.thread = threading.Thread(target=self.run)
+        self.seen_of_big = 0
 
     def run(self) -> None:
         Loop(self.engine, self.wakeup, self.loop_in, self.loop_out).run()
@@ -54,6 +57,7 @@ class Running:
         self.stop()
         if self.thread.ident is not None:
             self.join()
+        self.service.go.set()
         self.engine.close(20)
         self.projects.close()
         for fd in (self.loop_in, self.to_loop, self.from_loop, self.loop_out, self.wakeup.fd):
@@ -149,3 +153,93 @@ def test_a_result_wakes_it(running: Running) -> None:
     assert running.read(6) == b"S\nS\nR\n"
     os.write(running.to_loop, b"RESULTS\n")
     assert running.read(11) == b"S 1\n2 NULL\n"
+
+
+def _ask_for_a_big_result(running: Running, number: int, answers: bytes) -> None:
+    """Ask for an ad larger than a pipe, then for RESULTS; read up to that answer's beginning."""
+    os.write(running.to_loop, b"BLAH_JOB_STATUS %d big\n" % number)
+    assert running.read(len(answers)) == answers
+    os.write(running.to_loop, b"RESULTS\n")
+    head = b"S 1\n%d 0 NULL 4 " % number
+    assert running.read(len(head)) == head
+
+
+def test_htcondor_was_told_when_the_last_byte_is_written(running: Running) -> None:
+    os.write(running.to_loop, b"ASYNC_MODE_ON\n")
+    running.thread.start()
+    _ask_for_a_big_result(running, 2, b"S\nS\nR\n")
+    # All but what a pipe takes has to be read before the end can have been written.
+    _read_all_but(running, 70_000)
+    wait_for(lambda: running.engine.conversation.waiting == 0, "the answer is in the output")
+    assert running.service.tells == []
+    _read_all_but(running, 0)
+    wait_for(lambda: running.service.tells == [("big", 4)], "the service was told")
+
+
+def _read_all_but(running: Running, kept: int) -> None:
+    """Read a big result up to ``kept`` bytes before its end."""
+    whole = len(words.escape(running.service.statuses["big"][1]) + "\n")
+    running.read(whole - kept - running.seen_of_big)
+    running.seen_of_big = whole - kept
+
+
+def test_htcondor_was_not_told_if_the_pipe_breaks_before(running: Running) -> None:
+    os.write(running.to_loop, b"ASYNC_MODE_ON\n")
+    running.thread.start()
+    _ask_for_a_big_result(running, 2, b"S\nS\nR\n")
+    os.close(running.from_loop)
+    running.join()
+    running.engine.finish_telling(20)
+    assert running.service.tells == []
+
+
+def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running: Running) -> None:
+    os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 held\n")
+    running.thread.start()
+    assert running.read(6) == b"S\nS\nR\n"
+    os.write(running.to_loop, b"RESULTS\n")
+    assert running.read(4) == b"S 1\n"  # and no more, but the pipe has it
+    os.write(running.to_loop, b"BLAH_JOB_STATUS 3 big\n")
+    wait_for(lambda: running.engine.unanswered == 1, "the second status is there")
+    os.write(running.to_loop, b"RESULTS\n")
+    wait_for(lambda: running.service.tells == [("held", 5)], "the service was told of the first")
+    wait_for(lambda: running.engine.unanswered == 0, "the second answer is in the output")
+    running.stop()
+    running.join()
+    running.engine.finish_telling(20)
+    assert running.service.tells == [("held", 5)]
+
+
+def test_the_loop_does_not_wait_for_what_is_told(running: Running) -> None:
+    os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 hang\n")
+    running.service.statuses["hang"] = (5, "[ ]")
+    running.thread.start()
+    assert running.service.hanging.acquire(timeout=20)
+    assert running.read(4) == b"S\nS\n"
+    running.service.go.set()
+    assert running.read(2) == b"R\n"
+    running.service.go.clear()
+    os.write(running.to_loop, b"RESULTS\n")
+    assert running.service.hanging.acquire(timeout=20)  # it is being told
+    os.write(running.to_loop, b"ASYNC_MODE_OFF\n")
+    answer = b"S 1\n2 0 NULL 5 [\\ ]\nS\n"
+    assert running.read(len(answer)) == answer
+    assert running.service.tells == []
+    running.service.go.set()
+    wait_for(lambda: running.service.tells == [("hang", 5)], "the service was told")
+
+
+def test_of_a_job_that_goes_on_nothing_is_told(running: Running) -> None:
+    os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_SUBMIT 2 []\n")
+    running.thread.start()
+    assert running.read(6) == b"S\nS\nR\n"
+    os.write(running.to_loop, b"RESULTS\nBLAH_JOB_STATUS 3 boinc/0a1b2c3d.1\n")
+    answer = b"S 1\n2 0 NULL boinc/0a1b2c3d.1\nS\nR\n"
+    assert running.read(len(answer)) == answer
+    os.write(running.to_loop, b"RESULTS\n")
+    answer = b"S 1\n3 0 NULL 1 [\\ ]\n"
+    assert running.read(len(answer)) == answer
+    running.stop()
+    running.join()
+    running.engine.finish_telling(20)
+    assert running.service.tells == []

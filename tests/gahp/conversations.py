@@ -128,25 +128,31 @@ BATCH = r"""
 <- GAHP:3 0 NULL boinc/0a1b2c3d.1
 -> BLAH_JOB_STATUS 4 boinc/0a1b2c3d.1
 <- GAHP:S
--> BLAH_JOB_STATUS 5 boinc/0a1b2c3d.2
-<- GAHP:S
 !! 4 0 NULL 1 [\ ]
 <- GAHP:R
-!! 5 1 there\ is\ no\ such\ job 0 [\ ]
 -> RESULTS
-<- GAHP:S 2
+<- GAHP:S 1
 <- GAHP:4 0 NULL 1 [\ ]
+-> BLAH_JOB_STATUS 5 boinc/0a1b2c3d.2
+<- GAHP:S
+!! 5 1 there\ is\ no\ such\ job 0 [\ ]
+<- GAHP:R
+-> RESULTS
+<- GAHP:S 1
 <- GAHP:5 1 there\ is\ no\ such\ job 0 [\ ]
 -> BLAH_JOB_REFRESH_PROXY 6 boinc/0a1b2c3d.1 /tmp/x509up_u1000
 <- GAHP:S
--> BLAH_JOB_CANCEL 7 boinc/0a1b2c3d.1
-<- GAHP:S
 !! 6 0 NULL
 <- GAHP:R
-!! 7 0 NULL
 -> RESULTS
-<- GAHP:S 2
+<- GAHP:S 1
 <- GAHP:6 0 NULL
+-> BLAH_JOB_CANCEL 7 boinc/0a1b2c3d.1
+<- GAHP:S
+!! 7 0 NULL
+<- GAHP:R
+-> RESULTS
+<- GAHP:S 1
 <- GAHP:7 0 NULL
 """  # noqa: E501
 

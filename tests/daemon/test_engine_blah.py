@@ -1,0 +1,170 @@
+"""Requests of HTCondor 10 and later: words of their results, pools, and what HTCondor was told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.daemon.engine import Ended
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.gahp import words
+from tests.daemon.test_engine import Conversation, conversing
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterator
+
+    from boinc_gahp.config import Settings
+
+#: Every command with a job, and the words of its errors beside id, code and message.
+ERRORS = {
+    "BLAH_JOB_SUBMIT": ["NULL"],
+    "BLAH_JOB_STATUS": ["0", "[ ]"],
+    "BLAH_JOB_CANCEL": [],
+    "BLAH_JOB_REFRESH_PROXY": [],
+}
+
+
+@pytest.fixture
+def conversation() -> Iterator[Conversation]:
+    with conversing() as conversation:
+        yield conversation
+
+
+def refused(result: str, command: str) -> str:
+    """Return the message of a result that must be an error with the words that HTCondor wants."""
+    request_id, code, message, *rest = words.split(words.encode(result))
+    assert (request_id, code, rest) == ("2", "1", ERRORS.get(command, []))
+    assert message.strip() not in ("", "NULL")
+    return message
+
+
+@pytest.mark.parametrize("command", ERRORS)
+def test_a_bug_is_an_error_with_all_its_words(conversation: Conversation, command: str) -> None:
+    message = refused(conversation.result(f"{command} 2 bug"), command)
+    assert message.startswith("internal error in boinc_gahp (ZeroDivisionError)")
+    assert conversation.result("BLAH_PING 3 boinc") == "3 0 NULL"
+
+
+@pytest.mark.parametrize("command", [*ERRORS, "BLAH_PING"])
+def test_settings_that_are_refused_are_an_error_with_all_its_words(command: str) -> None:
+    def load() -> Settings:
+        raise ConfigError("line 3 of boinc_gahp.toml: no setting of that name")
+
+    with conversing(load) as conversation:
+        assert "line 3" in refused(conversation.result(f"{command} 2 x"), command)
+
+
+@pytest.mark.parametrize("command", ERRORS)
+def test_a_request_without_a_thread_is_an_error_with_all_its_words(
+    conversation: Conversation, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("threading.Thread.start", refuse)
+        assert "can't start" in refused(conversation.result(f"{command} 2 x"), command)
+
+
+def test_an_ad_reaches_the_service_as_it_was_meant(conversation: Conversation) -> None:
+    ad = '[ Cmd = "/a b"; Arguments = "line\nend \\"q\\" \udcff\r" ]'
+    line = words.join(["BLAH_JOB_SUBMIT", "2", ad]).decode("utf-8", "surrogateescape")
+    conversation.result(line)
+    conversation.result('BLAH_JOB_SUBMIT 3 [ Cmd = "/a  b"; Args = "\\\\" ]')
+    assert conversation.service.ads == [ad, '[ Cmd = "/a  b"; Args = "\\" ]']
+
+
+def test_a_status_without_an_ad_gets_one(conversation: Conversation) -> None:
+    # HTCondor ignores a status that comes without one, for ever.
+    conversation.service.statuses["x"] = (2, "")
+    assert conversation.result("BLAH_JOB_STATUS 2 x") == "2 0 NULL 2 [\\ ]"
+
+
+def test_a_secret_in_a_status_ad_is_hidden(conversation: Conversation) -> None:
+    conversation.service.statuses["x"] = (5, '[ HoldReason = "5ecre7-key" ]')
+    assert "5ecre7" not in conversation.result("BLAH_JOB_STATUS 2 x")
+
+
+def test_a_status_waits_for_no_submit_and_no_cancel(conversation: Conversation) -> None:
+    for number in range(2, 52):
+        assert conversation.say(f"BLAH_JOB_SUBMIT {number} hang") == "S\n"
+        assert conversation.say(f"BLAH_JOB_CANCEL {number + 100} hang") == "S\n"
+    assert conversation.result("BLAH_JOB_STATUS 7 held").startswith("7 0 NULL 5 ")
+    assert conversation.result("BLAH_PING 8 boinc") == "8 0 NULL"
+    conversation.service.go.set()
+    conversation.wait(100)
+
+
+def test_the_service_is_made_once_and_tried_again_after_trouble() -> None:
+    with conversing() as conversation:
+        problems = [ConfigError("the ledger cannot be on NFS")]
+        made = []
+
+        def make(settings: Settings) -> object:
+            if problems:
+                raise problems.pop()
+            made.append(settings)
+            return conversation.service
+
+        conversation.projects._make_service = make  # type: ignore[assignment]
+        assert "NFS" in refused(conversation.result("BLAH_PING 2 boinc"), "BLAH_PING")
+        for number in range(3, 20):
+            conversation.say(f"BLAH_PING {number} boinc")
+        conversation.wait(17)
+        assert len(made) == 1
+    assert conversation.service.closed.is_set()
+
+
+def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(
+    conversation: Conversation,
+) -> None:
+    for number, job in enumerate(["completed", "held", "unknown"], 2):
+        conversation.say(f"BLAH_JOB_STATUS {number} {job}")
+        conversation.wait()
+    conversation.service.statuses["x"] = (2, "[ ]")
+    conversation.say("BLAH_JOB_STATUS 5 x")
+    conversation.wait()
+    conversation.engine.announce()
+    ended = conversation.reply("RESULTS").ended
+    assert ended == (Ended("completed", 4), Ended("held", 5))
+    assert conversation.reply("RESULTS").ended == ()
+    assert conversation.service.tells == []
+    conversation.engine.delivered(ended)
+    wait_for(lambda: len(conversation.service.tells) == 2, "the service was told")
+    assert sorted(conversation.service.tells) == [("completed", 4), ("held", 5)]
+
+
+def test_what_htcondor_was_told_is_written_down_before_the_end(conversation: Conversation) -> None:
+    conversation.result("BLAH_PING 2 boinc")
+    conversation.engine.delivered([Ended(f"j{number}", 4) for number in range(500)])
+    conversation.engine.finish_telling(20)
+    assert len(conversation.service.tells) == 500
+
+
+@pytest.mark.parametrize("job", ["fail locked", "bug"])
+def test_trouble_with_telling_is_logged(
+    conversation: Conversation, job: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation.engine.delivered([Ended(job, 5)])
+    conversation.engine.finish_telling(20)
+    assert "is not noted as known" in caplog.text
+
+
+def test_closing_a_service_that_hangs_or_fails_takes_no_longer_than_it_may(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation.projects.close_service(20)  # there is none yet
+    conversation.result("BLAH_PING 2 boinc")
+
+    def fail() -> None:
+        raise ZeroDivisionError("a bug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(conversation.service, "close", fail)
+        conversation.projects.close_service(20)
+        assert "a bug" in caplog.text
+        patched.setattr(conversation.service, "close", lambda: conversation.service.go.wait(60))
+        conversation.projects.close_service(0.01)
