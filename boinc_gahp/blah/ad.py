@@ -7,6 +7,7 @@ words of a submit file, for whoever wrote it.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,9 +172,16 @@ def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
 
 
 def _arguments(attributes: Attributes) -> tuple[str, ...]:
+    """Return the arguments.
+
+    Those of a submit file in the old syntax (not in double quotes) come as Args: words between
+    white space, in which nothing quotes (seen with HTCondor 23.9.6).
+    """
     text = attributes.text("Arguments")
+    if text is None:
+        return tuple(re.findall(r"[^ \t\n\r]+", attributes.text("Args") or ""))
     try:
-        return split_v2(text or "")
+        return split_v2(text)
     except ValueError as error:
         raise AdRefused(
             f"Arguments is {show(text)}, which cannot be taken apart: {error}"
@@ -197,10 +205,13 @@ def _remaps(attributes: Attributes) -> tuple[tuple[str, str], ...]:
 
 
 def _memory(attributes: Attributes, wishes: Wishes) -> float | None:
-    """Return bytes; ``request_memory`` is in MB, as HTCondor counts them."""
+    """Return bytes; ``request_memory`` is in MB, as HTCondor counts them.
+
+    The Job Router makes a 0 of a vanilla job's that was not given (seen with HTCondor 23.9.6).
+    """
     bound = wishes.amount("RscMemoryBound")
     requested = attributes.get("RequestMemory") if bound is None else None
-    if requested is None:
+    if requested is None or requested == 0:
         return bound
     return positive("RequestMemory", requested) * _MIB
 

@@ -251,6 +251,15 @@ def test_arguments_that_cannot_be_taken_apart_are_shown(tmp_path: Path) -> None:
     assert "Arguments is 5" in refused(tmp_path, Arguments=5)
 
 
+def test_arguments_in_the_old_syntax_are_words_in_which_nothing_quotes(tmp_path: Path) -> None:
+    old = "--sleep\t1  'b c' \"q\" x\\y "
+    assert job(tmp_path, Args=old, Arguments=None).args == (
+        *("--sleep", "1", "'b", "c'", '"q"', "x\\y"),
+    )
+    assert job(tmp_path, Args="old", Arguments="new").args == ("new",)
+    assert job(tmp_path, Arguments=None).args == ()
+
+
 def test_bytes_that_are_no_utf_8_arrive_in_arguments_and_names(tmp_path: Path) -> None:
     name = "\udcff\\\udc80é"
     files = local(tmp_path, name)
@@ -305,6 +314,7 @@ def test_whole_numbers_are_checked(tmp_path: Path) -> None:
 
 
 def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: Path) -> None:
+    assert job(tmp_path, RequestMemory=0).rsc_memory_bound is None
     assert job(tmp_path, RequestMemory=1.5).rsc_memory_bound == 1.5 * 2**20
     assert job(tmp_path, RequestMemory=512, BoincRscMemoryBound=7).rsc_memory_bound == 7
     assert "RequestMemory is -1" in refused(tmp_path, RequestMemory=-1)
