@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], what: str, timeout: float = 60.0) -> T:
-    """Return the first true value of ``condition()``; fail with ``what`` after ``timeout`` s."""
-    pause = threading.Event()
+def wait_for(
+    condition: Callable[[], T], what: str, timeout: float = 60.0, pause: float = 0.02
+) -> T:
+    """Return the first true value of ``condition()``; fail with ``what`` after ``timeout`` s.
+
+    ``pause`` is for conditions that cost something: seconds from one look to the next.
+    """
+    never = threading.Event()
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -25,7 +30,7 @@ def wait_for(condition: Callable[[], T], what: str, timeout: float = 60.0) -> T:
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout:g} s: {what}")
-        pause.wait(0.02)
+        never.wait(pause)
 
 
 def hang_up(child: pexpect.spawn[str]) -> None:
