@@ -2,7 +2,7 @@
 
 from boinc_gahp.bridge.bridge import Bridge
 from boinc_gahp.bridge.fetch import NoResult
-from boinc_gahp.bridge.temporary import remove_all
+from boinc_gahp.bridge.temporary import NotNow, remove_all
 from boinc_gahp.bridge.types import (
     AdFiles,
     BatchLook,
@@ -18,6 +18,8 @@ from boinc_gahp.bridge.types import (
     SubmitRequest,
 )
 
+from boinc_gahp.templates import TemplateError
+
 __all__ = [
     "AdFiles",
     "BatchLook",
@@ -31,7 +33,9 @@ __all__ = [
     "JobRequest",
     "LocalInput",
     "NoResult",
+    "NotNow",
     "RemoteInput",
     "SubmitRequest",
+    "TemplateError",
     "remove_all",
 ]

@@ -46,6 +46,10 @@ _REASONS = {
 }
 
 
+class NotNow(OutputError):
+    """A file cannot be written at this moment, for a reason that is no fault of anybody's."""
+
+
 def explain(error: OSError, destination: Path) -> OutputError:
     """Return what to tell the job's owner about a file that cannot be written."""
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
@@ -126,7 +130,7 @@ class Temporaries:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise OutputError("boinc_gahp is stopping: fetch again when it has been started again")
+            raise NotNow("boinc_gahp is stopping: fetch again when it has been started again")
 
     def _claim(
         self,
@@ -158,7 +162,7 @@ class Temporaries:
                 raise explain(error, destination) from error
             raise
         if claimed is None:
-            raise OutputError(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
+            raise NotNow(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
         return claimed
 
     def _try(

@@ -1,0 +1,211 @@
+"""Brings the outputs of finished jobs home, to where their submit files want them.
+
+What goes wrong on the way is of three kinds. The project cannot be asked, or cannot give what it
+has: that is tried again for as long as it takes. The submit node cannot take the outputs just now,
+its disk is full or a file server is away: that is tried again for :data:`PATIENCE`, since a job
+that is held loses its results (HTCondor cancels it, and a release is a new job); the log and the
+job's trouble in the ledger say so meanwhile. Somebody has to do something, a directory is missing
+or must not be written, an output does not exist: then the job is held at once and says it, for the
+owner would not look for the trouble of a job that seems to run.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os.path
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah import failures
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.description import JobDescription
+from boinc_gahp.blah.kept import Withdrawn
+from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow
+from boinc_gahp.errors import GahpError, LedgerError, NotFound, OutputError
+from boinc_gahp.ledger.jobs import Hold
+
+if TYPE_CHECKING:
+    from boinc_gahp.blah.kept import Gate, Kept
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+
+log = logging.getLogger("boinc_gahp.blah")
+
+#: Seconds that a finished job waits for the submit node to be able to take its outputs.
+PATIENCE = 86400.0
+
+#: Troubles of the submit node that pass, or are mended by somebody who need not know the job.
+_PASSING = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.ESTALE,
+        errno.ENOMEM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EAGAIN,
+        errno.EBUSY,
+        errno.EINTR,
+        errno.ETIMEDOUT,
+        errno.ENOTCONN,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.EREMOTEIO,
+    }
+)
+
+
+class Fetcher:
+    """Fetches the outputs of an owner's jobs; for any thread, one fetch of a job at a time."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    def fetch(self, job: JobRow) -> None:
+        """Put a finished job's outputs, stdout and stderr in place, and say so in the ledger.
+
+        A job that could not be fetched now is still ``finished`` afterwards, with its trouble
+        noted. Fetched again, after a crash at any point, it has the same files. Raises nothing.
+        """
+        kept = self._kept
+        try:
+            # The gate first: a cancel that comes after the look at the ledger has to find it.
+            with kept.gates.open(job.id) as gate:
+                if not kept.jobs.writing(job.id, True):
+                    return
+                try:
+                    over = self._fetch(job, gate)
+                except BaseException:
+                    kept.jobs.writing(job.id, False)
+                    raise
+                if not over:
+                    kept.jobs.writing(job.id, False)
+        except Withdrawn:
+            log.info("Job %d (%s) is cancelled: not fetched", job.id, job.job_name)
+        except LedgerError as error:
+            log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
+        except Exception as error:  # a bug must not keep the other jobs from being fetched
+            log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
+            self._note(job, f"a fault of boinc_gahp, see its log: {type(error).__name__}")
+
+    def _fetch(self, job: JobRow, gate: Gate) -> bool:
+        """Fetch; return whether the job is not ``finished`` any more."""
+        kept = self._kept
+        batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
+        try:
+            description = JobDescription.from_json(job.description)
+        except ValueError as error:
+            return self._hold(job, HoldCode.OUTPUT, f"its description in the ledger: {error}", 0)
+        request = request_for(
+            job.job_name or "", description, None if batch is None else batch.project_batch_id
+        )
+        try:
+            result = kept.bridge.fetch_output(request, gate)
+        except GahpError as error:
+            return self._failed(job, batch, description, error)
+        kept.jobs.fetched(job.id, result.exit_status, result.cpu_time)
+        log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, result.exit_status)
+        kept.wake()
+        return True
+
+    def _failed(
+        self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError
+    ) -> bool:
+        over = False
+        if isinstance(error, NoResult):
+            # It was done when it was last asked about: aborted since, or the project was set back.
+            over = failures.fail(self._kept, job)
+        elif isinstance(error, NotFound) and batch is not None and failures.is_lost(error):
+            failures.lose(self._kept, [job], batch)
+            over = True
+        elif isinstance(error, OutputError) and not isinstance(error, NotNow):
+            return self._cannot(job, description, error)
+        return over or self._wait(job, error)
+
+    def _cannot(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
+        number = _errno(error)
+        passing = number in _PASSING or (
+            # Nobody gives a job a directory that is not there: its file system is not mounted.
+            number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
+        )
+        if passing and time.time() < job.changed + PATIENCE:
+            return self._wait(job, error)
+        return self._hold(job, HoldCode.OUTPUT, str(error), number)
+
+    def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
+        host = failures.host_of(self._kept)
+        reason = f"outputs of job {job.job_name} of the BOINC project {host}: {reason}"
+        self._kept.jobs.fail(job.id, Hold(reason, code, subcode))
+        log.warning("Job %d is held: %s", job.id, reason)
+        self._kept.wake()
+        return True
+
+    def _wait(self, job: JobRow, error: GahpError) -> bool:
+        words = str(error)
+        # It is tried again and again: what is new is a warning, the rest is for who looks closely.
+        level = logging.DEBUG if job.trouble == words else logging.WARNING
+        log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, words)
+        self._kept.jobs.job_trouble([job.id], words)
+        return False
+
+    def _note(self, job: JobRow, trouble: str) -> None:
+        try:
+            self._kept.jobs.job_trouble([job.id], trouble)
+        except LedgerError as error:
+            log.error("Not noted in the ledger: %s", error)
+
+
+def request_for(
+    job_name: str, description: JobDescription, project_batch_id: int | None
+) -> FetchRequest:
+    """Return what to fetch of a job, and where to.
+
+    A remap names an output as TransferOutput does or by its base name, as HTCondor's own do; one
+    to a directory (it ends in a slash, or there is one) leaves the output its base name there.
+    """
+    if description.outputs is None:
+        specs = [
+            (name, _in_directory(description, name, path)) for name, path in description.remaps
+        ]
+    else:
+        specs = []
+        for name in description.outputs:
+            base = _base(name)
+            paths = [path for of, path in description.remaps if of in (name, base)]
+            specs += [(name, _in_directory(description, name, path)) for path in paths or [base]]
+    return FetchRequest(
+        job_name=job_name,
+        directory=description.iwd,
+        stderr=description.stderr,
+        mode="ALL" if description.outputs is None else "SOME",
+        specs=tuple(specs),
+        ad=AdFiles(
+            stdout=description.stdout,
+            batch_id=project_batch_id,
+            output_template=description.output_template,
+        ),
+    )
+
+
+def _in_directory(description: JobDescription, name: str, path: str) -> str:
+    at = os.path.join(description.iwd, path)  # noqa: PTH118  (bytes that are no UTF-8 stay)
+    if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
+        return os.path.join(path, _base(name))  # noqa: PTH118
+    return path
+
+
+def _base(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2]
+
+
+def _errno(error: BaseException) -> int:
+    """Return the operating system's number for what went wrong; 0 if that is not its doing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError):
+            return cause.errno or 0
+        cause = cause.__cause__
+    return 0
