@@ -10,6 +10,7 @@
     ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
+    │   └── JobsNotListed    the project's admin: jobs that were taken do not exist
     ├── LedgerError          the submit node's admin: the state directory
     └── RpcError             has .rpc and .host
         ├── TransportError   the network, or the project's web server
@@ -96,6 +97,10 @@ class OutputError(GahpError):
 
 class BatchConflict(GahpError):
     """The batch's name is taken, or the batch is in a state that excludes what was asked."""
+
+
+class JobsNotListed(BatchConflict):
+    """The project has taken a batch's jobs without an error, and does not list them."""
 
 
 class LedgerError(GahpError):

@@ -17,7 +17,6 @@ from boinc_gahp.bridge.types import (
     RemoteInput,
     SubmitRequest,
 )
-
 from boinc_gahp.templates import TemplateError
 
 __all__ = [

@@ -32,6 +32,7 @@ from boinc_gahp.bridge.types import LocalInput
 from boinc_gahp.errors import (
     BatchConflict,
     JobRefused,
+    JobsNotListed,
     NotFound,
     PermissionDenied,
     ProjectDown,
@@ -362,8 +363,8 @@ class _Submission:
             job_name=name,
         ) from trouble
 
-    def _never_appear(self, details: BatchDetails, missing: int) -> BatchConflict:
-        return BatchConflict(
+    def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
+        return JobsNotListed(
             f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "
             "error, and does not list them: the project's admin should look at the templates of "
             f"app {self._request.app_name}"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-_OVER = (BatchState.ABORTED, BatchState.RETIRED)
-
 
 def withdraw_empty(context: Context, name: str) -> None:
     """Retire a batch of this name that no submit_batch was ever sent for, if there is one.
@@ -37,22 +35,20 @@ def withdraw(context: Context, batch_id: int) -> bool:
 
     A submit_batch that is still running undoes an abort when it ends (``web-rpcs.md``,
     "submit_batch"): only where none can be, ``True`` is the end of the batch. A batch that the
-    project does not know has no jobs. Afterwards it is retired, so that its files can be deleted;
-    that is tried once.
+    project does not know has no jobs. One that was retired is aborted all the same: jobs may have
+    come into it since. Afterwards it is retired, so that its files can be deleted; that is tried
+    once.
 
     Raises:
         RpcError: the project could not be asked, or does not let the account abort it.
     """
     project = context.project
     try:
-        # An abort would take a retired batch back to the living ones.
-        if project.query_batch(batch_id=batch_id).batch.state is BatchState.RETIRED:
-            return True
         project.abort_batch(batch_id=batch_id)
         batch = project.query_batch(batch_id=batch_id).batch
     except NotFound:
         return True
-    if batch.state not in _OVER:
+    if batch.state is not BatchState.ABORTED:
         return False
     context.known.forget_batch(batch.name)
     try:

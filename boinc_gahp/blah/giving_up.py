@@ -1,0 +1,203 @@
+"""Batches that cannot be submitted as they are: taken back for good, and their jobs sent otherwise.
+
+A batch of which jobs may be on the project is aborted first, and that is final only if no
+submit_batch can still be running that would undo it: so at least :data:`ABORT_AGAIN` seconds after
+the last one whose end is unknown (``web-rpcs.md``, "submit_batch"). Until the project says that
+the batch is aborted it stays ``giving_up`` in the ledger, over any number of restarts.
+
+A project that refuses a batch and does not say which job it means is asked about the halves, and
+about theirs, until a job that is refused is alone. Each half is a batch of its own from the moment
+at which the whole is over, in the same change of the ledger; a crash before that moment costs
+another refusal, no more. If each of :data:`_DISJOINT` parts was refused and none accepted, what
+is refused is not some job: the rest is not tried.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.sending_verdict import Verdict, hold_for, is_about_project
+from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.ledger import Hold
+from boinc_gahp.ledger.halving import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.ledger.halving import Halving
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+
+log = logging.getLogger("boinc_gahp.blah")
+
+#: Seconds after an unclear submit_batch before which an abort may be undone by it.
+ABORT_AGAIN = 60.0
+#: Depth of halving at which there are :data:`_DISJOINT` parts.
+_DEPTH = 4
+_DISJOINT = 2**_DEPTH
+#: Seconds between attempts, where the project answers but the abort does not last.
+_PAUSE = 60.0
+
+
+class GivingUp:
+    """Goes on with batches that are ``giving_up``, and divides batches.
+
+    Args:
+        kept: what the keeper gives to its parts.
+        halving: in the same ledger.
+        trouble: notes that the project cannot be worked with; returns when to try again.
+    """
+
+    def __init__(self, kept: Kept, halving: Halving, trouble: Callable[[str], float]) -> None:
+        self._kept = kept
+        self._jobs = kept.jobs
+        self._halving = halving
+        self._trouble = trouble
+        #: Why, as long as this process remembers.
+        self._reasons: dict[int, tuple[Verdict, GahpError]] = {}
+
+    def begin(self, batch: BatchRow, verdict: Verdict, error: GahpError, *, clear: bool) -> None:
+        """Give a batch up that jobs may exist of.
+
+        Args:
+            batch: ``sent``.
+            verdict: why.
+            error: what the project said.
+            clear: whether no submit_batch of it can be running any more.
+
+        Raises:
+            LedgerError: the ledger cannot be written.
+        """
+        self._reasons[batch.id] = (verdict, error)
+        self._jobs.give_up(batch.id, time.time() + (0.0 if clear else ABORT_AGAIN))
+        log.info("Batch %s is given up: %s", batch.name, error)
+        if clear:
+            given_up = self._jobs.batch(batch.id)
+            if given_up is not None and given_up.state == "giving_up":
+                self.go_on(given_up)
+
+    def go_on(self, batch: BatchRow) -> None:
+        """Make sure that the batch is over on the project, then see to its jobs. Never raises."""
+        try:
+            self._go_on(batch)
+        except LedgerError as error:
+            log.error("Batch %s has to wait: %s", batch.name, error)
+        except GahpError as error:
+            log.warning("Batch %s is still to be aborted: %s", batch.name, error)
+            self._put_off(batch, error)
+        except Exception:  # the keeper has other batches
+            log.exception("batch %s could not be given up", batch.name)
+
+    def _put_off(self, batch: BatchRow, error: GahpError) -> None:
+        try:
+            about_project = is_about_project(error)
+            until = self._trouble(str(error)) if about_project else time.time() + _PAUSE
+            self._jobs.postpone(batch.id, until, str(error))
+        except LedgerError as trouble:
+            log.error("Batch %s is tried again later: %s", batch.name, trouble)
+
+    def _go_on(self, batch: BatchRow) -> None:
+        now = time.time()
+        if batch.project_batch_id is None:
+            self._kept.bridge.withdraw_empty(batch.name)
+        elif batch.not_before == 0:
+            # Its last job was cancelled; when its last submit_batch ended is not known.
+            self._jobs.give_up(batch.id, now + ABORT_AGAIN)
+            return
+        elif batch.not_before > now:
+            return
+        elif not self._kept.bridge.withdraw(batch.project_batch_id):
+            trouble = "it was aborted, and the project does not say that it is"
+            self._jobs.postpone(batch.id, now + _PAUSE, trouble)
+            return
+        self._is_over(batch)
+        self._kept.wake()
+
+    def _is_over(self, batch: BatchRow) -> None:
+        """See to the jobs of a batch that is aborted for good."""
+        jobs = self._jobs.jobs_of(batch.id, "sending")
+        verdict, error = self._reasons.pop(batch.id, (None, None))
+        log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
+        if error is not None and verdict in {Verdict.SUSPECT, Verdict.SMALLER}:
+            if len(jobs) > 1:
+                suspect = verdict is Verdict.SUSPECT
+                self.halve(batch, jobs, str(error), suspect=suspect)
+                return
+            self._hold(batch, jobs, error)
+        elif error is not None and verdict is Verdict.ALL:
+            self._hold(batch, jobs, error)
+        elif jobs and "/" in batch.together:
+            self._divide(batch, [jobs], batch.together, batch.trouble or "")
+            return
+        self._jobs.drop_from_batch(batch.id)
+
+    def _hold(self, batch: BatchRow, jobs: Sequence[JobRow], error: GahpError) -> None:
+        if jobs:
+            log.warning("%d jobs are on hold: %s", len(jobs), error)
+            self._jobs.hold([job.id for job in jobs], hold_for(error, batch))
+
+    # -- parts
+
+    def halve(
+        self, batch: BatchRow, jobs: Sequence[JobRow], trouble: str, *, suspect: bool = False
+    ) -> None:
+        """Make two batches of a batch's jobs; it was never sent, or is over on the project.
+
+        Args:
+            batch: ``planned`` or ``giving_up``.
+            jobs: two or more of it.
+            trouble: why, for people.
+            suspect: whether it is to find out which job is refused.
+
+        Raises:
+            LedgerError: the ledger cannot be written.
+        """
+        middle = len(jobs) // 2
+        together = _deeper(batch.together) if suspect else batch.together
+        self._divide(batch, [jobs[:middle], jobs[middle:]], together, trouble)
+
+    def _divide(
+        self, batch: BatchRow, parts: Sequence[Sequence[JobRow]], together: str, trouble: str
+    ) -> None:
+        planned = [
+            Part(f"bg-{secrets.token_hex(16)}", together, [job.id for job in part])
+            for part in parts
+        ]
+        lease_until = time.time() + self._kept.settings.htcondor.lease
+        self._halving.divide(batch.id, planned, trouble, lease_until)
+        for part in planned:
+            log.info("Batch %s: %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
+
+    def all_are_refused(self, batch: BatchRow) -> bool:
+        """Tell whether enough other parts of what this batch is a part of were refused.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+        """
+        family, depth = _family(batch.together)
+        return depth > _DEPTH and self._halving.refused_parts(family, _DEPTH) >= _DISJOINT
+
+    def hold_untried(self, batch: BatchRow) -> Hold:
+        """Return the hold for jobs that were not tried by themselves."""
+        return Hold(
+            f"{batch.trouble} (so of each of {_DISJOINT} groups of jobs, none was accepted; this "
+            "job was not tried by itself)",
+            HoldCode.REFUSED,
+            0,
+        )
+
+
+def _family(together: str) -> tuple[str, int]:
+    """Return the family and depth of a batch that is a part of another; "" and 0 if it is none."""
+    parts = together.split("/")
+    return (parts[1], int(parts[2])) if len(parts) == 3 else ("", 0)
+
+
+def _deeper(together: str) -> str:
+    family, depth = _family(together)
+    root = together.partition("/")[0]
+    return f"{root}/{family or secrets.token_hex(8)}/{depth + 1}"

@@ -1,0 +1,77 @@
+"""From jobs in the ledger to the request that makes them exist on the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.description import JobDescription, LocalFile
+from boinc_gahp.bridge import JobRequest, LocalInput, RemoteInput, SubmitRequest
+from boinc_gahp.errors import JobRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.blah.description import RemoteFile
+    from boinc_gahp.bridge import Input
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+
+
+def request_of(
+    batch: BatchRow,
+    jobs: Sequence[JobRow],
+    lease: float,
+    about_to_send: Callable[[int], None],
+) -> SubmitRequest:
+    """Return the request for a batch of ``jobs``, which have equal parameters.
+
+    Args:
+        batch: has the name.
+        jobs: at least one; with the names that they have in it.
+        lease: seconds.
+        about_to_send: see :class:`SubmitRequest`.
+
+    Raises:
+        JobRefused: a description in the ledger is damaged; names the job.
+    """
+    described = [(str(job.job_name), _description(job)) for job in jobs]
+    first = described[0][1]
+    return SubmitRequest(
+        batch.name,
+        batch.app_name,
+        [
+            JobRequest(
+                name,
+                job.args,
+                tuple(_input(file) for file in job.inputs),
+                job.priority,
+                job.input_template,
+                job.output_template,
+            )
+            for name, job in described
+        ],
+        rsc_fpops_est=first.rsc_fpops_est,
+        rsc_fpops_bound=first.rsc_fpops_bound,
+        rsc_memory_bound=first.rsc_memory_bound,
+        rsc_disk_bound=first.rsc_disk_bound,
+        delay_bound=first.delay_bound,
+        app_version_num=first.app_version_num,
+        lease=lease,
+        about_to_send=about_to_send,
+    )
+
+
+def _description(job: JobRow) -> JobDescription:
+    try:
+        return JobDescription.from_json(job.description)
+    except ValueError as error:
+        raise JobRefused(
+            f"what the ledger holds of job {job.job_directory} cannot be read ({error}): release "
+            "the job to submit it anew",
+            job_name=job.job_name,
+        ) from error
+
+
+def _input(file: LocalFile | RemoteFile) -> Input:
+    if isinstance(file, LocalFile):
+        return LocalInput(file.path, file.logical_name, (file.nbytes, file.mtime_ns))
+    return RemoteInput(file.url, file.nbytes, file.md5, file.logical_name)

@@ -1,0 +1,156 @@
+"""What a failed submission means for its jobs: a function of the error alone."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.bridge import TemplateError
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    BatchTooLarge,
+    GahpError,
+    JobRefused,
+    JobsNotListed,
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    StagingError,
+    TransportError,
+)
+from boinc_gahp.ledger import Hold
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.jobs import BatchRow
+
+#: The project's words for an account that has as many unfinished jobs as it may have.
+_QUOTA = re.compile(r"limit on jobs in progress|too many jobs in progress", re.IGNORECASE)
+#: The project deletes files as they are being submitted, again and again.
+_FILE_GONE = "md5_file: can't open"
+#: The project's database, not what it was asked to do (``web-rpcs.md``, "submit_batch", is about
+#: those that a job's text can cause: syntax, length, duplicates).
+_DATABASE = re.compile(
+    r"deadlock found|lock wait timeout|server has gone away|lost connection to|too many connections"
+    r"|is full|disk full|no space left|error writing file|read-only|crashed",
+    re.IGNORECASE,
+)
+
+
+class Verdict(Enum):
+    """What to do after a failed submission."""
+
+    LATER = auto()
+    """Nothing is wrong with the jobs: the same again later."""
+    QUOTA = auto()
+    """The account has too many jobs on the project: later, or fewer at a time."""
+    JOBS = auto()
+    """Some jobs are to blame, and can be told from the others without the project's help."""
+    ALL = auto()
+    """The app or the account: all jobs of the batch would be refused, now and by themselves."""
+    SMALLER = auto()
+    """The request was too large."""
+    ANEW = auto()
+    """The batch's name cannot be used (any more): the same jobs under other names."""
+    SUSPECT = auto()
+    """The project refuses the batch, and does not say which job it means."""
+    DIED = auto()
+    """The project's PHP died of the request: chance, or a job in it, or too many of them."""
+
+
+def verdict_on(error: GahpError) -> Verdict:
+    """Return what a submission's error means."""
+    if isinstance(error, RpcError):
+        return _on_rpc(error)
+    if isinstance(error, BatchTooLarge):
+        return Verdict.SMALLER
+    if isinstance(error, JobRefused | BadRequest):
+        return Verdict.JOBS
+    if isinstance(error, StagingError):
+        # Without a path it is the project that does not keep what it is sent.
+        return Verdict.LATER if error.path is None else Verdict.JOBS
+    if isinstance(error, BatchConflict):
+        return Verdict.SUSPECT if isinstance(error, JobsNotListed) else Verdict.ANEW
+    return Verdict.ALL if isinstance(error, TemplateError) else Verdict.LATER
+
+
+def _on_rpc(error: RpcError) -> Verdict:
+    submitting = error.rpc == "submit_batch"
+    if isinstance(error, ProjectError):
+        return _on_refusal(error)
+    if isinstance(error, TransportError) and error.status == 413 and submitting:
+        return Verdict.SMALLER
+    if isinstance(error, ProtocolError) and error.php_fatal and submitting:
+        return Verdict.DIED
+    return Verdict.LATER
+
+
+def _on_refusal(error: ProjectError) -> Verdict:
+    if isinstance(error, ProjectDown):
+        return Verdict.LATER
+    if isinstance(error, PermissionDenied):
+        # "not owner": of a batch that this account has made under this name, so by another one.
+        return Verdict.ANEW if error.words.lower().startswith("not owner") else Verdict.ALL
+    if isinstance(error, NotFound):
+        return _on_not_found(error)
+    if _QUOTA.search(error.words):
+        return Verdict.QUOTA
+    passing = _FILE_GONE in error.words or _DATABASE.search(error.words)
+    return Verdict.LATER if error.rpc != "submit_batch" or passing else Verdict.SUSPECT
+
+
+def _on_not_found(error: NotFound) -> Verdict:
+    words = error.words.lower().partition(":")[0].split()
+    if "app" in words:
+        return Verdict.ALL
+    return Verdict.ANEW if "batch" in words else Verdict.LATER
+
+
+def hold_for(error: GahpError, batch: BatchRow) -> Hold:
+    """Return the hold for jobs that ``error`` is about."""
+    if isinstance(error, StagingError):
+        return Hold(str(error), HoldCode.INPUT, error.errno)
+    if isinstance(error, PermissionDenied):
+        return Hold(f"{error}. Release the job when that is mended", HoldCode.ACCOUNT, 0)
+    if isinstance(error, NotFound):
+        return Hold(
+            f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
+            "another app (BoincApp, or the queue) or another project, or have the project's admin "
+            "add it and release the job",
+            HoldCode.REFUSED,
+            0,
+        )
+    if isinstance(error, TemplateError):
+        return Hold(
+            f"app {batch.app_name!r} of {batch.project_url} cannot be used: {error}. Release the "
+            "job when the project's admin has mended that",
+            HoldCode.REFUSED,
+            0,
+        )
+    return Hold(str(error), HoldCode.REFUSED, 0)
+
+
+def is_about_project(error: GahpError) -> bool:
+    """Tell whether other requests to the project would fail like this one."""
+    if isinstance(error, ProjectError):
+        return isinstance(error, ProjectDown | PermissionDenied)
+    return isinstance(error, RpcError)
+
+
+def ended_clearly(error: GahpError) -> bool:
+    """Tell whether the project has answered the last submit_batch, so that none is running."""
+    if isinstance(error, JobsNotListed):
+        return True
+    cause = error.__cause__ if isinstance(error, BatchTooLarge) else error
+    if isinstance(cause, TransportError):
+        return not cause.may_have_happened
+    return (
+        isinstance(cause, ProjectError)
+        and not isinstance(cause, ProjectDown)
+        and cause.rpc == "submit_batch"
+    )

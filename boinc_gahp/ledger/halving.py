@@ -1,0 +1,163 @@
+"""Changes of the ledger for batches that a project refuses without saying which job it means.
+
+The parts of such a batch are batches of their own from the moment at which it is over, so that
+no part is ever mixed with another or with jobs that wait: a restart finds them as they were made.
+They carry on their ``together`` where they come from: ``<together>/<family>/<depth>``.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.ledger.opening import text
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Sequence
+
+    from boinc_gahp.ledger.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A batch to be made of a part of another's jobs; ``job_ids`` in the order of their numbers."""
+
+    name: str
+    together: str
+    job_ids: Sequence[int]
+
+
+class Halving:
+    """What becomes of batches that a project refuses.
+
+    Every method raises LedgerError if the ledger cannot be read or written.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def about_to_send(self, batch_id: int, project_batch_id: int, job_ids: Collection[int]) -> bool:
+        """Note that a submit_batch with exactly these jobs is about to be sent.
+
+        Others of the batch, that had ended before, leave it: from now on, the jobs of the batch
+        are those that may be on the project under its name. A job that is cancelled after the
+        request was made stays.
+
+        Returns:
+            Whether it may be sent: not if the batch is neither planned nor sent any more.
+        """
+        sent = frozenset(job_ids)
+
+        def change(connection: sqlite3.Connection) -> bool:
+            changed = connection.execute(
+                "UPDATE batch SET state = 'sent', project_batch_id = ?, changed = ? "
+                "WHERE id = ? AND state IN ('planned', 'sent')",
+                (project_batch_id, time.time(), batch_id),
+            )
+            if changed.rowcount != 1:
+                return False
+            others = [
+                (job_id,)
+                for (job_id,) in connection.execute(
+                    "SELECT id FROM job WHERE batch_id = ?", (batch_id,)
+                )
+                if job_id not in sent
+            ]
+            connection.executemany(
+                "UPDATE job SET batch_id = NULL, number = NULL, abort_owed = 0 WHERE id = ?", others
+            )
+            return True
+
+        return self._store.write(change)
+
+    def divide(
+        self, batch_id: int, parts: Sequence[Part], trouble: str, lease_until: float
+    ) -> bool:
+        """Plan new batches of a batch's jobs, and end it, in one change.
+
+        The batch was never sent (``planned``; an empty one may be on the project, so that it
+        becomes ``ended``, to be retired), or is over on the project (``giving_up``; ``retired``).
+        Jobs of the parts that are not being sent any more are left out; those of the batch that
+        are in no part wait again.
+
+        Args:
+            batch_id: the batch.
+            parts: what it is divided into.
+            trouble: why, for people.
+            lease_until: seconds since the epoch.
+
+        Returns:
+            Whether it was in one of these states; if not, nothing is changed.
+        """
+
+        def change(connection: sqlite3.Connection) -> bool:
+            now = time.time()
+            changed = connection.execute(
+                "UPDATE batch SET changed = ?, not_before = 0, "
+                "state = CASE state WHEN 'planned' THEN 'ended' ELSE 'retired' END "
+                "WHERE id = ? AND state IN ('planned', 'giving_up')",
+                (now, batch_id),
+            )
+            if changed.rowcount != 1:
+                return False
+            alive = {
+                job_id
+                for (job_id,) in connection.execute(
+                    "SELECT id FROM job WHERE batch_id = ? AND state = 'sending'", (batch_id,)
+                )
+            }
+            for part in parts:
+                chosen = [job_id for job_id in part.job_ids if job_id in alive]
+                if chosen:
+                    new = _new_batch(connection, batch_id, part, (now, lease_until), trouble)
+                    connection.executemany(
+                        "UPDATE job SET batch_id = ?, number = ?, changed = ? WHERE id = ?",
+                        [(new, number, now, job_id) for number, job_id in enumerate(chosen, 1)],
+                    )
+            connection.execute(
+                "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, number = NULL "
+                "WHERE batch_id = ? AND state = 'sending'",
+                (now, batch_id),
+            )
+            connection.execute(
+                "UPDATE job SET abort_owed = 0 WHERE batch_id = ? AND abort_owed = 1", (batch_id,)
+            )
+            return True
+
+        return self._store.write(change)
+
+    def refused_parts(self, family: str, depth: int) -> int:
+        """Return how many parts of a family were refused at a depth; 0 if one was ever accepted."""
+        with self._store.read() as connection:
+            accepted = connection.execute(
+                "SELECT 1 FROM batch WHERE together LIKE ? AND (state IN ('submitted', 'ended') "
+                "OR EXISTS (SELECT 1 FROM job WHERE job.batch_id = batch.id AND job.state IN "
+                "('queued', 'running', 'finished', 'fetched', 'done'))) LIMIT 1",
+                (f"%/{family}/%",),
+            ).fetchone()
+            if accepted is not None:
+                return 0
+            (count,) = connection.execute(
+                "SELECT count(*) FROM batch WHERE together LIKE ? AND state = 'retired'",
+                (f"%/{family}/{depth:d}",),
+            ).fetchone()
+            return int(count)
+
+
+def _new_batch(
+    connection: sqlite3.Connection,
+    batch_id: int,
+    part: Part,
+    times: tuple[float, float],
+    trouble: str,
+) -> int:
+    now, lease_until = times
+    row = connection.execute(
+        "INSERT INTO batch (name, project_id, app_name, together, state, created, changed, "
+        "lease_until, trouble) SELECT ?, project_id, app_name, ?, 'planned', ?, ?, ?, ? "
+        "FROM batch WHERE id = ?",
+        (text(part.name), part.together, now, now, lease_until, text(trouble), batch_id),
+    )
+    return int(row.lastrowid or 0)
