@@ -1,18 +1,33 @@
-"""A gridmanager as far as its conversation goes (``gridmanager-boinc.md``)."""
+"""Gridmanagers as far as their conversation goes (``gridmanager-boinc.md``, ``-batch.md``)."""
 
 from __future__ import annotations
 
+import re
+import threading
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.gahp import words
 from boinc_gahp.gahp.banner import BANNER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tests.daemon.process import Daemon
 
 PREFIX = b"GAHP:"
+#: Requests that a gridmanager has under way at most (``gridmanager-batch.md``, 7).
+IN_FLIGHT = 50
+#: Numbers of words after the id, in every Result Line (``gridmanager-batch.md``, 3).
+BLAH_WORDS = {
+    "BLAH_PING": 2,
+    "BLAH_JOB_SUBMIT": 3,
+    "BLAH_JOB_STATUS": 4,
+    "BLAH_JOB_CANCEL": 2,
+    "BLAH_JOB_REFRESH_PROXY": 2,
+}
+ENDED = frozenset({3, 4, 5})
 
 
 class Gridmanager:
@@ -25,7 +40,7 @@ class Gridmanager:
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
         self._results: dict[str, list[str]] = {}
-        self._asked: set[str] = set()
+        self._asked: dict[str, str] = {}
         self._last_id = 1
         self._ready = False
         assert daemon.line() + b"\n" == BANNER
@@ -45,16 +60,13 @@ class Gridmanager:
         self._last_id += 1
         request_id = str(self._last_id)
         assert self.say([command, request_id, *arguments]) == ["S"]
-        self._asked.add(request_id)
+        self._asked[request_id] = command
         return request_id
 
     def result(self, request_id: str) -> list[str]:
         """Return what follows the id in a Result Line, when it has come."""
         while request_id not in self._results:
-            if not self._ready:
-                assert self._line() == ["R"]
-                self._note_ready()
-            self._fetch_results()
+            self._take_results()
         return self._results.pop(request_id)
 
     def do(self, command: str, *arguments: str) -> list[str]:
@@ -67,7 +79,8 @@ class Gridmanager:
         assert status == "S"
         for _ in range(int(number)):
             request_id, *rest = self._line()
-            self._asked.remove(request_id)
+            command = self._asked.pop(request_id)
+            assert len(rest) == BLAH_WORDS.get(command, len(rest)), (command, rest)
             self._results[request_id] = rest
 
     def _note_ready(self) -> None:
@@ -78,6 +91,138 @@ class Gridmanager:
         line = self.daemon.line()
         assert line.startswith(PREFIX), line
         return words.split(line.removeprefix(PREFIX))
+
+    def do_all(self, requests: Iterable[Sequence[str]]) -> list[list[str]]:
+        """Make requests, 50 under way at a time; return their results in the same order."""
+        ids: list[str] = []
+        for request in requests:
+            while len(self._asked) >= IN_FLIGHT:
+                self._take_results()
+            ids.append(self.begin(*request))
+        return [self.result(request_id) for request_id in ids]
+
+    def _take_results(self) -> None:
+        """Wait until results are ready, and fetch them."""
+        if not self._ready:
+            assert self._line() == ["R"]
+            self._note_ready()
+        self._fetch_results()
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a BLAH_JOB_STATUS was answered.
+
+    Attributes:
+        word: 1 idle, 2 running, 3 removed, 4 completed, 5 held.
+        ad: the status ad as text.
+    """
+
+    word: int
+    ad: str
+
+    def __getitem__(self, attribute: str) -> object:
+        """Return an attribute of the ad as HTCondor's own parser reads it, or None."""
+        import classad2  # of the package htcondor: 30 ms
+
+        value: object = classad2.parseOne(self.ad).get(attribute)
+        return value
+
+
+class BatchGridmanager(Gridmanager):
+    """That of ``grid_resource = batch boinc``: HTCondor 10 and later.
+
+    What is refused is an AssertionError with the daemon's words, unless a method says otherwise.
+    """
+
+    def ping(self) -> None:
+        """Have the daemon say that it takes jobs."""
+        assert self.do("BLAH_PING", "boinc") == ["0", "NULL"]
+
+    def submit(self, ad: str) -> str:
+        """Submit a job; return its id."""
+        return self.submit_all([ad])[0]
+
+    def submit_all(self, ads: Iterable[str]) -> list[str]:
+        """Submit jobs, 50 at a time; return their ids."""
+        results = self.do_all(["BLAH_JOB_SUBMIT", ad] for ad in ads)
+        for code, error, job_id in results:
+            assert (code, error) == ("0", "NULL"), error
+            assert job_id
+            assert " " not in job_id
+        return [result[2] for result in results]
+
+    def refusal(self, ad: str) -> str:
+        """Submit a job that has to be refused; return its HoldReason."""
+        code, error, job_id = self.do("BLAH_JOB_SUBMIT", ad)
+        assert (code, job_id) == ("1", "NULL")
+        return error
+
+    def status(self, job_id: str) -> Status:
+        """Ask for a job's status."""
+        return self.statuses([job_id])[job_id]
+
+    def statuses(self, job_ids: Sequence[str]) -> dict[str, Status]:
+        """Ask for the statuses of jobs, 50 at a time."""
+        results = self.do_all(["BLAH_JOB_STATUS", job_id] for job_id in job_ids)
+        found = {}
+        for job_id, (code, error, word, ad) in zip(job_ids, results, strict=True):
+            assert (code, error) == ("0", "NULL"), error
+            assert ad.startswith("["), ad
+            found[job_id] = Status(int(word), ad)
+        return found
+
+    def cancel(self, *job_ids: str) -> None:
+        """Cancel jobs, 50 at a time."""
+        for result in self.do_all(["BLAH_JOB_CANCEL", job_id] for job_id in job_ids):
+            assert result == ["0", "NULL"]
+
+    def follow(
+        self, job_ids: Sequence[str], *, every: float = 0.2, within: float = 60.0
+    ) -> dict[str, Status]:
+        """Ask for statuses until all jobs have ended (3, 4 or 5); return the last ones."""
+        found: dict[str, Status] = {}
+        pause = threading.Event()
+        deadline = time.monotonic() + within
+        while left := [one for one in job_ids if one not in found]:
+            told = self.statuses(left)
+            found |= {one: status for one, status in told.items() if status.word in ENDED}
+            assert time.monotonic() < deadline, f"not within {within:g} s: {told}"
+            if len(found) < len(job_ids):
+                pause.wait(every)
+        return {job_id: found[job_id] for job_id in job_ids}
+
+
+def job_ad(directory: str, **attributes: str | float | bool) -> str:
+    """Return a submit ad (``gridmanager-batch.md``, 4) with what is always in one.
+
+    Args:
+        directory: the Iwd.
+        **attributes: others, and others' values; JobDirectory should be among them.
+    """
+    always: dict[str, str | float | bool] = {
+        "In": "/dev/null",
+        "Cmd": "/usr/bin/true",
+        "Err": "/dev/null",
+        "Iwd": directory,
+        "Out": "/dev/null",
+        "gridtype": "boinc",
+        "Arguments": "",
+        "Environment": "",
+        "GridResource": "batch boinc",
+        "JobDirectory": "home_bl_127.0.0.1_9618_vm_1.0_1795261016",
+    }
+    told = "; ".join(f"{name} = {_value(value)}" for name, value in (always | attributes).items())
+    return f"[ {told} ]"
+
+
+def _value(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return repr(value)
+    escaped = re.sub(r'(["\\])', r"\\\1", value).replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def submission(

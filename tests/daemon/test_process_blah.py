@@ -1,0 +1,159 @@
+"""The daemon's process as HTCondor 10 and later uses it; over a stand-in for the service."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.gahp import words
+from boinc_gahp.gahp.banner import BANNER
+from tests.daemon.gridmanager import BatchGridmanager, job_ad
+from tests.daemon.process import STAND_IN, Daemon
+from tests.gahp.conversations import BATCH, START
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+CLEAN = (0, b"", b"")
+
+
+class Noted(Daemon):
+    """A daemon whose service notes what it was given and told."""
+
+    def __init__(self, notes: Path) -> None:
+        super().__init__([*STAND_IN, f"notes={notes}"])
+        self._notes = notes
+
+    @property
+    def notes(self) -> list[str]:
+        """What was noted, line by line."""
+        return self._notes.read_text().splitlines() if self._notes.exists() else []
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Noted]:
+    with Noted(tmp_path / "notes") as daemon:
+        yield daemon
+
+
+@contextmanager
+def conversing(daemon: Noted) -> Iterator[BatchGridmanager]:
+    gridmanager = BatchGridmanager(daemon)
+    gridmanager.ping()
+    yield gridmanager
+
+
+def whole(line: bytes) -> list[bytes]:
+    return [line]
+
+
+def as_htcondor_writes(line: bytes) -> list[bytes]:
+    """Cut a line as it was seen to arrive: command, id, the rest, its end."""
+    *begin, end = line.partition(b" ")
+    return [*begin, *end.partition(b" "), b""]
+
+
+@pytest.mark.parametrize("cut", [whole, as_htcondor_writes])
+def test_a_conversation_is_byte_for_byte_that_of_a_gridmanager(
+    daemon: Noted, cut: Callable[[bytes], list[bytes]]
+) -> None:
+    assert daemon.line() + b"\n" == BANNER
+    for line in (START.split("\n", 2)[2] + BATCH).encode().splitlines():
+        if line.startswith(b"-> "):
+            for piece in [*cut(line[3:]), b"\r\n"]:
+                daemon.send(piece)
+        elif line.startswith(b"<- "):
+            assert daemon.line() == line[3:]
+    daemon.end_input()
+    assert daemon.end() == CLEAN
+
+
+def test_fifty_requests_are_under_way_at_a_time(daemon: Noted) -> None:
+    with conversing(daemon) as gridmanager:
+        jobs = gridmanager.submit_all(job_ad("/d", JobDirectory=f"j{i}") for i in range(300))
+        assert len(set(jobs)) == 300
+        assert {status.word for status in gridmanager.statuses(jobs).values()} == {1}
+        gridmanager.cancel(*jobs)
+
+
+@pytest.mark.parametrize(
+    "ad",
+    [
+        b'[ Cmd = "/a"; Arguments = "' + b"line\nend\r\n\\\\ " * 50_000 + b"x" * 5_000_000 + b'" ]',
+        b'[ Cmd = "/\xff\xfe/' + bytes(range(1, 256)) + b'" ]',
+        b"\n",
+        "[ Cmd = \"/Größe\"; Arguments = '\u2028' ]".encode(),
+    ],
+    ids=["5 MB", "no UTF-8", "line end", "UTF-8"],
+)
+def test_an_ad_arrives_whatever_is_in_it(daemon: Noted, ad: bytes) -> None:
+    daemon.line()
+    assert daemon.ask(words.join(["BLAH_JOB_SUBMIT", "2", words.decode(ad)])) == b"S"
+    assert daemon.await_results(1) == [b"2 0 NULL boinc/0a1b2c3d.1"]
+    (noted,) = daemon.notes
+    assert noted == f"submit {len(words.decode(ad))} {hashlib.sha256(ad).hexdigest()}"
+
+
+def test_what_was_read_is_told_and_what_was_not_is_not(daemon: Noted) -> None:
+    with conversing(daemon) as gridmanager:
+        assert gridmanager.status("held").word == 5
+        assert gridmanager.status("held")["HoldReasonCode"] == 2304
+        wait_for(lambda: daemon.notes == ["told held 5"] * 2, "the service was told")
+        gridmanager.begin("BLAH_JOB_STATUS", "big")
+        assert daemon.line() == b"GAHP:R"
+        daemon.send(b"RESULTS\r\n")
+        # More than a pipe holds, and nobody reads it.
+        assert daemon.process.stdout
+        daemon.process.stdout.close()
+        assert daemon.process.wait(20) == 0
+    assert daemon.notes == ["told held 5"] * 2 + ["closed"]
+
+
+@pytest.mark.parametrize("end", ["sigterm", "end of input"])
+def test_what_was_told_last_is_noted_before_the_end(daemon: Noted, end: str) -> None:
+    with conversing(daemon) as gridmanager:
+        assert gridmanager.status("completed").word == 4
+        if end == "sigterm":
+            daemon.process.send_signal(signal.SIGTERM)
+        else:
+            daemon.end_input()
+        assert daemon.end() == CLEAN
+    assert daemon.notes == ["told completed 4", "closed"]
+
+
+def test_it_ends_in_time_though_a_service_hangs(tmp_path: Path) -> None:
+    with Noted(tmp_path / "hang") as daemon:
+        with conversing(daemon):
+            daemon.end_input()
+            begin = time.monotonic()
+            assert daemon.end() == CLEAN
+        assert time.monotonic() - begin < 10
+
+
+def test_a_daemon_without_jobs_of_htcondor_makes_no_service(daemon: Noted) -> None:
+    daemon.line()
+    daemon.ask(b"BOINC_PING 2")
+    daemon.await_results(1)
+    daemon.end_input()
+    assert daemon.end() == CLEAN
+    assert daemon.notes == []
+
+
+def test_sigterm_while_nobody_reads_tells_nothing(daemon: Noted) -> None:
+    with conversing(daemon) as gridmanager:
+        gridmanager.begin("BLAH_JOB_STATUS", "big")
+        assert daemon.line() == b"GAHP:R"
+        os.write(daemon.stdin, b"RESULTS\r\nCOMMANDS\r\n")
+        # When the first byte is there, the pipe is being filled.
+        assert os.read(daemon.stdout, 1) == b"G"
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(20) == 0
+    assert daemon.notes == ["closed"]
