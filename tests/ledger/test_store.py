@@ -328,17 +328,18 @@ def test_closing_waits_for_the_commit_under_way(store: Store) -> None:
 
 
 def test_the_log_is_carried_over_and_cut_back(store: Store) -> None:
+    def fill(number: int) -> Callable[[sqlite3.Connection], None]:
+        rows = [(f"{number}.{row}", "x" * 1000) for row in range(300)]
+
+        def change(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+
+        return change
+
     log = store.path.with_name(store.path.name + "-wal")
     largest = 0
     for number in range(60):
-        store.write(
-            lambda connection, number=number: (
-                connection.executemany(
-                    "INSERT INTO meta VALUES (?, ?)",
-                    [(f"{number}.{row}", "x" * 1000) for row in range(300)],
-                ).rowcount
-            )
-        )
+        store.write(fill(number))
         largest = max(largest, log.stat().st_size)
     assert store.path.stat().st_size > 15_000_000
     assert largest < 2 * LOG_KEPT
