@@ -33,3 +33,11 @@ def test_a_program_that_is_none_is_told_beside_ours() -> None:
     assert done.returncode == 1
     assert "spawn to banner" in done.stdout
     assert "other: not measured: RuntimeError: the program has ended" in done.stdout
+
+
+def test_jobs_of_htcondor_are_measured_against_their_aims() -> None:
+    done = bench("--only", "batch-submit", "/bin/false")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "100 BLAH_JOB_SUBMITs, 50 at a time" in done.stdout
+    assert "Return Line, worst" in done.stdout
+    assert "not measured" not in done.stdout

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
+from scripts.benchmarks.batch import batch_status, batch_submit
 from scripts.benchmarks.client import Gahp
 from scripts.benchmarks.localproject import local_queries, local_submit, local_transitions
 from scripts.benchmarks.measure import MB, Measure
@@ -247,7 +248,10 @@ def fetches(bench: Bench) -> Iterator[Measure]:
         yield Measure("  peak memory", gahp.peak_memory / MB, "MB")
 
 
-#: By name, in the order of the table. Those of the local project have no peer.
+#: No other program does what these measure.
+WITHOUT_PEER = ("batch-", "local-")
+
+#: By name, in the order of the table. Those that begin with one of :data:`WITHOUT_PEER` have none.
 CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "spawn": spawn,
     "version": version,
@@ -258,6 +262,8 @@ CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "big-file": big_file,
     "statuses": statuses,
     "fetches": fetches,
+    "batch-submit": batch_submit,
+    "batch-status": batch_status,
     "local-submit": local_submit,
     "local-transitions": local_transitions,
     "local-queries": local_queries,

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.gahp import words
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -132,6 +134,17 @@ class Gahp:
             line = self.result(request_id)
             if line.split(b" ")[1] != b"NULL":
                 raise RuntimeError(f"a request failed: {line[:500].decode(errors='replace')}")
+
+    def next_results(self) -> dict[str, list[str]]:
+        """Wait for results; return the words of all that have come, by request id."""
+        if not self._ready:
+            line = self._line()
+            if line != b"R":
+                raise RuntimeError(f"{line[:100]!r} came where R was expected")
+        self._ready = False
+        self._fetch()
+        taken, self._results = self._results, {}
+        return {each: words.split(line) for each, line in taken.items()}
 
     def _fetch(self) -> None:
         head = self.call("RESULTS")

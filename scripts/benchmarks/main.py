@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scripts.benchmarks.cases import CASES, Bench
+from scripts.benchmarks.cases import CASES, WITHOUT_PEER, Bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def main() -> int:
     print(header + (f"{'other':>14}{'ratio':>8}" if len(programs) > 1 else ""))
     failed = False
     for name in arguments.only or CASES:
-        peers = programs[:1] if name.startswith("local-") else programs
+        peers = programs[:1] if name.startswith(WITHOUT_PEER) else programs
         columns = [_measure(name, each, quick=arguments.quick) for each in peers]
         failed |= any(isinstance(column, str) for column in columns)
         for line in _rows(name, columns):

@@ -1,7 +1,8 @@
 """The memory of a stand-in project: batches, jobs and files, and its replies to web RPCs.
 
-Only what a client's speed depends on: every job is done as soon as it is submitted, every
-authenticator is good, and nothing is refused. The replies have a real project's form.
+Only what a client's speed depends on: every job is done as soon as it is submitted (unless another
+status is set), every authenticator is good, and nothing is refused. The replies have a real
+project's form.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Project:
     """All that the stand-in knows."""
 
     def __init__(self, output: bytes) -> None:
+        self.status = "DONE"
         self._output = output
         self._batches: dict[int, Batch] = {}
         self._by_name: dict[str, Batch] = {}
@@ -143,7 +145,7 @@ class Project:
                 parts.append(f"   <batch_size>{len(jobs)}</batch_size>\n")
                 parts += [
                     f"    <job>\n        <job_name>{job}</job_name>\n"
-                    "        <status>DONE</status>\n    </job>\n"
+                    f"        <status>{self.status}</status>\n    </job>\n"
                     for job in jobs
                 ]
             # Making it is the project's time, not the client's: the second asker gets it at once.

@@ -2,7 +2,8 @@
 
 Run as a program of its own, it prints its URL and serves until its input ends. ``/stats`` tells
 what it was asked, ``/latency?seconds=S`` makes it answer RPCs that much later, ``/seed?…`` makes a
-batch, ``/jobs?batch=B`` tells how many jobs a batch has.
+batch, ``/jobs?batch=B`` tells how many jobs a batch has, ``/status?word=W`` sets
+the status of all jobs.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Server:
                 self.latency = float(query["seconds"])
             case "/seed":
                 self.project.seed(query["batch"], int(query["jobs"]), query["app"])
+            case "/status":
+                self.project.status = query["word"]
             case "/jobs":
                 told = self.project.job_count(query["batch"])
             case _:
