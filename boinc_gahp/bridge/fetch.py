@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import locate
@@ -19,8 +20,6 @@ from boinc_gahp.errors import NotFound, OutputError, RpcError
 from boinc_gahp.templates import read_output_template, read_templates
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.locate import Located
@@ -84,6 +83,8 @@ def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> 
     if not is_archive:
         # A wrong name in the line is told before anything is written.
         select(request, plain_names([output.name for output in outputs]))
+    if request.ad is not None:
+        _check_directory(Path(request.directory))
     _write_stderr(request, unwrap(completed.stderr_out), gate)
     deliver(
         context,
@@ -178,6 +179,22 @@ def _uploaded(context: Context, job_name: str, instance: Instance | None) -> Upl
     if instance is None:
         return Uploaded(functools.partial(project.workunit_file, job_name), job_name)
     return Uploaded(functools.partial(project.result_file, instance.name), job_name)
+
+
+def _check_directory(path: Path) -> None:
+    """Refuse a job's directory that is not there, before one is made for stdout in its place.
+
+    Where its file system is not mounted, all would go to what is beneath.
+    """
+    try:
+        if path.is_dir():
+            return
+        path.stat()
+    except OSError as error:
+        raise OutputError(
+            f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
+        ) from error
+    raise OutputError(f"the job's directory {str(path)!r} is no directory")
 
 
 def _write_stderr(request: FetchRequest, text: str, gate: Gate) -> None:

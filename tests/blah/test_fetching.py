@@ -1,0 +1,337 @@
+"""Outputs come home: from a local project over HTTP, to where a submit file wants them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.blah import fetching
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.description import JobDescription
+from boinc_gahp.blah.fetching import Fetcher, request_for
+from boinc_gahp.config import Timeouts
+from tests import faultproxy
+from tests.blah.helpers import listing
+from tests.blah.onproject import follow, send
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.blah.kept import Kept
+    from tests.blah.helpers import Site
+    from tests.blah.onproject import Sent
+
+PATIENT = Timeouts(connect=5, read=5, retry=5)
+HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
+
+
+@pytest.fixture
+def kept(site: Site) -> Iterator[Kept]:
+    site.timeouts = PATIENT
+    with site.kept() as kept:
+        yield kept
+
+
+def finished(site: Site, kept: Kept, *arguments: tuple[str, ...], **options: object) -> Sent:
+    sent = send(site, kept, *arguments, **options)  # type: ignore[arg-type]
+    follow(kept, sent, *["finished"] * max(1, len(arguments)))
+    return sent
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in sorted(home.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_outputs_and_streams_are_in_place_before_the_job_is_over(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, (), ())
+    for job in sent.jobs:
+        Fetcher(kept).fetch(job)
+    assert sent.states == ["done", "fetched"]
+    for job, iwd in zip(sent.jobs, sent.iwds, strict=True):
+        assert contents(iwd) == {
+            "job.err": b"starting uppercase args: \ncalled boinc_finish(0)\n",
+            "job.out": b"",
+            "out": b"TEXT",
+        }
+        assert job.exit_code == 0
+        assert job.cpu_time is not None
+        assert job.cpu_time > 0
+        assert not job.writing
+    assert sent.batch.state == "ended"
+
+
+@pytest.mark.parametrize(
+    ("app", "args", "options", "wanted"),
+    [
+        pytest.param(
+            "multi",
+            (),
+            {"outputs": ("out1", "out0"), "remaps": (("out0", "res/"), ("out2", "x"))},
+            {"job.err", "job.out", "out1", "res/out0"},
+            id="some, one into a directory",
+        ),
+        pytest.param(
+            "multi",
+            ("--optional",),
+            {"remaps": (("out0", "res"), ("out1", "res/b c")), "stdout": "a/b/o", "stderr": "e/x"},
+            {"a/b/o", "e/x", "out2", "res/b c", "res/out0"},
+            id="all, and the streams' directories made",
+        ),
+        pytest.param(
+            "multi",
+            (),
+            {"outputs": ("out0", "out2"), "stdout": "out1", "stderr": None},
+            {"out0", "out1"},
+            id="an absent optional one, and one that is stdout",
+        ),
+        pytest.param("multi", (), {"outputs": (), "stdout": None}, {"job.err"}, id="none"),
+        pytest.param(
+            "zipped",
+            (),
+            {"remaps": (("len.txt", "x"), ("sub/len.txt", "length"))},
+            {"cmdline.txt", "job.err", "job.out", "length", "upper.txt"},
+            id="members of an archive",
+        ),
+        pytest.param("gzipped", (), {}, {"job.err", "job.out", "out"}, id="a compressed one"),
+    ],
+)
+def test_what_is_asked_for_goes_where_it_is_wanted(
+    app: str,
+    args: tuple[str, ...],
+    options: dict[str, object],
+    wanted: set[str],
+    *,
+    site: Site,
+    kept: Kept,
+) -> None:
+    sent = finished(site, kept, args, app=app, **options)
+    (sent.iwds[0] / "res").mkdir()
+    Fetcher(kept).fetch(sent.job)
+    assert sent.job.state == "fetched", sent.job
+    found = contents(sent.iwds[0])
+    assert set(found) == wanted
+    if app == "gzipped":
+        assert found["out"] == b"TEXT"
+    if options.get("stdout") == "out1":
+        assert found["out1"].startswith(b"sizes 4 4")
+
+
+def test_a_fetch_that_is_done_again_gives_the_same_files(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, ("--optional",), app="multi")
+    job = sent.job
+    # As far as a daemon comes that is killed right before it says so in the ledger.
+    request = request_for(
+        job.job_name or "",
+        JobDescription.from_json(job.description),
+        sent.batch.project_batch_id,
+    )
+    kept.bridge.fetch_output(request)
+    before = contents(sent.iwds[0])
+    (sent.iwds[0] / "job.err").write_bytes(b"half of")
+    Fetcher(kept).fetch(job)
+    assert contents(sent.iwds[0]) == before
+    assert sent.states == ["fetched"]
+
+
+RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
+FAULTS = {
+    "reply lost": faultproxy.lose_reply(),
+    "500": faultproxy.status(500),
+    "503": faultproxy.status(503),
+    "a page for people": faultproxy.html(),
+    "cut": faultproxy.cut(0.6),
+    "nothing": faultproxy.body(b""),
+}
+
+
+def test_trouble_of_the_project_is_waited_for(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, *[()] * (len(RPCS) + 1))
+    site.timeouts = HASTY
+    for rpc, job, iwd in zip(RPCS, sent.jobs, sent.iwds, strict=False):
+        for case, fault in FAULTS.items():
+            with site.kept() as fresh:
+                site.proxy.fail(rpc, fault, times=None)
+                Fetcher(fresh).fetch(job)
+                site.proxy.heal()
+            row = kept.jobs.job(job.id)
+            assert row is not None
+            assert row.state == "finished", (rpc, case, row)
+            assert not row.writing
+            assert rpc in (row.trouble or ""), (rpc, case)
+            assert contents(iwd).keys() <= {"job.err"}, (rpc, case)
+        if rpc != "result_file":
+            site.proxy.fail(rpc, faultproxy.php_warnings(after=True), times=None)
+        Fetcher(kept).fetch(job)
+        site.proxy.heal()
+        assert contents(iwd)["out"] == b"TEXT", rpc
+    assert sent.states == ["done"] * len(RPCS) + ["finished"]
+
+
+def test_a_project_that_does_not_answer_does_not_hold_the_job(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    site.timeouts = HASTY
+    hang = faultproxy.hang()
+    site.proxy.fail("result_file", hang, times=None)
+    with site.kept() as hasty:
+        Fetcher(hasty).fetch(sent.job)
+    assert sent.states == ["finished"]
+    assert sent.job.trouble
+    hang.release()
+    site.proxy.heal()
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["fetched"]
+    assert sent.job.trouble is None
+
+
+@pytest.mark.parametrize(
+    ("options", "number", "words"),
+    [
+        pytest.param({"remaps": (("out0", "no/x"),)}, errno.ENOENT, "no' does not exist", id="dir"),
+        pytest.param({"outputs": ("typo",)}, 0, "no output 'typo'; its outputs are", id="typo"),
+        pytest.param(
+            {"remaps": (("out0", "x"), ("out1", "x"))}, 0, "would both be written", id="one name"
+        ),
+        pytest.param({"stderr": "file/x"}, errno.EEXIST, "file/x' cannot be written", id="no dir"),
+        pytest.param(
+            {"remaps": (("out0", "file/x"),)}, errno.ENOTDIR, "no directory", id="remap to no dir"
+        ),
+    ],
+)
+def test_what_a_person_must_mend_is_held_and_told(
+    options: dict[str, object], number: int, words: str, *, site: Site, kept: Kept
+) -> None:
+    sent = finished(site, kept, (), app="multi", **options)
+    (sent.iwds[0] / "file").write_text("")
+    Fetcher(kept).fetch(sent.job)
+    job = sent.job
+    assert (job.state, job.hold_code, job.hold_subcode) == ("failed", HoldCode.OUTPUT, number), job
+    assert words in (job.hold_reason or "")
+    assert (job.job_name or "?") in (job.hold_reason or "")
+    assert site.proxy.url.split("/")[2] in (job.hold_reason or "")
+
+
+def test_a_required_output_that_is_missing_is_held_and_told(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, (), app="multi")
+    site.proxy.fail("result_file", faultproxy.body(b"ERROR: bad file num: 0"), times=None)
+    Fetcher(kept).fetch(sent.job)
+    assert sent.job.state == "failed"
+    assert "is missing on" in (sent.job.hold_reason or "")
+
+
+def test_a_full_disk_is_waited_for_and_then_held(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = finished(site, kept)
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", full)
+    for _ in range(3):
+        Fetcher(kept).fetch(sent.job)
+        assert sent.states == ["finished"]
+    assert "the disk is full: free some space" in (sent.job.trouble or "")
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
+    monkeypatch.setattr(fetching, "PATIENCE", 0.0)
+    Fetcher(kept).fetch(sent.job)
+    monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", write)
+    job = sent.job
+    assert (job.state, job.hold_code, job.hold_subcode) == (
+        "failed",
+        HoldCode.OUTPUT,
+        errno.ENOSPC,
+    )
+
+
+def test_a_home_that_is_not_mounted_is_waited_for(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    away = sent.iwds[0].with_name("away")
+    sent.iwds[0].rename(away)
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["finished"]
+    assert "No such file" in (sent.job.trouble or "")
+    assert not sent.iwds[0].exists(), "it would be what is beneath the mount"
+    away.rename(sent.iwds[0])
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["fetched"]
+
+
+def test_a_job_that_turned_out_to_have_failed_is_held_for_that(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "11"))
+    wait_for(lambda: site.local.unfinished_jobs() == 0, "the job's end")
+    kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
+    Fetcher(kept).fetch(sent.job)
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.FAILED)
+    assert contents(sent.iwds[0]) == {}
+
+
+def test_a_job_that_the_project_has_lost_is_held_for_that(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?",
+            (sent.job.job_name,),
+        )
+    with site.kept() as fresh:
+        Fetcher(fresh).fetch(sent.job)
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.LOST)
+    assert contents(sent.iwds[0]) == {}
+
+
+def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(
+    site: Site, kept: Kept
+) -> None:
+    sent = finished(site, kept, (), ())
+    job, iwd = sent.jobs[0], sent.iwds[0]
+    hang = faultproxy.hang()
+    site.proxy.fail("result_file", hang)
+    thread = threading.Thread(target=Fetcher(kept).fetch, args=(job,))
+    thread.start()
+    assert hang.reached.wait(30)
+    assert any(path.name.startswith(".boinc_gahp") for path in iwd.iterdir())
+    kept.jobs.cancel(job.id)
+    kept.gates.close(job.id, clearing=0.0)
+    after = listing(iwd)
+    assert contents(iwd).keys() == {"job.err"}
+    hang.release()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert listing(iwd) == after
+    row = kept.jobs.job(job.id)
+    assert row is not None
+    assert (row.state, row.writing) == ("cancelled", False)
+
+
+def test_a_job_that_was_cancelled_before_is_not_fetched(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, (), ())
+    job = sent.jobs[0]
+    kept.jobs.cancel(job.id)
+    asked = len(site.proxy.seen)
+    Fetcher(kept).fetch(job)
+    assert contents(sent.iwds[0]) == {}
+    assert len(site.proxy.seen) == asked
+
+
+def test_a_description_that_cannot_be_read_does_not_come_again(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    Fetcher(kept).fetch(replace(sent.job, description="[]"))
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
+
+
+def test_the_patience_is_counted_from_the_jobs_end(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    assert abs(sent.job.changed - time.time()) < 60
