@@ -136,7 +136,7 @@ def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[
             yield f", {job_id} is {STATUSES.get(status, f'in status {status}')}"
             yield from (f"  {line}" for line in _attributes(ad))
         case requests.BlahJobCancel(job_id=job_id):
-            yield f", {job_id} is cancelled"
+            yield f", {job_id} is not wanted any more"
         case requests.BlahJobRefreshProxy():
             yield ", nothing was to be done"
 

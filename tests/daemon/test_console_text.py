@@ -97,7 +97,7 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
         pytest.param(
             "BLAH_JOB_CANCEL 5 boinc/a.1",
             [],
-            ["BLAH_JOB_CANCEL 5: ok, boinc/a.1 is cancelled"],
+            ["BLAH_JOB_CANCEL 5: ok, boinc/a.1 is not wanted any more"],
             id="job that is cancelled",
         ),
         pytest.param(

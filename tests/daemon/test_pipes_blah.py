@@ -1,0 +1,146 @@
+"""The installed command as HTCondor 10 and later uses it, with a local project."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from tests.daemon.gridmanager import BatchGridmanager, job_ad
+from tests.daemon.test_pipes import Home
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SETTINGS = """\
+[htcondor]
+quiet = 0.2
+longest_wait = 1.0
+poll_shortest = 0.3
+poll_longest = 0.3
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
+        yield project
+
+
+class Node(Home):
+    """A submit node with one user, whose jobs use the app ``uppercase``."""
+
+    def __init__(self, directory: Path, project: LocalProject) -> None:
+        super().__init__(directory)
+        self.set_up(project, SETTINGS)
+        self.write("in", "some text\n")
+
+    @contextmanager
+    def batch_gridmanager(self) -> Iterator[BatchGridmanager]:
+        """Talk up to the end of input; the daemon must end well."""
+        with self.daemon() as daemon:
+            gridmanager = BatchGridmanager(daemon)
+            gridmanager.ping()
+            yield gridmanager
+            daemon.end_input()
+            assert daemon.end() == (0, b"", b"")
+
+    def ad(self, name: str, **attributes: str) -> str:
+        """Return the ad of a job whose output, Out and Err are named after it."""
+        ours = {
+            "BoincApp": "uppercase",
+            "TransferInput": "in",
+            "TransferOutput": "out",
+            "TransferOutputRemaps": f"out={name}.out",
+            "Err": f"errors/{name}",
+            "JobDirectory": f"home_bl_vm_9618_vm_{name}_1795261016",
+        }
+        return job_ad(str(self.directory), **(ours | attributes))
+
+    def told(self) -> int:
+        """Return of how many jobs' ends the ledger knows that HTCondor was told."""
+        (path,) = self.directory.rglob("ledger.sqlite")
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
+            number: int = ledger.execute("SELECT count(*) FROM job WHERE told").fetchone()[0]
+        return number
+
+
+@pytest.fixture
+def node(tmp_path: Path, project: LocalProject) -> Node:
+    return Node(tmp_path, project)
+
+
+def jobs_of(project: LocalProject) -> int:
+    return len(project.workunit_names())
+
+
+def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(
+    node: Node, project: LocalProject
+) -> None:
+    before = jobs_of(project)
+    names = [f"1.{number}" for number in range(16)]
+    with node.batch_gridmanager() as gridmanager:
+        jobs = gridmanager.submit_all(map(node.ad, names))
+        statuses = gridmanager.follow(jobs)
+        assert {status.word for status in statuses.values()} == {4}
+        assert {status["ExitCode"] for status in statuses.values()} == {0}
+        for name in names:
+            assert (node.directory / f"{name}.out").read_text() == "SOME TEXT\n"
+            assert "boinc_finish" in (node.directory / "errors" / name).read_text()
+    assert node.told() == 16
+    assert jobs_of(project) == before + 16
+    assert len(list(node.directory.rglob("boinc_gahp.log"))) == 1
+    assert node.log().count("is submitted: ") <= 3
+    assert project.authenticator not in node.log()
+
+
+def test_a_daemon_that_is_killed_loses_no_job_and_makes_none_twice(
+    node: Node, project: LocalProject
+) -> None:
+    before = jobs_of(project)
+    ads = [node.ad(f"2.{number}") for number in range(10)]
+    with node.daemon() as daemon:
+        jobs = BatchGridmanager(daemon).submit_all(ads)
+        daemon.process.kill()
+    with node.daemon() as daemon:
+        # As after a result that never came: the same ads again.
+        assert BatchGridmanager(daemon).submit_all(ads) == jobs
+        wait_for(lambda: "submit_batch" in node.log(), "the jobs are being sent")
+        daemon.process.kill()
+    with node.batch_gridmanager() as gridmanager:
+        assert {status.word for status in gridmanager.follow(jobs).values()} == {4}
+    assert jobs_of(project) == before + 10
+
+
+def test_a_job_that_is_refused_is_told_why(node: Node) -> None:
+    with node.batch_gridmanager() as gridmanager:
+        assert "nowhere.txt" in gridmanager.refusal(node.ad("3.0", TransferInput="nowhere.txt"))
+        assert "cannot be read" in gridmanager.refusal("[ Cmd = ")
+        (job,) = gridmanager.submit_all([node.ad("3.1", BoincApp="nosuchapp")])
+        status = gridmanager.follow([job])[job]
+        assert status.word == 5
+        assert "nosuchapp" in str(status["HoldReason"])
+        assert status["HoldReasonCode"] == 2302
+        gridmanager.cancel(job, "boinc/00000000.1", "nonsense")
+        # Released: a new attempt.
+        (again,) = gridmanager.submit_all([node.ad("3.1")])
+        assert again != job
+        assert gridmanager.follow([again])[again].word == 4
+
+
+def test_a_wrong_ledger_fails_the_ping_and_all_else_with_the_right_words(
+    node: Node, tmp_path: Path
+) -> None:
+    (tmp_path / ".local" / "state" / "boinc_gahp" / "ledger.sqlite").mkdir(parents=True)
+    with node.daemon() as daemon:
+        gridmanager = BatchGridmanager(daemon)
+        for command in ("BLAH_PING", "BLAH_JOB_SUBMIT", "BLAH_JOB_STATUS", "BLAH_JOB_CANCEL"):
+            argument = node.ad("4.0") if command.endswith("SUBMIT") else "boinc/00000000.1"
+            code, message, *_rest = gridmanager.do(command, argument)
+            assert code == "1"
+            assert "ledger" in message
