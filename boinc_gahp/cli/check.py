@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import logs
 from boinc_gahp.cli import points
+from boinc_gahp.cli.condor_points import htcondor_points
 from boinc_gahp.cli.points import Level, Point
 from boinc_gahp.cli.project_points import project_points
 from boinc_gahp.cli.terminal import coloured
@@ -68,7 +69,7 @@ def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterat
     yield from local
     if local[0].level is Level.OK:
         logs.start(settings)
-    yield from points.htcondor_points(settings, Path(sys.argv[0]).resolve())
+    yield from htcondor_points(settings, Path(sys.argv[0]).resolve(), config)
     project, choice = points.chosen_project(settings, name)
     yield choice
     if project is not None:

@@ -1,9 +1,7 @@
-"""What ``check`` looks at on this machine: settings, directories, log, ledger, HTCondor."""
+"""What ``check`` looks at on this machine: settings, directories, log, ledger."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from enum import Enum
@@ -18,11 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.config import ProjectSettings, Settings
-
-#: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.md``).
-CALL_TIMEOUT = 300
-#: Seconds by which ``[timeouts] submit`` should stay below that.
-CALL_MARGIN = 30
 
 
 class Level(Enum):
@@ -103,49 +96,6 @@ def directory_points(settings: Settings) -> Iterator[Point]:
         # Files are read again then, which only takes time.
         trouble = warning(trouble.text)
     yield trouble
-
-
-def htcondor_points(settings: Settings, command: Path) -> Iterator[Point]:
-    """Look whether HTCondor's configuration fits, where there is an HTCondor."""
-    if shutil.which("condor_config_val") is None:
-        yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
-        return
-    program = _condor_value("BOINC_GAHP")
-    if program is None:
-        yield failed(f"HTCondor: BOINC_GAHP is not set; set it to {command} (see conf/)")
-    elif not shutil.which(program):
-        yield failed(f"HTCondor: BOINC_GAHP is {program}, which is no program that can be run")
-    else:
-        yield ok(f"HTCondor: BOINC_GAHP is {program}")
-    yield _call_timeout_point(settings.timeouts.submit)
-
-
-def _call_timeout_point(submit: float) -> Point:
-    text = _condor_value("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
-    if not text.isdigit():
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
-    given = int(text)
-    both = (
-        f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
-        f"is {submit:g}"
-    )
-    advice = f"set submit = {given - CALL_MARGIN}"
-    if submit >= given:
-        return failed(f"{both}: answers come too late, and jobs are submitted twice; {advice}")
-    if submit < given - 2 * CALL_MARGIN:
-        return warning(f"{both}: large inputs get less time than they could; {advice}")
-    return ok(both)
-
-
-def _condor_value(name: str) -> str | None:
-    try:
-        answer = subprocess.run(
-            ["condor_config_val", name], capture_output=True, text=True, timeout=20, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    value = answer.stdout.strip()
-    return value if answer.returncode == 0 and value else None
 
 
 def _ledger_point(settings: Settings) -> Point:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp import logs
+from boinc_gahp.cli import project_points
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import open_core
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
+    Check = Callable[..., "Report"]
     #: Exit status, output and errors of an action.
     Do = Callable[..., tuple[int, str, str]]
 
@@ -71,6 +74,55 @@ def log_stopped() -> Iterator[None]:
     """Closes the log that a command has begun in this process."""
     yield
     logs.stop()
+
+
+class Report:
+    """What check printed."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status = status
+        self.text = text
+        self.points = [
+            (word, rest)
+            for word, rest in re.findall(r"^(ok|note|warning|FAILED) +(.*)$", text, re.MULTILINE)
+        ]
+
+    def of(self, topic: str) -> list[tuple[str, str]]:
+        """Return level and text of the points on a topic."""
+        return [
+            (word, rest.removeprefix(topic))
+            for word, rest in self.points
+            if rest.startswith((f"{topic}:", f"{topic} "))
+        ]
+
+    def levels(self) -> set[str]:
+        return {word for word, _ in self.points}
+
+
+@pytest.fixture
+def settings(home: Path, project: LocalProject) -> Path:
+    """The settings file in that home, for the project."""
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\n")
+    key = path.with_name("key")
+    key.write_text(project.authenticator)
+    key.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def check(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Runs ``boinc_gahp check`` in this process."""
+    monkeypatch.setattr(project_points, "RETRY", 0.3)
+
+    def check(*arguments: str) -> Report:
+        status = main(["check", *arguments])
+        out, err = capsys.readouterr()
+        assert err == ""
+        return Report(status, out)
+
+    return check
 
 
 @pytest.fixture(scope="module")

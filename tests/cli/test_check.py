@@ -12,66 +12,18 @@ import pexpect
 import pytest
 
 from boinc_gahp.cli import project_points
-from boinc_gahp.cli.main import main
 from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from boinc_gahp.localproject import LocalProject
+    from tests.cli.conftest import Check
 
-    Check = Callable[..., "Report"]
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
-
-
-class Report:
-    """What check printed."""
-
-    def __init__(self, status: int, text: str) -> None:
-        self.status = status
-        self.text = text
-        self.points = [
-            (word, rest)
-            for word, rest in re.findall(r"^(ok|note|warning|FAILED) +(.*)$", text, re.MULTILINE)
-        ]
-
-    def of(self, topic: str) -> list[tuple[str, str]]:
-        """Return level and text of the points on a topic."""
-        return [
-            (word, rest.removeprefix(topic))
-            for word, rest in self.points
-            if rest.startswith((f"{topic}:", f"{topic} "))
-        ]
-
-    def levels(self) -> set[str]:
-        return {word for word, _ in self.points}
-
-
-@pytest.fixture
-def settings(home: Path, project: LocalProject) -> Path:
-    path = home / ".config/boinc_gahp/boinc_gahp.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\n")
-    key = path.with_name("key")
-    key.write_text(project.authenticator)
-    key.chmod(0o600)
-    return path
-
-
-@pytest.fixture
-def check(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Check:
-    monkeypatch.setattr(project_points, "RETRY", 0.3)
-
-    def check(*arguments: str) -> Report:
-        status = main(["check", *arguments])
-        out, err = capsys.readouterr()
-        assert err == ""
-        return Report(status, out)
-
-    return check
 
 
 def with_key(settings: Path, authenticator: str) -> None:
@@ -368,68 +320,6 @@ class TestApps:
         [_, (found, text)] = check("--app", f"large{count}").of(f"app large{count}")
         assert found == level
         assert "65,535" in text
-
-
-@pytest.mark.usefixtures("settings")
-class TestHtcondor:
-    @pytest.fixture
-    def condor(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-        """Puts a condor_config_val onto the PATH that knows these settings."""
-        monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
-
-        def condor(**values: str) -> None:
-            cases = "".join(f'{name}) echo "{value}";;\n' for name, value in values.items())
-            program = home / "bin/condor_config_val"
-            program.parent.mkdir(exist_ok=True)
-            missing = '*) echo "Not defined: $1" >&2; exit 1'
-            program.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}{missing}\nesac\n')
-            program.chmod(0o755)
-
-        return condor
-
-    def test_its_program_and_time_limit_fit(
-        self, check: Check, condor: Callable[..., None]
-    ) -> None:
-        condor(BOINC_GAHP=COMMAND)
-        report = check()
-        assert report.status == 0
-        assert [level for level, _ in report.of("HTCondor")] == ["ok", "ok"]
-
-    def test_without_the_program_it_says_what_to_set(
-        self, check: Check, condor: Callable[..., None]
-    ) -> None:
-        condor()
-        level, text = check().of("HTCondor")[0]
-        assert level == "FAILED"
-        assert "set it to /" in text
-
-    def test_a_program_that_is_not_there_fails(
-        self, check: Check, condor: Callable[..., None]
-    ) -> None:
-        condor(BOINC_GAHP="/opt/none/boinc_gahp")
-        assert check().of("HTCondor")[0][0] == "FAILED"
-
-    @pytest.mark.parametrize(
-        ("timeout", "level", "advice"),
-        [
-            ("3600", "warning", "set submit = 3570"),
-            ("270", "FAILED", "set submit = 240"),
-            ("300", "ok", ""),
-            ("5 minutes", "warning", "no number"),
-        ],
-    )
-    def test_the_time_limit_is_compared_with_ours(
-        self,
-        check: Check,
-        condor: Callable[..., None],
-        timeout: str,
-        level: str,
-        advice: str,
-    ) -> None:
-        condor(BOINC_GAHP=COMMAND, GRIDMANAGER_GAHP_CALL_TIMEOUT=timeout)
-        found, text = check().of("HTCondor")[1]
-        assert found == level
-        assert advice in text
 
 
 @pytest.mark.usefixtures("settings")

@@ -1,0 +1,53 @@
+"""HTCondor as its command-line tools tell of it, where they are on the PATH."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+#: Seconds that a tool may take; condor_config_val may run commands that settings are read from.
+_PATIENCE = 20
+
+_VERSION = re.compile(r"\$CondorVersion: (\d+)\.(\d+)\.(\d+)")
+_ROUTE = re.compile(r'^Name +: "(.*)"$', re.MULTILINE)
+
+
+def is_here() -> bool:
+    """Tell whether this machine has an HTCondor whose settings can be asked for."""
+    return shutil.which("condor_config_val") is not None
+
+
+def version() -> tuple[int, int, int] | None:
+    """Return HTCondor's version; None if it does not tell."""
+    found = _VERSION.search(_output("condor_version") or "")
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def value(name: str) -> str | None:
+    """Return a setting, expanded; None if it is not defined, or empty."""
+    return (_output("condor_config_val", name) or "").strip() or None
+
+
+def names(name: str) -> list[str]:
+    """Return the words of a setting that is a list."""
+    return [word for word in re.split(r"[,\s]+", value(name) or "") if word]
+
+
+def accepted_routes() -> list[str] | None:
+    """Return the Job Router's routes as HTCondor understands its settings; None if it can't tell.
+
+    It leaves out a route with a mistake in it, without a word (seen with 23.9.6).
+    """
+    output = _output("condor_job_router_info", "-config")
+    return None if output is None else _ROUTE.findall(output)
+
+
+def _output(*command: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            command, capture_output=True, timeout=_PATIENCE, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout if answer.returncode == 0 else None

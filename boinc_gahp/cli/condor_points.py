@@ -1,0 +1,207 @@
+"""What ``check`` says of HTCondor on this machine, and of what it finds when it starts the daemon.
+
+HTCondor starts the daemon as the owner of the jobs, with the environment of condor_master and that
+user's HOME (``gridmanager-batch.md``, "Starting the GAHP").
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli import condor
+from boinc_gahp.cli.points import failed, note, ok, warning
+from boinc_gahp.cli.route_points import EXAMPLE, route_points
+from boinc_gahp.config import load
+from boinc_gahp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.cli.points import Point
+    from boinc_gahp.config import Settings
+
+#: The first HTCondor without a grid type of its own for BOINC.
+_BATCH_ONLY = 10
+#: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.md``).
+CALL_TIMEOUT = 300
+#: Seconds by which ``[timeouts] submit`` should stay below that.
+CALL_MARGIN = 30
+#: Variables that move this user's files elsewhere than where HTCondor's daemon looks for them.
+_MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
+
+
+def htcondor_points(settings: Settings, command: Path, config: str | None) -> Iterator[Point]:
+    """Look whether HTCondor's configuration fits, where there is an HTCondor.
+
+    Args:
+        settings: all settings.
+        command: the boinc_gahp that is asked.
+        config: the settings file that was named on the command line.
+    """
+    if not condor.is_here():
+        yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
+        return
+    version = condor.version()
+    yield _version_point(version)
+    yield from _program_points(command)
+    if version is not None and version[0] >= _BATCH_ONLY:
+        yield _cancel_time_point()
+    else:
+        yield _submit_time_point(settings.timeouts.submit)
+    if version is None or version[0] >= _BATCH_ONLY:
+        yield from route_points(version)
+        yield from _settings_points(config)
+
+
+def _version_point(version: tuple[int, int, int] | None) -> Point:
+    if version is None:
+        return note("HTCondor: condor_version does not tell the version")
+    shown = ".".join(map(str, version))
+    if version[0] < _BATCH_ONLY:
+        return ok(f"HTCondor: version {shown}; jobs are sent with grid_resource = boinc")
+    return ok(f"HTCondor: version {shown}; jobs are sent with grid_resource = batch boinc")
+
+
+# -- the program
+
+
+def _program_points(command: Path) -> Iterator[Point]:
+    named = condor.value("BOINC_GAHP")
+    if named is None:
+        yield failed(
+            f"HTCondor: BOINC_GAHP is not set; set it to {command} ({EXAMPLE}), or jobs fail with "
+            "boinc_ping.sh: No such file"
+        )
+    elif not named.startswith("/"):
+        yield failed(
+            f"HTCondor: BOINC_GAHP is {named}; an absolute path without arguments is expected, "
+            f"such as {command}"
+        )
+    elif not shutil.which(named):
+        yield failed(f"HTCondor: BOINC_GAHP is {named}, which is no program that can be run")
+    else:
+        closed = closed_to_others(Path(named))
+        if closed is None:
+            yield ok(f"HTCondor: BOINC_GAHP is {named}")
+        else:
+            yield warning(
+                f"HTCondor: BOINC_GAHP is {named}, which other users cannot run, because of "
+                f"{closed}; HTCondor runs it as the owner of the jobs: chmod o+rx {closed}, or "
+                "install it where everybody may read, such as /opt"
+            )
+
+
+def closed_to_others(program: Path) -> Path | None:
+    """Return what keeps other users from running a program; None if nothing does.
+
+    Looks at the program, its interpreter if it is a script, and all directories above them, also
+    where symbolic links lead.
+    """
+    for file in (program, _interpreter(program)):
+        if file is None:
+            continue
+        for path in _way_to(file):
+            mode = path.stat().st_mode
+            needed = stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH | stat.S_IXOTH
+            if mode & needed != needed:
+                return path
+    return None
+
+
+def _way_to(file: Path) -> Iterator[Path]:
+    """Yield directories from the root down, and the file at the end; links are followed."""
+    seen = set()
+    for way in (file.absolute(), file.resolve()):
+        for path in (*reversed(way.parents), way):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
+def _interpreter(program: Path) -> Path | None:
+    try:
+        with program.open("rb") as file:
+            first = file.readline(1000)
+    except OSError:
+        return None
+    words = first.removeprefix(b"#!").split()
+    if not (first.startswith(b"#!") and words):
+        return None
+    found = Path(os.fsdecode(words[0]))
+    return found if found.exists() else None
+
+
+# -- time limits
+
+
+def _cancel_time_point() -> Point:
+    from boinc_gahp.blah.service import WITHDRAWAL
+
+    text, given = _call_timeout()
+    if given is None:
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+    if given <= WITHDRAWAL:
+        return warning(
+            f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
+            f"being written may take {WITHDRAWAL:g} s: leave it at {CALL_TIMEOUT}"
+        )
+    return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
+
+
+def _submit_time_point(submit: float) -> Point:
+    text, given = _call_timeout()
+    if given is None:
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+    both = (
+        f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
+        f"is {submit:g}"
+    )
+    advice = f"set submit = {given - CALL_MARGIN}"
+    if submit >= given:
+        return failed(f"{both}: answers come too late, and jobs are submitted twice; {advice}")
+    if submit < given - 2 * CALL_MARGIN:
+        return warning(f"{both}: large inputs get less time than they could; {advice}")
+    return ok(both)
+
+
+def _call_timeout() -> tuple[str, int | None]:
+    text = condor.value("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
+    return text, int(text) if text.isdigit() else None
+
+
+# -- what the daemon finds
+
+
+def _settings_points(config: str | None) -> Iterator[Point]:
+    for variable, usual in _MOVERS.items():
+        moved = os.environ.get(variable)
+        if moved and Path(moved) != Path(os.environ.get("HOME", "/"), usual):
+            yield warning(
+                f"HTCondor: {variable} is {moved} for you, but not for the boinc_gahp that it "
+                f"starts: that one looks into ~/{usual}"
+            )
+    try:
+        found = load(None, {})
+    except ConfigError as error:
+        yield failed(f"HTCondor: a boinc_gahp that it starts for you stops here: {error}")
+        return
+    projects = [found.project, *found.projects.values()]
+    urls = [each.url for each in projects if each is not None and each.authenticator is not None]
+    if urls:
+        yield ok(f"HTCondor: a boinc_gahp that it starts for you finds accounts on {_list(urls)}")
+        return
+    named = config or os.environ.get("BOINC_GAHP_CONFIG")
+    why = f"{named} is not read then: " if named else ""
+    yield failed(
+        "HTCondor: a boinc_gahp that it starts for you finds no project with an authenticator; "
+        f"{why}put url and authenticator_file into ~/.config/boinc_gahp/boinc_gahp.toml, and the "
+        "authenticator into a file that only you can read (chmod 600)"
+    )
+
+
+def _list(urls: list[str]) -> str:
+    return ", ".join(dict.fromkeys(urls))
