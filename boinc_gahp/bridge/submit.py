@@ -38,6 +38,7 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
     RpcError,
+    TransportError,
 )
 from boinc_gahp.rpc import BatchState
 
@@ -59,6 +60,8 @@ _DUPLICATE = re.compile(r"Duplicate entry '(.*?)' for key")
 _FILE_GONE = "md5_file: can't open"
 _NOT_INIT = "batch not in init state"
 _UNPARSED = "can't parse request message:"
+#: HTTP's status for a request that is too large.
+_TOO_LARGE = 413
 
 
 def submit(context: Context, request: SubmitRequest, client: Client) -> int:
@@ -335,6 +338,11 @@ class _Submission:
                 raise self._judged.too_large(size, "which the project did not take") from error
             raise
         except RpcError as error:
+            if isinstance(error, TransportError) and error.status == _TOO_LARGE:
+                size = self._project.request_size(submission)
+                raise self._judged.too_large(
+                    size, "more than its web server takes (HTTP 413)"
+                ) from error
             if error.may_have_happened:
                 self._promise.unclear()
             return error

@@ -1,0 +1,226 @@
+"""A project that refuses a batch without naming a job: the culprit is found, the others go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.blah import giving_up
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.blah.desk import Desk, desk_of, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.blah.helpers import Site
+
+#: One job's argument, and what the project has against it.
+BAD, WORDS = b"number17<", "create_work failed: bad stdin argument 17"
+
+
+@pytest.fixture
+def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    site.local.pause_volunteers()
+    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+    site.timeouts = replace(site.timeouts, read=0.7, retry=1)
+    monkeypatch.setattr(giving_up, "ABORT_AGAIN", 0.2)
+    monkeypatch.setattr("boinc_gahp.blah.sending.ABORT_AGAIN", 0.2)
+    return site
+
+
+@pytest.fixture
+def desk(site: Site) -> Iterator[Desk]:
+    with desk_of(site) as desk:
+        yield desk
+
+
+def families(desk: Desk) -> set[str]:
+    """Return what the batches that are not over are parts of."""
+    return {batch.together.rpartition("/")[0] for batch in desk.batches("planned", "sent")}
+
+
+def is_held(desk: Desk, job_id: int) -> bool:
+    row = desk.row(job_id)
+    return (
+        row.state == "failed"
+        and row.hold_code == HoldCode.REFUSED
+        and WORDS in str(row.hold_reason)
+    )
+
+
+def test_of_64_jobs_the_one_that_the_project_refuses_is_held_and_63_run(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
+    ids = desk.accept(64, "number{}")
+    desk.run()
+    assert is_held(desk, ids[17])
+    desk.check_once(ids[:17] + ids[18:])
+    # 64, and two a level from there on.
+    assert site.proxy.count("submit_batch") == 13
+    assert len(site.workunits()) == 63
+
+
+def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site: Site, desk: Desk) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
+    ids = desk.accept(16, "number{}")
+    ids += desk.accept(16, "number{}0")
+    culprit = desk.accept(1, "number17")
+    desk.turn()
+    assert len(families(desk)) == 1
+    more = desk.accept(5)
+    desk.run()
+    assert is_held(desk, culprit[0])
+    desk.check_once(ids + more)
+    assert len({desk.row(job_id).batch_id for job_id in more}) == 1
+    assert {desk.row(job_id).batch_id for job_id in more}.isdisjoint(
+        desk.row(job_id).batch_id for job_id in ids
+    )
+
+
+def test_the_search_goes_on_in_another_process_where_it_was(site: Site) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
+    ids: list[int] = []
+    with desk_of(site) as desk:
+        ids = desk.accept(32, "number{}")
+        desk.turn()
+        desk.turn()
+        assert not is_held(desk, ids[17])
+    for _ in range(20):
+        with desk_of(site) as desk:
+            if desk.is_idle():
+                break
+    else:
+        pytest.fail("the culprit is not found")
+    with desk_of(site) as desk:
+        assert is_held(desk, ids[17])
+        desk.check_once(ids[:17] + ids[18:])
+    assert site.proxy.count("submit_batch") == 11
+
+
+def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs_are_sent_again(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    ids = desk.accept(4, "number{}")
+    desk.turn()
+    (batch,) = desk.batches("sent")
+    # The real server can leave a batch like that: some of its jobs exist, it is INIT.
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.project_batch_id,))
+        gone = (f"{batch.name}-2", f"{batch.name}-4")
+        connection.execute(
+            "DELETE FROM result WHERE workunitid IN (SELECT id FROM workunit WHERE name IN (?, ?))",
+            gone,
+        )
+        connection.execute("DELETE FROM workunit WHERE name IN (?, ?)", gone)
+    site.proxy.fail("submit_batch", refuse(WORDS))
+    site.proxy.fail("abort_batch", faultproxy.status(503), times=2)
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 6
+    assert len(desk.alive_workunits()) == 4
+
+
+def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
+    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(giving_up, "_PAUSE", 0.1)
+    ids = desk.accept(4)
+    hang = faultproxy.hang()
+    site.proxy.fail("submit_batch", hang)
+    site.proxy.fail("submit_batch", refuse(WORDS))
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    # As if the first request had still run, and undone the abort when it ended.
+    site.proxy.fail("abort_batch", faultproxy.body(b"<abort_batch><success/></abort_batch>"))
+    desk.run()
+    hang.release()
+    desk.check_once(ids)
+
+
+def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS), times=None)
+    ids = desk.accept(200, "number{}")
+    desk.run()
+    assert all(is_held(desk, job_id) for job_id in ids)
+    assert "not tried by itself" in str(desk.row(ids[50]).hold_reason)
+    assert site.proxy.count("submit_batch") == 31
+    assert desk.alive_workunits() == []
+    assert set(map(BatchState, site.batch_states())) == {BatchState.RETIRED}
+
+
+def test_a_php_that_dies_of_a_job_is_tried_again_before_the_job_is_suspected(
+    site: Site, desk: Desk
+) -> None:
+    fatal = b'<?xml version="1.0"?>\n<submit_batch>\n'
+    dying = faultproxy.status(500, text=fatal)
+
+    def run(exchange: faultproxy.Exchange) -> bool:
+        exchange.read_body()
+        if BAD in exchange.body:
+            return dying(exchange)
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("submit_batch", run, times=None)
+    # Nothing is looked up in between, so that each attempt is one request.
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=1)
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=1)
+    ids = desk.accept(2, "number1{}")
+    desk.turn()
+    assert set(desk.states(ids)) <= {"sending", "queued"}
+    site.proxy.heal()
+    desk.run()
+    desk.check_once(ids)
+
+
+def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(
+    site: Site, desk: Desk
+) -> None:
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE user_submit SET max_jobs_in_progress = 6 WHERE user_id = "
+            "(SELECT id FROM user WHERE authenticator = ?)",
+            (site.authenticator,),
+        )
+    ids = desk.accept(10)
+    for _ in range(6):
+        desk.turn()
+    assert sorted(desk.states(ids)) == ["queued"] * 5 + ["sending"] * 5
+    assert "limit on jobs in progress" in str(desk.batches("planned", "sent")[0].trouble)
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE user_submit SET max_jobs_in_progress = 0")
+    desk.run()
+    desk.check_once(ids)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.status(413), id="413"),
+        pytest.param(refuse("can't parse request message: "), id="post_max_size"),
+    ],
+)
+def test_a_request_that_is_too_large_is_sent_in_smaller_ones(
+    site: Site, desk: Desk, fault: object
+) -> None:
+    def limited(exchange: faultproxy.Exchange) -> bool:
+        if exchange.length > 6000:
+            assert callable(fault)
+            return bool(fault(exchange))
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("submit_batch", limited, times=None)
+    ids = desk.accept(40)
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 40
