@@ -1,9 +1,234 @@
-"""People's side of the ledger: what there is, found by whatever name, and dropped."""
+"""People's side of the ledger: what there is, found by whatever name, and forgotten."""
 
 from __future__ import annotations
 
-from boinc_gahp.ledger.requests import Requests
+import re
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from boinc_gahp.ledger.ledger import Debt
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.requests import Requests, chunks
+from boinc_gahp.ledger.rows import (
+    BATCH_STATES,
+    ENDED,
+    ENDED_SQL,
+    STATES,
+    BatchRow,
+    JobRow,
+    batch_rows,
+    fits,
+    job_rows,
+    sql_set,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable
+
+    from boinc_gahp.ledger.store import Store
+
+#: The first version of the ledger that has jobs.
+WITH_JOBS: Final = 2
+
+_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,19})")
+_CLUSTER_PROC = re.compile(r"[0-9]+\.[0-9]+")
+_JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
+
+
+class Owner(NamedTuple):
+    """A project and an account that the ledger has jobs or debts of."""
+
+    url: str
+    account: str
+    project_name: str
+
+
+class Forgotten(NamedTuple):
+    """How many rows :meth:`Listing.forget` dropped."""
+
+    jobs: int
+    batches: int
 
 
 class Listing(Requests):
-    """What ``boinc_gahp ledger`` shows and drops."""
+    """What ``boinc_gahp ledger`` shows and drops. Descriptions are left out of lists of jobs."""
+
+    def all_owners(self) -> list[Owner]:
+        """Return everybody that the ledger has had jobs of, oldest first."""
+        with self._store.read() as connection:
+            rows = connection.execute("SELECT url, account, name FROM project ORDER BY id")
+            return [Owner(*row) for row in rows]
+
+    def listed(
+        self, url: str, account: str, states: Iterable[str], *, owing: bool = False
+    ) -> list[JobRow]:
+        """Return an owner's jobs in these states, oldest first.
+
+        Args:
+            url: the project's.
+            account: the owner's on it.
+            states: of the jobs.
+            owing: also jobs of any state that have to be aborted on the project.
+        """
+        wanted = sql_set(set(states) & set(STATES))
+        with self._store.read() as connection:
+            return job_rows(
+                connection,
+                "WHERE project.url = ? AND project.account = ? "
+                f"AND (job.state IN {wanted} OR (? AND job.abort_owed)) ORDER BY job.id",
+                (url, account, owing),
+                described=False,
+            )
+
+    def listed_batches(self, url: str, account: str, *, retired: bool = False) -> list[BatchRow]:
+        """Return an owner's batches, oldest first; with ``retired`` those that are over, too."""
+        states = BATCH_STATES if retired else tuple(set(BATCH_STATES) - {"retired"})
+        with self._store.read() as connection:
+            return batch_rows(
+                connection,
+                f"WHERE project.url = ? AND project.account = ? "
+                f"AND batch.state IN {sql_set(states)} ORDER BY batch.id",
+                (url, account),
+            )
+
+    def counts(self, batch_id: int) -> dict[str, int]:
+        """Return how many jobs of a batch are in each state that there are any in."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT state, count(*) FROM job WHERE batch_id = ? GROUP BY state", (batch_id,)
+            )
+            found = dict(rows.fetchall())
+        return {state: found[state] for state in STATES if state in found}
+
+    def find_jobs(self, words: str) -> list[JobRow]:
+        """Return the jobs that ``words`` may mean, oldest first.
+
+        ``17``, ``boinc/<token>.17`` or ``<token>.17``: the job's id, and that alone; a
+        JobDirectory; ``12.0``: the cluster and process in one; a name on the project; else a part
+        of a JobDirectory.
+        """
+        with self._store.read() as connection:
+            for rest, values in self._job_questions(words):
+                found = job_rows(connection, f"{rest} ORDER BY job.id", values)
+                if found:
+                    return found
+        return []
+
+    def find_batches(self, words: str) -> list[BatchRow]:
+        """Return the batches with this name; else those whose names begin so, oldest first."""
+        name = text(words)
+        with self._store.read() as connection:
+            found = batch_rows(connection, "WHERE batch.name = ?", (name,))
+            if found or not name:
+                return found
+            return batch_rows(
+                connection,
+                "WHERE substr(batch.name, 1, ?) = ? ORDER BY batch.id",
+                (len(name), name),
+            )
+
+    def ended_before(self, before: float) -> list[int]:
+        """Return the jobs that ended before then, for which no abort is owed."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+                "AND abort_owed = 0 ORDER BY id",
+                (before,),
+            )
+            return [job_id for (job_id,) in rows]
+
+    def forget(
+        self, job_ids: Collection[int], batch_ids: Collection[int] = (), *, alive: bool = False
+    ) -> Forgotten:
+        """Drop jobs, and batches with all their jobs. Nothing is told to the project.
+
+        Without ``alive``, jobs that are alive or to be aborted stay, and with them their batches.
+        A batch that has lost jobs that were alive, and has no other that is, counts as retired:
+        nothing is done to it any more. Batches without jobs are dropped once they are retired.
+        """
+        dropped = dropped_batches = 0
+        of_batches = [job for batch_id in batch_ids for job in self._ids_of(batch_id)]
+        for some in chunks(sorted({*job_ids, *of_batches})):
+            more, of_them = self._store.write(partial(_drop_jobs, job_ids=some, alive=alive))
+            dropped += more
+            dropped_batches += of_them
+        dropped_batches += self._store.write(
+            lambda connection: _drop_batches(connection, batch_ids, alive)
+        )
+        return Forgotten(dropped, dropped_batches)
+
+    def _ids_of(self, batch_id: int) -> list[int]:
+        with self._store.read() as connection:
+            rows = connection.execute("SELECT id FROM job WHERE batch_id = ?", (batch_id,))
+            return [job_id for (job_id,) in rows]
+
+    def _job_questions(self, words: str) -> Iterable[tuple[str, tuple[object, ...]]]:
+        """Yield what to look for, one after the other, as a condition and its values."""
+        by_id = _JOB_ID.fullmatch(words)
+        if words.isascii() and words.isdecimal() and len(words) < 20:
+            yield "WHERE job.id = ?", (int(words) if fits(int(words)) else 0,)
+            return
+        if by_id and (by_id[1] == self.token or words.startswith("boinc/")):
+            number = int(by_id[2])
+            yield "WHERE job.id = ?", (number if by_id[1] == self.token and fits(number) else 0,)
+            return
+        yield "WHERE job.job_directory = ?", (text(words),)
+        if _CLUSTER_PROC.fullmatch(words):
+            # gridmanager-batch.md, 4: ..._<cluster.proc>_<qdate>
+            yield "WHERE instr(job.job_directory, ?) > 0", (f"_{words}_",)
+            return
+        name = _JOB_NAME.fullmatch(text(words))
+        if name:
+            yield "WHERE batch.name = ? AND job.number = ?", (name[1], int(name[2]))
+        if words:
+            yield "WHERE instr(job.job_directory, ?) > 0", (text(words),)
+
+
+def all_debts(store: Store) -> list[tuple[str, str, Debt]]:
+    """Return what BOINC_* requests left owed, with project URL and account; of any version."""
+    with store.read() as connection:
+        rows = connection.execute(
+            "SELECT url, account, batch_name, batch_id, kind, due FROM "
+            "(SELECT project_url AS url, * FROM debt) ORDER BY url, account, due"
+        )
+        return [(url, account, Debt(*rest)) for url, account, *rest in rows]
+
+
+def _drop_jobs(
+    connection: sqlite3.Connection, job_ids: Collection[int], alive: bool
+) -> tuple[int, int]:
+    dropped = dropped_batches = 0
+    batches: set[tuple[int, bool]] = set()
+    for job_id in job_ids:
+        row = connection.execute(
+            "SELECT state, abort_owed, batch_id FROM job WHERE id = ?", (job_id,)
+        ).fetchone()
+        if row is None or (not alive and (row[0] not in ENDED or row[1])):
+            continue
+        connection.execute("DELETE FROM job WHERE id = ?", (job_id,))
+        dropped += 1
+        if row[2] is not None:
+            batches.add((row[2], row[0] not in ENDED))
+    for batch_id, lost_one_alive in batches:
+        if lost_one_alive:
+            connection.execute(
+                "UPDATE batch SET state = 'retired', changed = ? WHERE id = ? AND NOT EXISTS "  # noqa: S608
+                f"(SELECT * FROM job WHERE batch_id = batch.id AND state NOT IN {ENDED_SQL})",
+                (time.time(), batch_id),
+            )
+        dropped_batches += _drop_batches(connection, [batch_id], False)
+    return dropped, dropped_batches
+
+
+def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> int:
+    """Drop batches that have no jobs any more; those not retired only with ``alive``."""
+    return sum(
+        connection.execute(
+            "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
+            "(SELECT * FROM job WHERE batch_id = batch.id)",
+            (batch_id, alive),
+        ).rowcount
+        for batch_id in batch_ids
+    )

@@ -221,6 +221,11 @@ SELECT_JOBS: Final = """
     LEFT JOIN batch ON batch.id = job.batch_id
 """
 
+_DESCRIPTION: Final = "    CROSS JOIN description ON description.job_id = job.id\n"
+_SELECT_JOBS_BRIEFLY: Final = SELECT_JOBS.replace(_DESCRIPTION, "").replace(
+    "description.json", "''"
+)
+
 SELECT_BATCHES: Final = """
     SELECT batch.id, batch.name, project.url, project.account, batch.app_name, batch.together,
         batch.state, batch.project_batch_id, batch.created, batch.lease_until,
@@ -233,10 +238,18 @@ _FIRST_FLAG = 16
 
 
 def job_rows(
-    connection: sqlite3.Connection, rest: str, parameters: Iterable[object] = ()
+    connection: sqlite3.Connection,
+    rest: str,
+    parameters: Iterable[object] = (),
+    *,
+    described: bool = True,
 ) -> list[JobRow]:
-    """Return the jobs that ``rest`` (WHERE, ORDER BY, LIMIT) chooses."""
-    rows = connection.execute(SELECT_JOBS + rest, tuple(parameters))
+    """Return the jobs that ``rest`` (WHERE, ORDER BY, LIMIT) chooses.
+
+    ``described`` is False for lists of jobs that go without their descriptions (they are "").
+    """
+    select = SELECT_JOBS if described else _SELECT_JOBS_BRIEFLY
+    rows = connection.execute(select + rest, tuple(parameters))
     flags = slice(_FIRST_FLAG, _FIRST_FLAG + 3)
     return [JobRow(*row[:_FIRST_FLAG], *map(bool, row[flags]), *row[flags.stop :]) for row in rows]
 
