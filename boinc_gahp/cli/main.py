@@ -21,6 +21,7 @@ from boinc_gahp.errors import GahpError
 COMMANDS = {
     "check": ("check", "tell whether settings, project, account and apps fit together"),
     "demo": ("demo", "show the whole way: a local project, the daemon, a batch of 20 jobs"),
+    "ledger": ("ledger", "list jobs from HTCondor, pay what is owed to projects, clear up"),
     "local-project": ("local_project", "make and run a BOINC project on this machine"),
     "template": ("template", "say what is wrong with a job template"),
 }

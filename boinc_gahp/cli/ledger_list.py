@@ -1,0 +1,263 @@
+"""``boinc_gahp ledger list``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.cli.terminal import coloured
+from boinc_gahp.config import ledger_file
+from boinc_gahp.ledger.jobs import ALIVE, STATES, Tally
+from boinc_gahp.ledger.listing import Owner, all_debts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boinc_gahp.cli.ledger_words import Opened
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger import BatchRow, Debt, JobRow
+    from boinc_gahp.ledger.jobs import Trouble
+
+_DESCRIPTION = """\
+Lists projects (what is wrong with them, what is owed to them), batches, and the jobs that are not
+over; jobs that HTCondor does not ask about any more are called orphans. It only reads.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Project:
+    owner: Owner
+    tally: Tally
+    trouble: Trouble | None
+    aborts: int
+    jobs: Sequence[JobRow] = ()
+    batches: Sequence[BatchRow] = ()
+    debts: Sequence[Debt] = ()
+
+    @property
+    def retirements(self) -> int:
+        return sum(batch.state == "ended" for batch in self.batches)
+
+    @property
+    def given_up(self) -> int:
+        return sum(batch.state == "giving_up" for batch in self.batches)
+
+
+@dataclass(slots=True)
+class _Found:
+    projects: list[_Project] = field(default_factory=list)
+    counts: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Print the lists; return 0."""
+    parser = words.parser("list", _DESCRIPTION, config)
+    parser.add_argument(
+        "--state",
+        action="append",
+        choices=STATES,
+        metavar="STATE",
+        help=f"list the jobs of this state; may be repeated: {', '.join(STATES)}",
+    )
+    parser.add_argument("--all", action="store_true", help="list what is over, too")
+    parser.add_argument("--project", metavar="NAME", help="a [projects.NAME], or a part of a URL")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    settings = words.settings_of(options)
+    with words.opened(settings) as ledger:
+        if ledger is None:
+            path = ledger_file(settings)
+            empty: dict[str, Any] = {"ledger": str(path), "token": None, "projects": []}
+            print(json.dumps(empty) if options.json else words.none_yet(path))
+            return 0
+        found = _find(ledger, options.state, options.all, options.project)
+        if options.json:
+            print(json.dumps(_as_json(ledger, found, settings), indent=1))
+        else:
+            _print(ledger, found, settings, batches=options.state is None)
+    return 0
+
+
+def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str | None) -> _Found:
+    jobs = ledger.jobs
+    owners = [] if jobs is None else jobs.all_owners()
+    debts: dict[tuple[str, str], list[Debt]] = {}
+    for url, account, debt in all_debts(ledger.store):
+        debts.setdefault((url, account), []).append(debt)
+    owners += [
+        Owner(*owner, "")
+        for owner in debts
+        if owner not in {(each.url, each.account) for each in owners}
+    ]
+    if only is not None:
+        chosen = [owner for owner in owners if only == owner.project_name or only in owner.url]
+        if not chosen:
+            known = ", ".join(f"{owner.url} ({owner.project_name})" for owner in owners)
+            raise words.LedgerWish(
+                f"the ledger has nothing of a project {only!r}; it has {known or 'no project'}"
+            )
+        owners = chosen
+    found = _Found()
+    for owner in owners:
+        mine = (owner.url, owner.account)
+        owed = debts.get(mine, [])
+        if jobs is None:
+            found.projects.append(_Project(owner, Tally(), None, 0, debts=owed))
+            continue
+        wanted = states or (STATES if everything else tuple(ALIVE | {"failed"}))
+        rows = jobs.listed(*mine, wanted, owing=states is None)
+        if states is None and not everything:
+            # A job on hold whose hold HTCondor knows is HTCondor's.
+            rows = [row for row in rows if row.state != "failed" or not row.told]
+        batches = jobs.listed_batches(*mine, retired=everything)
+        found.counts.update((batch.id, jobs.counts(batch.id)) for batch in batches)
+        found.projects.append(
+            _Project(
+                owner,
+                jobs.tally(*mine),
+                jobs.troubles().get(mine),
+                len(jobs.aborts_owed(*mine)),
+                rows,
+                batches,
+                owed,
+            )
+        )
+    return found
+
+
+def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) -> None:
+    now = words.now()
+    if not found.projects:
+        print(f"The ledger {ledger.path} is empty.")
+        return
+    _title("Projects")
+    for project in found.projects:
+        _print_project(project, now)
+    lines = [
+        (batch, _batch_line(batch, found.counts[batch.id]))
+        for project in found.projects
+        for batch in project.batches
+    ]
+    if batches and lines:
+        _title("\nBatches")
+        for (batch, _), line in zip(lines, words.columns([line for _, line in lines]), strict=True):
+            print(f"  {line}")
+            _print_notes(words.batch_notes(batch, now))
+    rows = [job for project in found.projects for job in project.jobs]
+    jobs = ledger.jobs
+    if jobs is None or not rows:
+        print("\nNo such jobs.")
+        return
+    _title("\nJobs")
+    table = words.columns(
+        [
+            (
+                words.job_id(jobs, job),
+                words.cluster_proc(job) or words.printable(job.job_directory),
+                words.state_words(job),
+                f"for {words.span(now - job.changed)}",
+                words.printable(job.app_name),
+                job.job_name or "",
+            )
+            for job in rows
+        ]
+    )
+    for job, line in zip(rows, table, strict=True):
+        print(f"  {line}")
+        _print_notes(words.job_notes(job, settings.htcondor.lease, now))
+
+
+def _print_project(project: _Project, now: float) -> None:
+    owner = project.owner
+    states = [
+        f"{number} {words.STATE_WORDS[state]}"
+        for state, number in asdict(project.tally).items()
+        if number
+    ]
+    section = words.project_words(owner.project_name)
+    print(f"  {words.printable(owner.url)} {section}: {', '.join(states) or 'no jobs'}")
+    if project.trouble is not None:
+        since = (
+            f"since {words.at(project.trouble.since)} ({words.span(now - project.trouble.since)})"
+        )
+        print("    " + coloured(f"trouble {since}:", "yellow", sys.stdout), end=" ")
+        print(words.printable(project.trouble.text))
+    owed = [
+        words.count(number, one, many)
+        for number, one, many in (
+            (project.aborts, "job to be aborted", "jobs to be aborted"),
+            (project.retirements, "batch to be retired", "batches to be retired"),
+            (project.given_up, "batch to be given up", "batches to be given up"),
+        )
+        if number
+    ]
+    for debt in project.debts:
+        what = "to be aborted" if debt.kind == "abort" else "whose submission was cut short"
+        owed.append(f"batch {words.printable(debt.batch_name)} {what}")
+    if owed:
+        print("    owed: " + ", ".join(owed))
+
+
+def _batch_line(batch: BatchRow, counts: dict[str, int]) -> tuple[str, ...]:
+    alive = sum(number for state, number in counts.items() if state in ALIVE)
+    return (
+        words.printable(batch.name),
+        words.BATCH_WORDS[batch.state],
+        f"{alive} of {words.count(sum(counts.values()), 'job')} not over",
+        words.printable(batch.app_name),
+        "" if batch.project_batch_id is None else f"batch {batch.project_batch_id} of the project",
+    )
+
+
+def _print_notes(notes: list[str]) -> None:
+    for note in notes:
+        print("      " + coloured(note, "yellow", sys.stdout))
+
+
+def _title(text: str) -> None:
+    print(coloured(text, "bold", sys.stdout))
+
+
+def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any]:
+    """Return the lists as they are in the ledger; times in seconds since the epoch."""
+    now = words.now()
+    return {
+        "ledger": str(ledger.path),
+        "token": None if ledger.jobs is None else ledger.jobs.token,
+        "projects": [
+            {
+                **project.owner._asdict(),
+                "tally": asdict(project.tally),
+                "trouble": None if project.trouble is None else project.trouble.text,
+                "trouble_since": None if project.trouble is None else project.trouble.since,
+                "owed": {
+                    "aborts": project.aborts,
+                    "retirements": project.retirements,
+                    "giving_up": project.given_up,
+                    "debts": [asdict(debt) for debt in project.debts],
+                },
+                "batches": [
+                    {**asdict(batch), "jobs": found.counts[batch.id]} for batch in project.batches
+                ],
+                "jobs": [
+                    as_json(ledger, job, settings.htcondor.lease, now) for job in project.jobs
+                ],
+            }
+            for project in found.projects
+        ],
+    }
+
+
+def as_json(ledger: Opened, job: JobRow, orphaned_after: float, now: float) -> dict[str, Any]:
+    """Return a job as it is in the ledger, without its description."""
+    values = asdict(job)
+    del values["description"]
+    return {
+        **values,
+        "htcondor_id": "" if ledger.jobs is None else words.job_id(ledger.jobs, job),
+        "cluster_proc": words.cluster_proc(job),
+        "orphan": job.is_alive and now - job.asked > orphaned_after,
+    }

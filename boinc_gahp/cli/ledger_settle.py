@@ -1,0 +1,157 @@
+"""``boinc_gahp ledger settle``: pays what is owed when no daemon is there to do it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.config import ledger_file, state_dir
+from boinc_gahp.ledger import JobLedger, KeeperLock
+from boinc_gahp.ledger.listing import all_debts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.blah.keeper import Settled
+    from boinc_gahp.blah.settling import Settlement
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger import Store
+
+_DESCRIPTION = """\
+Does now what is owed to projects: aborts of cancelled jobs, retirement of batches that have ended,
+leases. HTCondor ends a user's daemon as soon as the user's last job has left the queue; what it
+could not do any more is done by the user's next daemon, or by this. A project that a daemon of this
+user works for at this moment is left to it. The exit status is 0 if nothing is owed any more.
+"""
+
+_EPILOG = "as a line for cron: 17 * * * * boinc_gahp ledger settle --quiet"
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Pay; print what was done, and what stays owed and why."""
+    parser = words.parser("settle", _DESCRIPTION, config)
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "--timeout",
+        type=words.positive("seconds"),
+        default=60.0,
+        metavar="SECONDS",
+        help="begin nothing more after this time (default: 60)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
+    options = parser.parse_args(arguments)
+    deadline = time.monotonic() + options.timeout
+    settings = words.settings_of(options)
+    path = ledger_file(settings)
+    if not words.exists(path):
+        if not options.quiet:
+            print(f"Nothing is owed: there is no ledger {path} yet.")
+        return 0
+    return _settle(settings, deadline, quiet=options.quiet)
+
+
+def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
+    from boinc_gahp import logs
+    from boinc_gahp.blah.settling import settle
+    from boinc_gahp.bridge.opening import Opener
+
+    logs.start(settings)
+    opener = Opener()
+    try:
+        store = opener.ledger(settings).store
+        before = _debts(store)
+        settlements = settle(settings, opener, deadline)
+        after = _debts(store)
+        all_is_paid = not sum(after.values()) and all(
+            each.problem is None
+            and each.settled is not None
+            and (each.settled.is_done or each.settled.kept_elsewhere)
+            for each in settlements
+        )
+        lines = [line for each in settlements for line in _lines(settings, store, each, quiet)]
+        lines += list(_debt_lines(before, after, quiet))
+    finally:
+        opener.close()
+        logs.stop()
+    if not (lines or quiet):
+        lines = ["Nothing is owed."]
+    for line in lines:
+        print(line)
+    return 0 if all_is_paid else 1
+
+
+def _lines(settings: Settings, store: Store, settlement: Settlement, quiet: bool) -> Iterator[str]:
+    project = f"{settlement.url} {words.project_words(settlement.project_name)}"
+    settled = settlement.settled
+    if settled is None:
+        yield f"{project}: {words.printable(settlement.problem or 'nothing could be done')}"
+        return
+    if settled.kept_elsewhere:
+        if not quiet:
+            lock = KeeperLock(state_dir(settings), settlement.url, settlement.account)
+            process = lock.holder()
+            who = "" if process is None else f" (process {process})"
+            yield f"{project}: left to the daemon{who} that is at work for it"
+        return
+    done = _amounts(settled, lambda before, after: max(0, before - after))
+    left = _amounts(settled, lambda _, after: after)
+    if done and not quiet:
+        yield f"{project}: done: {done}"
+    if left:
+        yield f"{project}: still owed: {left}"
+        yield from (f"  {reason}" for reason in _reasons(store, settlement))
+
+
+def _amounts(settled: Settled, amount: Callable[[int, int], int]) -> str:
+    """Return how many there are of what can be owed; "" if there is nothing."""
+    kinds = (
+        (settled.aborts, "job to be aborted", "jobs to be aborted"),
+        (settled.retirements, "batch to be retired", "batches to be retired"),
+        (settled.unclear, "batch to be given up", "batches to be given up"),
+    )
+    return ", ".join(
+        words.count(amount(*pair), one, many) for pair, one, many in kinds if amount(*pair)
+    )
+
+
+def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
+    jobs = JobLedger(store)
+    owner = (settlement.url, settlement.account)
+    now = words.now()
+    trouble = jobs.troubles().get(owner)
+    if trouble is not None:
+        yield f"since {words.at(trouble.since)}: {words.printable(trouble.text)}"
+    for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
+        for note in words.batch_notes(batch, now):
+            yield f"batch {words.printable(batch.name)}: {note}"
+    for abort in jobs.aborts_owed(*owner):
+        job = jobs.job(abort.job_id)
+        if job is not None and job.trouble:
+            yield f"job {abort.job_name}: {words.printable(job.trouble)}"
+
+
+def _debts(store: Store) -> dict[tuple[str, str], int]:
+    """Return how many debts of BOINC_* requests there are, by project and account.
+
+    A submission that may still be under way is none.
+    """
+    now = words.now()
+    found: dict[tuple[str, str], int] = {}
+    for url, account, debt in all_debts(store):
+        if debt.kind == "abort" or debt.due < now:
+            found[url, account] = found.get((url, account), 0) + 1
+    return found
+
+
+def _debt_lines(
+    before: dict[tuple[str, str], int], after: dict[tuple[str, str], int], quiet: bool
+) -> Iterator[str]:
+    for owner in before.keys() | after.keys():
+        left = after.get(owner, 0)
+        done = before.get(owner, 0) - left
+        of = f"{owner[0]}: {{}} of BOINC_SUBMIT requests that were cut short"
+        if done > 0 and not quiet:
+            yield of.format(f"done: {words.count(done, 'abort')}")
+        if left:
+            yield of.format(f"still owed: {words.count(left, 'abort')}")

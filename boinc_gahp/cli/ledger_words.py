@@ -1,0 +1,222 @@
+"""What the actions of ``boinc_gahp ledger`` share: the ledger opened to be read, and words."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config import ledger_file, load
+from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.ledger.listing import WITH_JOBS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger import BatchRow, JobRow
+
+#: A job's states, as people know them.
+STATE_WORDS = {
+    "waiting": "waiting to be sent",
+    "sending": "being sent",
+    "queued": "queued on the project",
+    "running": "running",
+    "finished": "outputs to be fetched",
+    "fetched": "outputs in place",
+    "done": "completed",
+    "failed": "on hold",
+    "cancelled": "cancelled",
+}
+
+#: A batch's states.
+BATCH_WORDS = {
+    "planned": "to be sent",
+    "sent": "being sent",
+    "submitted": "on the project",
+    "giving_up": "being given up",
+    "ended": "to be retired",
+    "retired": "over",
+}
+
+_CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
+_UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
+
+
+class LedgerWish(GahpError):
+    """What was asked of the ledger cannot be done; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A ledger that is open only to be read.
+
+    Attributes:
+        jobs: None if the ledger is older than jobs are.
+    """
+
+    path: Path
+    store: Store
+    jobs: JobLedger | None
+
+
+def parser(action: str, description: str, config: str | None) -> argparse.ArgumentParser:
+    """Return the parser of an action's arguments."""
+    made = argparse.ArgumentParser(prog=f"boinc_gahp ledger {action}", description=description)
+    made.add_argument("--config", metavar="FILE", default=config, help="a settings file")
+    return made
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return the settings; raises ConfigError."""
+    return load(options.config)
+
+
+def exists(path: Path) -> bool:
+    """Tell whether there is a ledger; raises LedgerError if that cannot be told."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {path} cannot be opened: {error.strerror}; it can be read only by the "
+            "user whose jobs are in it"
+        ) from error
+    return True
+
+
+def none_yet(path: Path) -> str:
+    """Return what to tell where there is no ledger."""
+    return f"There is no ledger {path} yet; the first job makes it."
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Opened | None]:
+    """Lend this user's ledger; None if there is none yet. Raises LedgerError."""
+    path = ledger_file(settings)
+    if not exists(path):
+        yield None
+        return
+    store = Store(path, read_only=True)
+    try:
+        yield Opened(path, store, JobLedger(store) if store.version >= WITH_JOBS else None)
+    finally:
+        store.close()
+
+
+def printable(text: str) -> str:
+    """Return text on one line that cannot do anything to a terminal."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
+        for each in " ".join(text.split())
+    )
+
+
+def at(moment: float) -> str:
+    """Return a time, given in seconds since the epoch, in this machine's time zone."""
+    try:
+        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return f"{moment:g} s after the epoch"
+
+
+def span(seconds: float) -> str:
+    """Return a time span in the largest unit that it has two of, or else in seconds."""
+    for unit, name in _UNITS:
+        if seconds >= 2 * unit:
+            number = int(seconds // unit)
+            return f"{number} {name}s" if name == "day" else f"{number} {name}"
+    return f"{max(0, int(seconds))} s"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def job_id(jobs: JobLedger, job: JobRow) -> str:
+    """Return a job's id, as HTCondor has it."""
+    return f"boinc/{jobs.token}.{job.id}"
+
+
+def cluster_proc(job: JobRow) -> str | None:
+    """Return a job's id in HTCondor's queue, out of its JobDirectory, where that has one."""
+    found = _CLUSTER_PROC.search(job.job_directory)
+    return found[1] if found else None
+
+
+def state_words(job: JobRow) -> str:
+    """Return the state of a job for people."""
+    return STATE_WORDS[job.state]
+
+
+def project_words(name: str) -> str:
+    """Return the section of the settings that a project's jobs were accepted with."""
+    return f"[projects.{printable(name)}]" if name else "[project]"
+
+
+def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
+    """Return what somebody may want to do something about."""
+    notes = []
+    if job.is_alive and now - job.asked > orphaned_after:
+        notes.append(
+            f"orphan: HTCondor has not asked for {span(now - job.asked)}; its lease is not renewed"
+        )
+    if job.state == "failed":
+        notes.append(
+            f"{printable(job.hold_reason or '')} (code {job.hold_code}, subcode {job.hold_subcode})"
+        )
+    if job.trouble and job.is_alive:
+        notes.append(printable(job.trouble))
+    if job.abort_owed:
+        notes.append("the project is still to be told to abort it")
+    return notes
+
+
+def batch_notes(batch: BatchRow, now: float) -> list[str]:
+    """Return what somebody may want to do something about."""
+    notes = []
+    if batch.state in {"planned", "sent", "submitted"} and batch.lease_until < now:
+        notes.append(f"its lease ended {span(now - batch.lease_until)} ago")
+    if batch.trouble and batch.state != "retired":
+        again = f"; tried again at {at(batch.not_before)}" if batch.not_before > now else ""
+        notes.append(printable(batch.trouble) + again)
+    return notes
+
+
+def columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return rows of a table as lines; all cells but the last of a row are made equally wide."""
+    if not rows:
+        return []
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def now() -> float:
+    """Return the time, in seconds since the epoch."""
+    return time.time()
+
+
+def positive(unit: str) -> Callable[[str], float]:
+    """Return what reads a number of ``unit`` from the command line."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number < 1e9:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of {unit}")
+        return number
+
+    return read
