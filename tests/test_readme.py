@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.wishes import NAMES
 from boinc_gahp.gahp.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
@@ -32,3 +34,13 @@ def test_the_readme_lists_every_command_with_the_syntax_of_the_command_table() -
 def test_every_file_that_the_readme_names_is_there() -> None:
     for name in re.findall(r"(?:conf|scripts)/[\w.-]*\w", README):
         assert (ROOT / name).exists(), name
+
+
+def test_the_readme_explains_every_hold_code_and_no_other() -> None:
+    found = re.findall(r"^(23\d\d)  ", README, re.MULTILINE)
+    assert [int(code) for code in found] == list(HoldCode)
+
+
+def test_the_readme_explains_every_attribute_of_a_job() -> None:
+    found = re.findall(r"^``Boinc(\w+)``  ", README, re.MULTILINE)
+    assert sorted(found) == sorted(NAMES)
