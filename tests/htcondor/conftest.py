@@ -1,0 +1,48 @@
+"""A real HTCondor: ``scripts/test --htcondor`` makes it, and runs these tests and no others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.htcondor.node import Node, set_up
+from tests.htcondor.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Projects that tests have for themselves.
+OTHERS = ("away", "odd", "killed")
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    """HTCondor at work, with an empty queue and users that have never sent a job."""
+    directory = os.environ.get("HTCONDOR_CHROOT")
+    if not directory:
+        pytest.skip("a chroot with HTCondor is needed: run scripts/test --htcondor")
+    pool = Pool(Path(directory).resolve())
+    pool.control("stop")
+    # What an earlier run in the same chroot has left.
+    for path in (pool.root / "var/spool/condor", pool.root / "var/log/condor"):
+        for entry in path.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for user in ("alice", "bob"):
+        for name in (".local", ".cache", ".config"):
+            shutil.rmtree(pool.root / "home" / user / name, ignore_errors=True)
+    pool.control("start")
+    yield pool
+    pool.control("stop")
+
+
+@pytest.fixture(scope="session")
+def node(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """The submit node, with a project that misbehaves as the real server does."""
+    base = tmp_path_factory.mktemp("projects")
+    with LocalProject(base / "main", hosts=4, quirks=Quirks.as_is()) as project:
+        yield set_up(pool, project, base, OTHERS)

@@ -1,0 +1,258 @@
+"""Jobs in the grid universe that go well: sent at the beginning, looked at one by one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.node import command_lines
+from tests.htcondor.submit import grid, words
+
+if TYPE_CHECKING:
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Cluster, Pool
+
+pytestmark = pytest.mark.timeout(300)
+
+#: What a project takes that has its command lines escaped; the rest is in test_trouble.
+ARGUMENTS = ("plain", "two words", "", "it's", "back\\slash", "--x=$HOME;`ls`", "é", "a,b")
+
+UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out", "error = job.err")
+
+#: Submit file and files of each case.
+CASES: dict[str, tuple[str, dict[str, str]]] = {
+    "one": (grid("uppercase", *UPPERCASE, "output = job.out"), {"in": "hello\n"}),
+    "arguments": (
+        grid("speak", words(ARGUMENTS)),
+        {},
+    ),
+    "spaces": (
+        grid("spaced", "transfer_input_files = first file, in dir/second file"),
+        {"first file": "one\n", "in dir/second file": "two\n"},
+    ),
+    "remaps": (
+        grid(
+            "multi",
+            "transfer_input_files = in0, in1",
+            "transfer_output_files = out0, out1",
+            'transfer_output_remaps = "out0 = results/joined; out1 = /home/alice/away/sizes"',
+        ),
+        {"in0": "a\n", "in1": "bc\n", "results/here already": ""},
+    ),
+    "streams": (
+        grid(
+            "speak",
+            "transfer_output_files = words.json",
+            "output = logs/deep/job.out",
+            "error = logs/job.err",
+        ),
+        {},
+    ),
+    "optional": (
+        grid("optmid", "transfer_input_files = in", "transfer_output_files = out0, out1, out2"),
+        {"in": "x\n"},
+    ),
+    "zip": (grid("zipped", "transfer_input_files = in", "arguments = -v 1"), {"in": "packed\n"}),
+    "gzip": (grid("gzipped", *UPPERCASE), {"in": "packed\n"}),
+    "long": (grid("gated", "arguments = long", "transfer_output_files = out"), {}),
+}
+
+
+@pytest.fixture(scope="module")
+def sent(node: Node) -> dict[str, Cluster]:
+    """The jobs of CASES, by alice."""
+    node.pool.room("alice", "away")
+    return {
+        name: node.pool.room("alice", name, files).submit(text)
+        for name, (text, files) in CASES.items()
+    }
+
+
+def test_a_job_goes_to_a_volunteer_and_its_files_come_back(
+    sent: dict[str, Cluster], node: Node
+) -> None:
+    [job] = sent["one"].wait()
+    room = sent["one"].room
+    assert (job["ExitCode"], job["ExitBySignal"]) == (0, False)
+    assert room.read("out") == "HELLO\n"
+    assert "starting uppercase" in room.read("job.err")
+    # The app has no output for it, and HTCondor's users expect the file.
+    assert room.read("job.out") == ""
+    assert room.files() == {"in", "out", "job.sub", "job.log", "job.out", "job.err"}
+    assert 0 < job["RemoteUserCpu"] < 60
+
+
+def test_arguments_arrive_as_separate_words(sent: dict[str, Cluster]) -> None:
+    sent["arguments"].wait()
+    assert json.loads(sent["arguments"].room.read("words.json")) == list(ARGUMENTS)
+
+
+def test_file_names_with_spaces_go_and_come(sent: dict[str, Cluster]) -> None:
+    sent["spaces"].wait()
+    assert sent["spaces"].room.read("joined file") == "one\ntwo\n"
+
+
+def test_remaps_lead_into_directories_and_to_absolute_paths(
+    sent: dict[str, Cluster], pool: Pool
+) -> None:
+    sent["remaps"].wait()
+    room = sent["remaps"].room
+    away = pool.root / "home/alice/away/sizes"
+    assert room.read("results/joined") == "a\nbc\n"
+    assert away.read_text().startswith("sizes 2 3\n")
+    assert away.stat().st_uid == room.directory.stat().st_uid
+    assert room.files().isdisjoint({"out0", "out1", "out2"})
+
+
+def test_stdout_and_stderr_are_where_the_submit_file_says(sent: dict[str, Cluster]) -> None:
+    sent["streams"].wait()
+    room = sent["streams"].room
+    assert room.read("logs/deep/job.out") == "said to stdout\n"
+    assert "said to stderr" in room.read("logs/job.err")
+    assert room.files() == {
+        *("job.sub", "job.log", "words.json", "logs/deep/job.out", "logs/job.err"),
+    }
+
+
+def test_a_job_without_an_optional_output_is_complete(sent: dict[str, Cluster]) -> None:
+    [job] = sent["optional"].wait()
+    assert job["ExitCode"] == 0
+    assert sent["optional"].room.files() == {"in", "job.sub", "job.log", "out0", "out2"}
+
+
+def test_outputs_in_a_zip_archive_are_unpacked(sent: dict[str, Cluster]) -> None:
+    sent["zip"].wait()
+    room = sent["zip"].room
+    assert (room.read("upper.txt"), room.read("sub/len.txt")) == ("PACKED\n", "7")
+    assert room.read("cmdline.txt") == "-v 1"
+
+
+def test_an_output_that_a_volunteer_compressed_is_plain_again(sent: dict[str, Cluster]) -> None:
+    sent["gzip"].wait()
+    assert sent["gzip"].room.read("out") == "PACKED\n"
+
+
+def test_a_job_is_idle_then_running_then_done_as_htcondors_users_know_it(
+    sent: dict[str, Cluster], node: Node
+) -> None:
+    cluster = sent["long"]
+    cluster.wait_until(lambda job: job["JobStatus"] == 2, "the job runs")
+    assert f"{cluster.number}.0 R" in node.pool.queue("alice")
+    listed = node.pool.ask("alice", "condor_q", "-grid")
+    assert f"{cluster.number}.0" in listed
+    node.open("long")
+    cluster.wait()
+    assert cluster.room.read("out") == "long is open\n"
+    assert cluster.events("job.log") == ["000", "027", "001", "005"]
+    assert "GridResource: batch boinc" in cluster.room.read("job.log")
+    assert "return value 0" in cluster.room.read("job.log")
+
+
+def test_a_job_that_was_quick_has_been_running_all_the_same(sent: dict[str, Cluster]) -> None:
+    sent["one"].wait()
+    assert sent["one"].events("job.log") == ["000", "027", "001", "005"]
+
+
+def test_an_exit_status_that_is_not_0_arrives(node: Node) -> None:
+    other = node.others["odd"]
+    room = node.pool.room("alice", "odd", {"in": "well\n"})
+    with other.running(hosts=1) as project:
+        _let_all_hosts(project, "exit=3")
+        cluster = room.submit(grid("uppercase", '+remote_BoincProject = "odd"', *UPPERCASE))
+        [job] = cluster.wait()
+    assert (job["ExitCode"], job["ExitBySignal"]) == (3, False)
+    assert room.read("out") == "WELL\n"
+    history = ("condor_history", str(cluster.number), "-af", "ExitCode")
+    shown = wait_for(lambda: room.ask(*history), "the job is in the history", pause=0.5)
+    assert shown.split() == ["3"]
+    assert "return value 3" in room.read("job.log")
+
+
+def _let_all_hosts(project: Any, behaviour: str) -> None:
+    from boinc_gahp.localproject.behaviour import parse_behaviour, set_behaviours
+
+    set_behaviours(project.core.db, [parse_behaviour(behaviour)])
+
+
+def test_a_spooled_job_is_fetched_by_its_user(node: Node) -> None:
+    room = node.pool.room("alice", "spooled", {"in": "spool\n"})
+    text = grid(
+        "uppercase",
+        *UPPERCASE,
+        "output = job.out",
+        'transfer_output_remaps = "out = renamed"',
+    )
+    cluster = room.submit(text, "-spool")
+    cluster.wait()
+    room.ask("condor_transfer_data", str(cluster.number))
+    assert room.read("renamed") == "SPOOL\n"
+    assert "starting uppercase" in room.read("job.err")
+    assert room.read("job.out") == ""
+
+
+def test_two_users_send_at_once_and_each_has_the_own_account(node: Node) -> None:
+    clusters = {
+        user: node.pool.room(user, "both", {"in": f"{user}\n"}).submit(
+            grid("uppercase", *UPPERCASE, "arguments = --both $(Process)", queue="queue 5")
+        )
+        for user in ("alice", "bob")
+    }
+    for user, cluster in clusters.items():
+        cluster.wait()
+        assert cluster.room.read("out") == f"{user.upper()}\n"
+        out = cluster.room.directory / "out"
+        assert out.stat().st_uid == cluster.room.directory.stat().st_uid
+    rows = node.project.core.db.connection().execute(
+        "SELECT u.name, count(*) FROM workunit w JOIN batch b ON b.id = w.batch "
+        "JOIN user u ON u.id = b.user_id WHERE w.xml_doc LIKE '%--both%' GROUP BY u.name"
+    )
+    assert [tuple(row) for row in rows] == [("alice", 5), ("bob", 5)]
+
+
+def test_200_jobs_of_one_cluster_go_in_few_batches(
+    node: Node, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {f"in.{number}": f"number {number}\n" for number in range(200)}
+    room = node.pool.room("bob", "many", files)
+    before = max(node.batches("uppercase"), default=0)
+    begin = time.monotonic()
+    cluster = room.submit(
+        grid(
+            "uppercase",
+            "arguments = --many $(Process)",
+            "transfer_input_files = in.$(Process)",
+            "transfer_output_files = out",
+            'transfer_output_remaps = "out = out.$(Process)"',
+            queue="queue 200",
+        )
+    )
+    jobs = cluster.wait(timeout=240)
+    took = time.monotonic() - begin
+    batches = node.batches("uppercase", since=before)
+    with capsys.disabled():
+        sys.stdout.write(f"\n200 jobs: {took:.0f} s, batches of {sorted(batches.values())}\n")
+    assert {job["ExitCode"] for job in jobs} == {0}
+    for number in range(200):
+        assert room.read(f"out.{number}") == f"NUMBER {number}\n"
+    assert sum(batches.values()) == 200
+    assert len(batches) <= 10
+    sent = [line for line in command_lines(node.project) if line.startswith("--many ")]
+    assert len(sent) == len(set(sent)) == 200
+
+
+def test_batches_are_retired_when_their_jobs_have_ended(
+    sent: dict[str, Cluster], node: Node
+) -> None:
+    node.open("long")
+    for cluster in sent.values():
+        cluster.wait()
+    wait_for(
+        lambda: all(state.name == "RETIRED" for _, _, state in node.project.batches()),
+        "all batches are retired",
+        pause=0.5,
+    )

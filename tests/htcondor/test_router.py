@@ -1,0 +1,140 @@
+"""Vanilla jobs that the Job Router sends, from their submitter's view."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.node import command_lines
+from tests.htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
+from tests.htcondor.submit import vanilla
+
+if TYPE_CHECKING:
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def sent(node: Node) -> dict[str, Cluster]:
+    """Jobs by bob, all at once."""
+    pool = node.pool
+    return {
+        "plain": pool.room("bob", "plain", {"in": "plain\n"}).submit(
+            vanilla(
+                "uppercase",
+                "arguments = --routed 1",
+                "transfer_input_files = in",
+                "transfer_output_files = out",
+                "output = job.out",
+                "error = logs/job.err",
+            )
+        ),
+        "remaps": pool.room(
+            "bob", "mapped", {"in0": "a\n", "in1": "b\n", "results/.keep": ""}
+        ).submit(
+            vanilla(
+                "multi",
+                'arguments = "--optional new=syntax"',
+                "transfer_input_files = in0, in1",
+                "transfer_output_files = out0, out1, out2",
+                'transfer_output_remaps = "out0 = results/joined; out1 = /home/bob/mapped/sizes"',
+            )
+        ),
+        "gated": pool.room("bob", "gated").submit(vanilla("gated", "arguments = routed")),
+        "again": pool.room("bob", "again").submit(vanilla("gated", "arguments = again")),
+        "removed": pool.room("bob", "removed").submit(vanilla("gated", "arguments = never")),
+        "crashy": pool.room("bob", "crashy").submit(vanilla("crashy")),
+    }
+
+
+def test_an_ordinary_job_has_its_outputs_in_the_submit_directory(sent: dict[str, Cluster]) -> None:
+    [job] = sent["plain"].wait()
+    room = sent["plain"].room
+    assert (job["JobUniverse"], job["ExitCode"]) == (5, 0)
+    assert room.read("out") == "PLAIN\n"
+    assert "args: --routed 1" in room.read("logs/job.err")
+    assert room.files() == {"in", "out", "job.sub", "job.log", "job.out", "logs/job.err"}
+    shown = room.ask("condor_history", str(sent["plain"].number), "-af", "JobStatus", "ExitCode")
+    assert shown.split() == [str(COMPLETED), "0"]
+
+
+def test_its_user_log_tells_of_submission_execution_and_end(sent: dict[str, Cluster]) -> None:
+    sent["plain"].wait()
+    assert sent["plain"].events("job.log") == ["000", "001", "005"]
+
+
+def test_remaps_are_kept_on_the_way_through_the_router(sent: dict[str, Cluster]) -> None:
+    sent["remaps"].wait()
+    room = sent["remaps"].room
+    assert room.read("results/joined") == "a\nb\n"
+    assert room.read("sizes") == "sizes 2 2\nargs --optional new=syntax\n"
+    assert room.files().isdisjoint({"out0", "out1"})
+    assert room.read("out2") == "optional output\n"
+
+
+def test_condor_q_shows_the_job_running_and_done(sent: dict[str, Cluster], node: Node) -> None:
+    cluster = sent["gated"]
+    cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
+    assert f"{cluster.number}.0 R" in node.pool.queue("bob")
+    node.open("routed")
+    cluster.wait()
+    assert cluster.room.read("out") == "routed is open\n"
+
+
+def test_condor_hold_stops_the_job_and_condor_release_sends_it_anew(
+    sent: dict[str, Cluster], node: Node
+) -> None:
+    cluster = sent["again"]
+    cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
+    cluster.room.ask("condor_hold", f"{cluster.number}.0")
+    cluster.wait_until(lambda job: job["JobStatus"] == HELD, "the job is held")
+    wait_for(lambda: _aborted(node, "again") == 1, "the volunteer's copy is aborted", pause=0.5)
+    cluster.room.ask("condor_release", f"{cluster.number}.0")
+    cluster.wait_until(lambda job: job["JobStatus"] in {IDLE, RUNNING}, "the job is back")
+    cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs again")
+    node.open("again")
+    cluster.wait()
+    assert cluster.room.read("out") == "again is open\n"
+    assert command_lines(node.project).count("again") == 2
+
+
+def test_condor_rm_aborts_the_job_on_the_project(sent: dict[str, Cluster], node: Node) -> None:
+    cluster = sent["removed"]
+    cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
+    cluster.room.ask("condor_rm", str(cluster.number))
+    cluster.wait_until(lambda job: job["JobStatus"] == REMOVED, "the job is removed")
+    wait_for(lambda: _aborted(node, "never") == 1, "the volunteer's copy is aborted", pause=0.5)
+    assert cluster.room.files() == {"job.sub", "job.log"}
+
+
+def test_why_the_project_failed_a_job_stands_in_the_users_own_job(
+    sent: dict[str, Cluster],
+) -> None:
+    [job] = sent["crashy"].wait(HELD)
+    assert "no convergence after 500 iterations" in job["HoldReason"]
+    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
+    # Its copy is what is released.
+    sent["crashy"].room.ask("condor_release", job["RoutedToJobId"])
+    sent["crashy"].wait_until(lambda job: job["JobStatus"] == IDLE, "the job is back")
+    sent["crashy"].room.ask("condor_rm", str(sent["crashy"].number))
+
+
+def test_no_machine_of_the_pool_is_offered_the_job(sent: dict[str, Cluster], node: Node) -> None:
+    cluster = node.pool.room("bob", "offered").submit(vanilla("gated", "arguments = offered"))
+    shown = cluster.room.ask("condor_q", str(cluster.number), "-af", "Requirements")
+    cluster.room.ask("condor_rm", str(cluster.number))
+    assert re.fullmatch(r"\s*false\s*", shown)
+
+
+def _aborted(node: Node, command_line: str) -> int:
+    """Return how many workunits with a command line are failed."""
+    rows = node.project.core.db.connection().execute(
+        "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",
+        (f"%<command_line>%{command_line}%</command_line>%",),
+    )
+    return int(rows.fetchone()[0])

@@ -1,0 +1,97 @@
+"""The files of ``conf/``, used as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.pool import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Pool, Room
+
+pytestmark = pytest.mark.timeout(300)
+
+SAMPLES = ROOT / "conf" / "submit"
+
+
+def _room(node: Node, name: str, files: Mapping[str, str]) -> Room:
+    """Return a directory with all samples in it."""
+    samples = {path.name: path.read_text("utf-8") for path in SAMPLES.iterdir()}
+    return node.pool.room("alice", name, {**samples, **files})
+
+
+def test_the_settings_for_htcondor_are_taken(pool: Pool) -> None:
+    installed = {path.name for path in (pool.root / "etc/condor/config.d").iterdir()}
+    assert "20-boinc_gahp.condor.conf" in installed
+    log = (pool.root / "var/log/condor/JobRouterLog").read_text("utf-8", "replace")
+    assert "CONFIGURATION ERROR" not in log
+    assert pool.ask("root", "condor_config_val", "BOINC_GAHP").strip() == (
+        "/opt/boinc_gahp/bin/boinc_gahp"
+    )
+    routes = pool.ask("root", "condor_config_val", "JOB_ROUTER_ROUTE_NAMES")
+    assert routes.split() == ["Boinc"]
+    # Where a limit of one's own was set before the file is read, it counts.
+    shown = pool.ask("root", "condor_config_val", "GRIDMANAGER_MAX_SUBMITTED_JOBS_PER_RESOURCE")
+    assert int(shown) == 20000
+
+
+def test_grid_vanilla_and_remaps_samples_run(node: Node) -> None:
+    grid = _room(node, "sample-grid", {"in": "grid\n"})
+    vanilla = _room(node, "sample-vanilla", {"in": "vanilla\n"})
+    files = {"in0": "a\n", "in1": "b\n", "results/.keep": ""}
+    remaps = _room(node, "sample-remaps", files)
+    again = _room(node, "sample-again", {"in": "again\n"})
+    clusters = [
+        grid.submit_file("grid.sub"),
+        vanilla.submit_file("vanilla.sub"),
+        remaps.submit_file("remaps.sub"),
+        again.submit_file("again.sub"),
+    ]
+    for cluster in clusters:
+        cluster.wait()
+    assert [grid.read(f"out.{number}") for number in range(2)] == ["GRID\n"] * 2
+    assert vanilla.read("out") == "VANILLA\n"
+    assert remaps.read("results/joined.txt") == "a\nb\n"
+    assert "args --optional" in (node.pool.root / "home/alice/sizes.txt").read_text()
+    assert again.read("out") == "AGAIN\n"
+
+
+def test_three_jobs_of_a_dag_run_one_after_the_other(node: Node) -> None:
+    room = _room(node, "sample-dag", {"in": "dag\n"})
+    room.ask("condor_submit_dag", "workflow.dag")
+    log = room.directory / "workflow.dag.dagman.out"
+    wait_for(
+        lambda: log.exists() and "EXITING WITH STATUS" in log.read_text("utf-8", "replace"),
+        "the DAG has ended",
+        timeout=200,
+        pause=1.0,
+    )
+    assert "EXITING WITH STATUS 0" in log.read_text("utf-8", "replace")
+    assert [room.read(name) for name in ("first", "second", "third")] == ["DAG\n"] * 3
+    assert "starting uppercase" in room.read("third.err")
+
+
+def test_the_line_for_cron_settles_the_ledger_and_says_nothing(node: Node) -> None:
+    text = (ROOT / "conf" / "boinc_gahp.cron").read_text("utf-8")
+    [line] = [line for line in text.splitlines() if line and not line.startswith("#")]
+    command = line.split(maxsplit=5)[5]
+    done = node.pool.run("alice", "sh", "-c", command, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_check_finds_the_submit_node_in_order(node: Node) -> None:
+    checked = node.pool.run("alice", "/opt/boinc_gahp/bin/boinc_gahp", "check", "--app", "speak")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "HTCondor" in checked.stdout
+
+
+def test_every_sample_is_used_here() -> None:
+    text = Path(__file__).read_text("utf-8") + (SAMPLES / "workflow.dag").read_text("utf-8")
+    assert [path.name for path in SAMPLES.iterdir() if path.name not in text] == []

@@ -1,0 +1,174 @@
+"""What goes wrong, and whether a scientist who reads HoldReason knows what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
+from tests.htcondor.submit import grid, words
+
+if TYPE_CHECKING:
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
+
+#: Submit files of jobs that cannot be done, the files they have, and what must be in HoldReason.
+REFUSED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+    "no-such-app": (grid("nosuchapp"), {}, ("nosuchapp",)),
+    "bad-authenticator": (
+        grid("uppercase", '+remote_BoincProject = "locked"', *UPPERCASE),
+        {"in": "x"},
+        ("authenticator", "locked"),
+    ),
+    "no-such-project": (
+        grid("uppercase", '+remote_BoincProject = "elsewhere"', *UPPERCASE),
+        {"in": "x"},
+        ("elsewhere", "locked", "away"),
+    ),
+    "space-in-argument": (
+        grid("uppercase", *UPPERCASE, words(["fine", "not fine"])),
+        {"in": "x"},
+        ("'not fine'", "white space", "escape_command_lines"),
+    ),
+    "double-quote": (
+        grid("speak", words(['say "x"'])),
+        {},
+        ('"x"', "input file"),
+    ),
+    "newline": (
+        grid("speak", "+Arguments = \"'two\\nlines'\""),
+        {},
+        ("line feed", "input file"),
+    ),
+    "environment": (
+        grid("uppercase", *UPPERCASE, 'environment = "MODE=fast"'),
+        {"in": "x"},
+        ("MODE", "environment", "volunteers"),
+    ),
+    "directory": (
+        grid("uppercase", "transfer_input_files = some", "transfer_output_files = out"),
+        {"some/file": "x"},
+        ("some", "directory"),
+    ),
+    "one-input-for-two": (
+        grid("multi", "transfer_input_files = in"),
+        {"in": "x"},
+        ("multi wants 2 input files",),
+    ),
+    "no-such-output": (
+        grid("uppercase", "transfer_input_files = in", "transfer_output_files = result"),
+        {"in": "x"},
+        ("result", "out"),
+    ),
+    "remap-to-nowhere": (
+        grid("uppercase", *UPPERCASE, 'transfer_output_remaps = "out = nowhere/out"'),
+        {"in": "x"},
+        ("nowhere",),
+    ),
+}
+
+
+#: Of a user whose project has no command lines escaped.
+OF_BOB = {"space-in-argument"}
+
+
+@pytest.fixture(scope="module")
+def sent(node: Node) -> dict[str, Cluster]:
+    """The jobs of REFUSED, and one that crashes, all by alice at once."""
+    clusters = {
+        name: node.pool.room("bob" if name in OF_BOB else "alice", name, files).submit(text)
+        for name, (text, files, _) in REFUSED.items()
+    }
+    clusters["crashy"] = node.pool.room("alice", "crashy").submit(grid("crashy"))
+    return clusters
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_job_that_cannot_be_done_is_held_with_what_to_do(
+    name: str, sent: dict[str, Cluster]
+) -> None:
+    [job] = sent[name].wait(HELD)
+    reason = job["HoldReason"]
+    for word in REFUSED[name][2]:
+        assert word in reason
+    assert "Traceback" not in reason
+    assert "0" * 32 not in reason
+
+
+def test_a_job_that_always_crashes_is_held_with_what_volunteers_saw(
+    sent: dict[str, Cluster],
+) -> None:
+    [job] = sent["crashy"].wait(HELD)
+    assert "no convergence after 500 iterations" in job["HoldReason"]
+    assert "11" in job["HoldReason"]
+    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
+    assert "no convergence after 500 iterations" in sent["crashy"].room.read("job.log")
+
+
+def test_a_released_job_is_tried_anew(sent: dict[str, Cluster], node: Node) -> None:
+    cluster = sent["crashy"]
+    cluster.wait(HELD)
+    before = len(node.batches("crashy"))
+    cluster.room.ask("condor_release", str(cluster.number))
+    cluster.wait_until(
+        lambda job: job["JobStatus"] == HELD and job["NumHolds"] == 2, "it is held again"
+    )
+    assert len(node.batches("crashy")) == before + 1
+
+
+def test_a_job_waits_for_a_project_that_is_down_and_is_not_held(node: Node) -> None:
+    other = node.others["away"]
+    room = node.pool.room("bob", "away", {"in": "patience\n"})
+    cluster = room.submit(grid("uppercase", '+remote_BoincProject = "away"', *UPPERCASE))
+    gone = room.pool.room("bob", "gone", {"in": "x"}).submit(
+        grid("uppercase", '+remote_BoincProject = "away"', *UPPERCASE)
+    )
+    listed = _wait_for_trouble(node, cluster)
+    assert "away" in listed or str(other.port) in listed
+    assert cluster.job["JobStatus"] == IDLE
+    # Removing a job does not need the project.
+    gone.room.ask("condor_rm", str(gone.number))
+    gone.wait(REMOVED)
+    with other.running():
+        cluster.wait(COMPLETED)
+    assert room.read("out") == "PATIENCE\n"
+
+
+def _wait_for_trouble(node: Node, cluster: Cluster) -> str:
+    """Return what ``ledger list`` says once it tells that the project cannot be reached."""
+    command = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "list")
+
+    def listed() -> str:
+        assert cluster.job["JobStatus"] == IDLE
+        text = node.pool.run("bob", *command).stdout
+        return text if "connect" in text.lower() else ""
+
+    return wait_for(listed, "ledger list tells of the project", pause=0.5)
+
+
+def test_condor_rm_and_condor_hold_abort_what_volunteers_work_on(node: Node) -> None:
+    room = node.pool.room("alice", "stopped")
+    cluster = room.submit(grid("gated", "arguments = stopped.$(Process)", queue="queue 2"))
+    cluster.wait(RUNNING)
+    room.ask("condor_hold", f"{cluster.number}.0")
+    room.ask("condor_rm", f"{cluster.number}.1")
+    wait_for(lambda: _failed(node, "stopped.") == 2, "both are aborted", pause=0.5)
+    room.ask("condor_release", f"{cluster.number}.0")
+    node.open("stopped.0")
+    cluster.wait(count=1)
+    assert room.read("out") == "stopped.0 is open\n"
+
+
+def _failed(node: Node, argument: str) -> int:
+    """Return how many workunits with an argument are failed."""
+    rows = node.project.core.db.connection().execute(
+        "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",
+        (f"%<command_line>%{argument}%</command_line>%",),
+    )
+    return int(rows.fetchone()[0])
