@@ -90,9 +90,13 @@ class GivingUp:
             log.warning("Batch %s is still to be aborted: %s", batch.name, error)
             self._put_off(batch, error)
         except Exception:  # the keeper has other batches
+            if self._kept.stopping.is_set():
+                return  # connections were closed under it
             log.exception("batch %s could not be given up", batch.name)
 
     def _put_off(self, batch: BatchRow, error: GahpError) -> None:
+        if self._kept.stopping.is_set():
+            return  # it may have failed for that
         try:
             about_project = is_about_project(error)
             until = self._trouble(str(error)) if about_project else time.time() + _PAUSE

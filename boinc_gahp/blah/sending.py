@@ -42,7 +42,14 @@ from boinc_gahp.blah.sending_verdict import (
     is_about_project,
     verdict_on,
 )
-from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, LedgerError, StagingError
+from boinc_gahp.errors import (
+    BatchTooLarge,
+    GahpError,
+    JobRefused,
+    LedgerError,
+    RpcError,
+    StagingError,
+)
 from boinc_gahp.ledger.halving import Halving
 
 if TYPE_CHECKING:
@@ -64,6 +71,10 @@ _SMALLEST = 10_000
 
 class _Stopped(Exception):
     """The batch is not to be sent (any more)."""
+
+
+class _Changed(Exception):
+    """Jobs of the batch were cancelled before anything was sent: it goes without them."""
 
 
 class _Attempt:
@@ -164,6 +175,8 @@ class Sender:
         except LedgerError as error:
             log.error("Batch %s has to wait: %s", batch.name, error)
         except Exception as error:  # the keeper has other batches
+            if self._kept.stopping.is_set():
+                return  # connections were closed under it
             log.exception("batch %s could not be sent", batch.name)
             self._put_off(batch, f"a fault of this program: {error!r}", own=True)
 
@@ -179,10 +192,14 @@ class Sender:
                 self._jobs.drop_from_batch(batch.id)
                 return False
             if self._giving_up.all_are_refused(batch):
-                return self._hold_untried(batch, jobs)
+                self._hold_all(batch, jobs, self._giving_up.hold_untried(batch))
+                return False
         elif not any(job.state == "sending" for job in jobs):
             self._jobs.give_up(batch.id, time.time() + ABORT_AGAIN)
             return False
+        return self._submit(batch, jobs)
+
+    def _submit(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
         began_clear = batch.state == "planned" or batch.id in self._clear
         attempt = _Attempt(batch, jobs, began_clear=began_clear)
         request: SubmitRequest | None = None
@@ -194,8 +211,8 @@ class Sender:
                 lambda project_batch_id: self._about_to_send(attempt, project_batch_id),
             )
             project_batch_id = self._kept.bridge.submit(request)
-        except _Stopped:
-            return False
+        except (_Stopped, _Changed) as error:
+            return isinstance(error, _Changed)
         except LedgerError:
             raise
         except GahpError as error:
@@ -212,10 +229,11 @@ class Sender:
 
     def _about_to_send(self, attempt: _Attempt, project_batch_id: int) -> None:
         ids = attempt.ids.values()
-        if self._kept.stopping.is_set() or not self._halving.about_to_send(
-            attempt.batch.id, project_batch_id, frozenset(ids)
-        ):
+        if self._kept.stopping.is_set():
             raise _Stopped
+        said = self._halving.about_to_send(attempt.batch.id, project_batch_id, frozenset(ids))
+        if said != "go":
+            raise _Changed if said == "changed" else _Stopped
         attempt.sends += 1
 
     def _is_submitted(self, batch: BatchRow, project_batch_id: int, jobs: int) -> None:
@@ -278,8 +296,8 @@ class Sender:
         """A batch whose jobs may be on the project is not to stay as it is."""
         batch = attempt.batch
         if verdict is Verdict.ALL and not attempt.is_clear(error):
-            # It cannot be aborted now either; its jobs may exist, so they cannot be on hold.
-            self._put_off(batch, str(error), own=False)
+            # Its jobs may exist, so they cannot be on hold.
+            self._put_off(batch, str(error), own=not is_about_project(error))
             return
         if verdict is Verdict.ANEW and self._is_there(attempt):
             return
@@ -343,8 +361,9 @@ class Sender:
         try:
             if request is not None:
                 refused = self._kept.bridge.refusals(request)
-        except GahpError as trouble:
-            log.info("Batch %s cannot be looked through: %s", batch.name, trouble)
+        except RpcError as trouble:
+            self._put_off(batch, str(trouble), own=not is_about_project(trouble))
+            return False
         holds = {
             attempt.ids[name]: hold_for(why, batch)
             for name, why in refused.items()
@@ -380,15 +399,12 @@ class Sender:
         self._jobs.hold([job.id for job in jobs], hold)
         self._jobs.close_batch(batch.id, retired=True)
 
-    def _hold_untried(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        hold = self._giving_up.hold_untried(batch)
-        self._hold_all(batch, jobs, hold)
-        return False
-
     # -- later, and smaller
 
     def _put_off(self, batch: BatchRow, trouble: str, *, own: bool) -> None:
         """Try the batch again later; ``own``: the trouble is the batch's, not the project's."""
+        if self._kept.stopping.is_set():
+            return  # it may have failed for that
         now = time.time()
         try:
             if own:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.blah.helpers import Site
-    from tests.faultproxy import Fault
+    from tests.faultproxy import Exchange, Fault
 
 
 @pytest.fixture
@@ -308,3 +308,17 @@ def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
     desk.run()
     assert desk.alive_workunits() == []
     assert not desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+
+
+def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, desk: Desk) -> None:
+    ids = desk.accept(3, files=3)
+
+    def cancel(exchange: Exchange) -> bool:
+        desk.kept.jobs.cancel(ids[1])
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("upload_files", cancel)
+    desk.run()
+    desk.check_once([ids[0], ids[2]])
+    assert len(site.workunits()) == 2
