@@ -13,7 +13,7 @@ from boinc_gahp.blah.keeper import Keeper
 from boinc_gahp.blah.kept import Gates
 from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_of
 from boinc_gahp.blah.projects import find_project
-from boinc_gahp.blah.status_ad import status_ad
+from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad
 from boinc_gahp.config import state_dir
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
@@ -70,6 +70,7 @@ class Service:
         self._noting = threading.Lock()
         self._asked: dict[int, float] = {}
         self._told: set[int] = set()
+        self._shown_running: set[int] = set()
 
     # -- the requests
 
@@ -140,7 +141,7 @@ class Service:
         if row.is_alive:
             with self._noting:
                 self._asked[row.id] = time.time()
-        return status_ad(row)
+        return self._in_order(row, status_ad(row))
 
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
@@ -163,6 +164,20 @@ class Service:
         if keeper is not None:
             keeper.wake()
 
+    def _in_order(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
+        """Let no job be completed that was never running, even if it was between two looks.
+
+        HTCondor would write no execute event into the job's log (seen with 23.9.6), which its
+        users and their programs wait for. After a restart this may say so once more.
+        """
+        with self._noting:
+            if answer[0] == RUNNING:
+                self._shown_running.add(row.id)
+            elif answer[0] == COMPLETED and not row.told and row.id not in self._shown_running:
+                self._shown_running.add(row.id)
+                return RUNNING, "[ ]"
+        return answer
+
     def refresh_proxy(self, job_id: str) -> None:
         """Do nothing: no proxy travels to volunteers."""
 
@@ -172,6 +187,7 @@ class Service:
         if number is not None and status in {4, 5}:
             with self._noting:
                 self._told.add(number)
+                self._shown_running.discard(number)
             self._news.set()
 
     def close(self) -> None:

@@ -163,6 +163,21 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(
     assert row_of(jobs, job_id).told
 
 
+def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    assert jobs.fetched(running(jobs, job_id), 0, None) == "fetched"
+    batch = row_of(jobs, job_id).batch_id
+    assert batch is not None
+    jobs.close_batch(batch, retired=True)
+    assert [service.status(job_id)[0] for _ in range(3)] == [2, 4, 4]
+    service.told(job_id, 4)
+    wait_for(lambda: row_of(jobs, job_id).told, "the note", timeout=10)
+    with site.service() as another:
+        assert another.status(job_id)[0] == 4
+
+
 def test_that_htcondor_was_told_is_written_down_without_another_request(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
