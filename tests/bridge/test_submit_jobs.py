@@ -1,0 +1,182 @@
+"""What single jobs of a batch can have of their own, what each is refused for, and taking back."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.bridge import JobRequest, LocalInput, RemoteInput, SubmitRequest
+from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, NotFound, StagingError
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from tests.bridge.conftest import Site
+
+MD5 = "0123456789abcdef0123456789abcdef"
+OWN_INPUT = """<input_template>
+  <file_info><no_delete/></file_info>
+  <workunit>
+    <file_ref><open_name>mine</open_name><copy_file/></file_ref>
+    <delay_bound>1234</delay_bound>
+  </workunit>
+</input_template>"""
+TWO_FILES = OWN_INPUT.replace(
+    "<file_info><no_delete/></file_info>", "<file_info><no_delete/></file_info>" * 2
+).replace("</file_ref>", "</file_ref><file_ref><open_name>b</open_name><copy_file/></file_ref>")
+OWN_OUTPUT = """<output_template>
+  <file_info>
+    <name><OUTFILE_0/></name><generated_locally/><upload_when_present/>
+    <max_nbytes>7777777</max_nbytes><url><UPLOAD_URL/></url>
+  </file_info>
+  <result>
+    <file_ref><file_name><OUTFILE_0/></file_name><open_name>out</open_name></file_ref>
+  </result>
+</output_template>"""
+
+
+def workunit(site: Site, name: str) -> Any:
+    row = (
+        site.local.core.db.connection()
+        .execute("SELECT * FROM workunit WHERE name = ?", (name,))
+        .fetchone()
+    )
+    assert row is not None
+    return row
+
+
+def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site: Site) -> None:
+    plain = site.file(b"plain")
+    remote = RemoteInput("https://data.example.org/a%20b.dat?x=1", 4711, MD5, "in")
+    request = SubmitRequest(
+        "own",
+        "uppercase",
+        [
+            JobRequest("own-1", (), (plain,)),
+            JobRequest("own-2", (), (replace(plain, logical_name="mine"),), 7, OWN_INPUT),
+            JobRequest("own-3", (), (remote,), output_template=OWN_OUTPUT),
+        ],
+        lease=5000.0,
+    )
+    sent: list[int] = []
+    with site.bridge() as bridge:
+        batch_id = bridge.submit(replace(request, about_to_send=sent.append))
+        assert bridge.submit(request) == batch_id
+        assert sent == [batch_id]
+    assert workunit(site, "own-2")["priority"] == 7
+    assert workunit(site, "own-2")["delay_bound"] == 1234
+    assert "mine" in workunit(site, "own-2")["xml_doc"]
+    assert remote.url in workunit(site, "own-3")["xml_doc"].replace("&amp;", "&")
+    (expires,) = (
+        site.local.core.db.connection()
+        .execute("SELECT expire_time FROM batch WHERE id = ?", (batch_id,))
+        .fetchone()
+    )
+    assert abs(expires - time.time() - 5000) < 60
+
+
+def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
+    good = site.file(b"good")
+    gone = LocalInput(str(site.directory / "gone"), "in")
+    status = Path(good.path).stat()
+    as_it_was = replace(good, expected=(status.st_size, status.st_mtime_ns))
+    wanted: dict[str, tuple[JobRequest, str]] = {
+        "quote": (JobRequest("quote", ('a"b',), (good,)), 'holds a "'),
+        "none": (JobRequest("none"), "wants 1 input file"),
+        "gone": (JobRequest("gone", (), (gone,)), "No such file"),
+        "other": (
+            JobRequest("other", (), (replace(good, expected=(1, 2)),)),
+            "changed after the job was submitted",
+        ),
+        "na me": (JobRequest("na me", (), (good,)), "holds a space"),
+        "long": (JobRequest("long", ("x" * 5000,), (good,)), "at most 4094"),
+        "url": (JobRequest("url", (), (RemoteInput("http://a/b c", 1, MD5, "in"),)), "a space"),
+        "quoted": (JobRequest("quoted", (), (RemoteInput("http://a/b'", 1, MD5, "in"),)), "a '"),
+        "md5": (JobRequest("md5", (), (RemoteInput("http://a/b", 1, "x", "in"),)), "32 hexa"),
+        "two": (JobRequest("two", (), (good,), input_template=TWO_FILES), "own input template"),
+        "xml": (JobRequest("xml", (), (good,), input_template="<a"), "'xml'"),
+        "out": (JobRequest("out", (), (good,), output_template="<a/>"), "'out'"),
+    }
+    jobs = [JobRequest("good", (), (as_it_was,)), *(job for job, _ in wanted.values())]
+    with site.bridge() as bridge:
+        refused = bridge.refusals(SubmitRequest("refusals", "uppercase", jobs))
+    assert refused.keys() == wanted.keys()
+    for name, (_, words) in wanted.items():
+        assert words in str(refused[name])
+        error = refused[name]
+        if isinstance(error, JobRefused):
+            assert error.job_name == name
+    assert isinstance(refused["gone"], StagingError)
+    assert (refused["gone"].path, refused["gone"].errno) == (gone.path, 2)
+    assert isinstance(refused["other"], StagingError)
+    assert (refused["other"].path, refused["other"].errno) == (good.path, 0)
+    assert site.proxy.seen == ["get_templates"]
+
+
+def test_a_file_that_changed_since_its_job_was_accepted_is_not_sent(site: Site) -> None:
+    request = site.batch(jobs=1)
+    (file,) = request.jobs[0].inputs
+    assert isinstance(file, LocalInput)
+    old = replace(file, expected=(99, 1))
+    with site.bridge() as bridge, pytest.raises(StagingError, match="it had 99 bytes") as caught:
+        bridge.submit(replace(request, jobs=[replace(request.jobs[0], inputs=(old,))]))
+    assert caught.value.path == file.path
+    assert site.proxy.count("create_batch") == 0
+
+
+def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_goes(
+    site: Site,
+) -> None:
+    request = site.batch()
+
+    def stop(batch_id: int) -> None:
+        raise GahpError(f"not {batch_id}")
+
+    with site.bridge() as bridge:
+        with pytest.raises(GahpError, match="not "):
+            bridge.submit(replace(request, about_to_send=stop))
+        assert site.proxy.count("submit_batch") == 0
+        assert state_of(site, request.batch_name) is BatchState.INIT
+        bridge.withdraw_empty(request.batch_name)
+        assert state_of(site, request.batch_name) is BatchState.RETIRED
+        # There is none, or none that is empty: nothing is done.
+        bridge.withdraw_empty("never was")
+        other = site.batch()
+        bridge.submit(other)
+        bridge.withdraw_empty(other.batch_name)
+        assert state_of(site, other.batch_name) is BatchState.IN_PROGRESS
+
+
+def test_a_batch_that_is_taken_back_is_aborted_whatever_it_was(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        batch_id = bridge.submit(request)
+        assert bridge.withdraw(batch_id)
+        assert state_of(site, request.batch_name) is BatchState.RETIRED
+        assert bridge.withdraw(batch_id)
+        assert site.proxy.count("abort_batch") == 2
+        # An abort that a running submit_batch undoes is none.
+        success = faultproxy.body(b"<abort_batch><success>1</success></abort_batch>")
+        site.proxy.fail("abort_batch", success)
+        other = bridge.submit(site.batch())
+        assert not bridge.withdraw(other)
+        assert bridge.withdraw(other)
+        with site.project() as project, pytest.raises(NotFound):
+            project.query_batch(batch_id=batch_id + 1000)
+        assert bridge.withdraw(batch_id + 1000)
+
+
+def test_a_request_that_the_web_server_finds_too_large_is_not_repeated(site: Site) -> None:
+    request = site.batch()
+    site.proxy.fail("submit_batch", faultproxy.status(413), times=None)
+    with site.bridge() as bridge, pytest.raises(BatchTooLarge, match="HTTP 413") as caught:
+        bridge.submit(request)
+    assert site.proxy.count("submit_batch") == 1
+    with site.bridge() as bridge:
+        # Its length is that of what was sent, names and all.
+        assert abs(caught.value.nbytes - bridge.request_size(request)) < 50
