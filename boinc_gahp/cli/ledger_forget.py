@@ -25,7 +25,7 @@ is aborted or retired, and no outputs are fetched.
 
 _ALIVE = """\
 {jobs} not over, or still to be aborted on the project. Forgetting aborts nothing: what the project
-has of them goes on there until it ends, or until its batch's lease does, and no outputs are fetched.
+has of them goes on there until it ends or its batch's lease does, and no outputs are fetched.
 """
 
 

@@ -11,9 +11,8 @@ from boinc_gahp.ledger import JobLedger, KeeperLock
 from boinc_gahp.ledger.listing import all_debts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from boinc_gahp.blah.keeper import Settled
     from boinc_gahp.blah.settling import Settlement
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger import Store
@@ -94,25 +93,26 @@ def _lines(settings: Settings, store: Store, settlement: Settlement, quiet: bool
             who = "" if process is None else f" (process {process})"
             yield f"{project}: left to the daemon{who} that is at work for it"
         return
-    done = _amounts(settled, lambda before, after: max(0, before - after))
-    left = _amounts(settled, lambda _, after: after)
+    kinds = (
+        (settled.aborts, "job", "aborted"),
+        (settled.retirements, "batch", "retired"),
+        (settled.unclear, "batch", "given up"),
+    )
+    done, left = [], []
+    for (before, after), what, verb in kinds:
+        if before > after:
+            done.append(f"{_count(before - after, what)} {verb}")
+        if after:
+            left.append(f"{_count(after, what)} to be {verb}")
     if done and not quiet:
-        yield f"{project}: done: {done}"
+        yield f"{project}: done: {', '.join(done)}"
     if left:
-        yield f"{project}: still owed: {left}"
+        yield f"{project}: still owed: {', '.join(left)}"
         yield from (f"  {reason}" for reason in _reasons(store, settlement))
 
 
-def _amounts(settled: Settled, amount: Callable[[int, int], int]) -> str:
-    """Return how many there are of what can be owed; "" if there is nothing."""
-    kinds = (
-        (settled.aborts, "job to be aborted", "jobs to be aborted"),
-        (settled.retirements, "batch to be retired", "batches to be retired"),
-        (settled.unclear, "batch to be given up", "batches to be given up"),
-    )
-    return ", ".join(
-        words.count(amount(*pair), one, many) for pair, one, many in kinds if amount(*pair)
-    )
+def _count(number: int, what: str) -> str:
+    return words.count(number, what, "batches" if what == "batch" else None)
 
 
 def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:

@@ -1,0 +1,440 @@
+"""``boinc_gahp ledger list``, ``show`` and ``forget``, at the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli import ledger_words
+from boinc_gahp.cli.main import main
+from boinc_gahp.ledger import Hold, JobLedger, Ledger, NewJob
+from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from tests.cli.conftest import COMMAND
+from tests.helpers import hang_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+URL = "https://boinc.example.edu/test/"
+OTHER = "https://elsewhere.example/"
+ACCOUNT = "0123456789abcdef"
+DAY = 86400.0
+NAME = "bg-" + "0a" * 16
+
+
+class Said:
+    """What an action printed."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+
+@pytest.fixture
+def path(home: Path) -> Path:
+    return home / ".local/state/boinc_gahp/ledger.sqlite"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(path)
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def jobs(ledger: Ledger) -> JobLedger:
+    return JobLedger(ledger.store)
+
+
+@pytest.fixture
+def do(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def do(*arguments: str) -> Said:
+        status = main(["ledger", *arguments])
+        out, err = capsys.readouterr()
+        assert "\x1b" not in out + err
+        return Said(status, out, err)
+
+    return do
+
+
+def directory(cluster: int) -> str:
+    return f"home_bl_cm.example.edu_9618_submit1_{cluster}.0_1795261016"
+
+
+def accept(jobs: JobLedger, cluster: int, *, url: str = URL, name: str = "") -> int:
+    description = json.dumps({"iwd": "/home/alice/my run", "args": ["a b", "c"], "stdout": "o"})
+    job = NewJob(directory(cluster), url, ACCOUNT, name, "uppercase", "t", 600, description)
+    return jobs.accept(job).id
+
+
+def on_project(jobs: JobLedger, *clusters: int, name: str = NAME) -> tuple[int, list[int]]:
+    ids = [accept(jobs, cluster) for cluster in clusters]
+    batch = jobs.plan(URL, ACCOUNT, name, "uppercase", "t", ids, time.time() + DAY)
+    assert batch is not None
+    jobs.about_to_send(batch.id, 7)
+    jobs.submitted(batch.id, 7)
+    return batch.id, ids
+
+
+def silent(jobs: JobLedger, job_id: int, days: float) -> None:
+    """Let HTCondor not have asked about a job for so long."""
+    jobs.store.write(
+        lambda connection: (
+            connection.execute(
+                "UPDATE job SET asked = asked - ? WHERE id = ?", (days * DAY, job_id)
+            ).rowcount
+        )
+    )
+
+
+def changed(jobs: JobLedger, job_id: int, days: float) -> None:
+    jobs.store.write(
+        lambda connection: (
+            connection.execute(
+                "UPDATE job SET changed = changed - ? WHERE id = ?", (days * DAY, job_id)
+            ).rowcount
+        )
+    )
+
+
+# -- list
+
+
+def test_jobs_batches_troubles_and_debts_are_listed(
+    do: Any, ledger: Ledger, jobs: JobLedger
+) -> None:
+    batch_id, ids = on_project(jobs, 11, 12, 13)
+    waiting = accept(jobs, 14)
+    jobs.statuses(batch_id, {f"{NAME}-1": "running"})
+    jobs.cancel(ids[1])
+    silent(jobs, ids[0], 15.5)
+    jobs.project_trouble(URL, ACCOUNT, "no answer from boinc.example.edu")
+    ledger.owe_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
+    said = do("list")
+    assert said.status == 0
+    lines = said.out.splitlines()
+    assert f"  {URL} [project]: 1 waiting to be sent, 1 queued on the project" in said.out
+    assert "trouble since" in said.out
+    assert "no answer from boinc.example.edu" in said.out
+    assert "    owed: 1 job to be aborted" in lines
+    assert "    owed: batch b_123 to be aborted" in lines
+    assert f"{NAME}  on the project  2 of 3 jobs not over" in said.out
+    token = jobs.token
+    (running,) = (index for index, line in enumerate(lines) if f"boinc/{token}.{ids[0]} " in line)
+    assert " 11.0 " in lines[running]
+    assert " running " in lines[running]
+    assert "orphan: HTCondor has not asked for 15 days" in lines[running + 1]
+    assert f"boinc/{token}.{waiting} " in said.out
+    assert "the project is still to be told to abort it" in said.out
+
+
+def test_what_is_over_is_listed_only_when_asked_for(do: Any, jobs: JobLedger) -> None:
+    on_hold, told, gone = (accept(jobs, cluster) for cluster in (1, 2, 3))
+    jobs.hold([on_hold, told], Hold("exit status 11", 2304, 11))
+    jobs.told([told])
+    jobs.cancel(gone)
+
+    def listed(*options: str) -> list[int]:
+        (project,) = json.loads(do("list", "--json", *options).out)["projects"]
+        return [job["id"] for job in project["jobs"]]
+
+    assert listed() == [on_hold]
+    assert listed("--all") == [on_hold, told, gone]
+    assert listed("--state", "cancelled") == [gone]
+    assert listed("--state", "failed", "--state", "cancelled") == [on_hold, told, gone]
+    assert "exit status 11 (code 2304, subcode 11)" in do("list").out
+
+
+def test_a_project_is_chosen_by_its_name_or_address(do: Any, jobs: JobLedger) -> None:
+    accept(jobs, 1)
+    accept(jobs, 2, url=OTHER, name="alpha")
+    for chosen in ("alpha", "elsewhere"):
+        (project,) = json.loads(do("list", "--json", "--project", chosen).out)["projects"]
+        assert (project["url"], project["project_name"]) == (OTHER, "alpha")
+    said = do("list", "--project", "beta")
+    assert said.status == 1
+    assert "has nothing of a project 'beta'; it has" in said.err
+
+
+def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
+    batch_id, ids = on_project(jobs, 11, 12)
+    jobs.cancel(ids[0])
+    jobs.project_trouble(URL, ACCOUNT, "down")
+    silent(jobs, ids[1], 15)
+    said = json.loads(do("list", "--json").out)
+    assert (said["ledger"], said["token"]) == (str(jobs.store.path), jobs.token)
+    (project,) = said["projects"]
+    assert (project["trouble"], project["tally"]["queued"]) == ("down", 1)
+    assert project["trouble_since"] == pytest.approx(time.time(), abs=60)
+    assert project["owed"] == {"aborts": 1, "retirements": 0, "giving_up": 0, "debts": []}
+    (batch,) = project["batches"]
+    assert (batch["id"], batch["jobs"]) == (batch_id, {"queued": 1, "cancelled": 1})
+    cancelled, orphan = project["jobs"]
+    assert (cancelled["htcondor_id"], cancelled["abort_owed"]) == (f"boinc/{jobs.token}.1", True)
+    assert (orphan["cluster_proc"], orphan["orphan"]) == ("12.0", True)
+
+
+def test_it_is_listed_while_another_process_writes(do: Any, jobs: JobLedger) -> None:
+    accept(jobs, 1)
+    with closing(sqlite3.connect(jobs.store.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE job SET state = 'done'")
+        assert "waiting to be sent" in do("list").out
+        assert do("show", "1").status == 0
+        connection.execute("ROLLBACK")
+
+
+def test_what_others_wrote_can_do_nothing_to_a_terminal(do: Any, jobs: JobLedger) -> None:
+    job_id = accept(jobs, 1)
+    jobs.hold([job_id], Hold("red \x1b[31m and\na new line", 2302, 0))
+    assert r"red \x1b[31m and a new line" in do("list").out
+    assert r"red \x1b[31m and a new line" in do("show", "1").out
+
+
+def test_without_a_ledger_there_is_nothing_and_none_is_made(do: Any, path: Path) -> None:
+    said = do("list")
+    assert (said.status, said.out) == (
+        0,
+        f"There is no ledger {path} yet; the first job makes it.\n",
+    )
+    assert json.loads(do("list", "--json").out)["projects"] == []
+    for action in (["show", "1"], ["forget", "1"]):
+        said = do(*action)
+        assert said.status == 1
+        assert "There is no ledger" in said.err
+    assert not path.parent.exists()
+
+
+def test_an_empty_ledger_says_so(do: Any, jobs: JobLedger) -> None:
+    assert "is empty" in do("list").out
+
+
+def test_a_ledger_of_the_first_version_is_read_as_it_is(do: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute("PRAGMA user_version = 1")
+        debt = (URL, ACCOUNT, 7, "b", "abort", 0.0, 0.0)
+        connection.execute("INSERT INTO debt VALUES (?, ?, ?, ?, ?, ?, ?)", debt)
+        assert "owed: batch b to be aborted" in do("list").out
+        assert "has no jobs yet" in do("show", "1").err
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def test_a_ledger_of_a_later_version_is_refused(do: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    for action in ("list", "show x", "settle", "forget x"):
+        said = do(*action.split())
+        assert (said.status, said.out) == (1, "")
+        assert "install a later boinc_gahp" in said.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+def test_a_directory_of_somebody_else_is_told(do: Any, jobs: JobLedger, path: Path) -> None:
+    path.parent.chmod(0o000)
+    try:
+        said = do("list")
+    finally:
+        path.parent.chmod(0o700)
+    assert said.status == 1
+    assert "Permission denied" in said.err
+
+
+# -- show
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["2", "boinc/{token}.2", "{token}.2", "12.0", directory(12), NAME + "-2", "submit1_12"],
+    ids=["number", "id", "short id", "cluster.proc", "JobDirectory", "job name", "part"],
+)
+def test_a_job_is_found_by_any_of_its_names(do: Any, jobs: JobLedger, name: str) -> None:
+    on_project(jobs, 11, 12)
+    said = do("show", name.format(token=jobs.token))
+    assert said.status == 0
+    assert said.out.startswith(f"Job boinc/{jobs.token}.2\n")
+    assert "queued on the project" in said.out
+
+
+@pytest.mark.parametrize("name", ["3", "boinc/00000000.2", "1.0", "nothing", "2" * 30, "bg-x"])
+def test_what_there_is_not_is_not_found(do: Any, jobs: JobLedger, name: str) -> None:
+    on_project(jobs, 11, 12)
+    said = do("show", name)
+    assert (said.status, said.out) == (1, "")
+    assert "has no job or batch" in said.err
+
+
+def test_all_that_is_known_of_a_job_is_shown(do: Any, jobs: JobLedger) -> None:
+    _, ids = on_project(jobs, 11, 12)
+    jobs.fail(ids[0], Hold("exit status 11", 2304, 11), exit_code=11, cpu_time=2.5)
+    said = do("show", "1")
+    for part in (
+        "on hold (failed)",
+        "11.0",
+        directory(11),
+        URL,
+        f"{NAME}-1",
+        "exit status 11 (code 2304, subcode 11)",
+        "exit code:",
+        "2.5 s",
+        "iwd: /home/alice/my run",
+        'args: ["a b", "c"]',
+        f"Batch {NAME}",
+        "1 queued on the project, 1 on hold",
+    ):
+        assert part in said.out
+    (job,) = json.loads(do("show", "--json", "1").out)["jobs"]
+    assert (job["hold_code"], job["description"]["iwd"]) == (2304, "/home/alice/my run")
+
+
+def test_a_batch_is_found_by_the_beginning_of_its_name(do: Any, jobs: JobLedger) -> None:
+    batch_id, _ = on_project(jobs, 11, 12)
+    jobs.postpone(batch_id, time.time() + 500, "the project is down")
+    said = do("show", "bg-0a")
+    assert said.out.startswith(f"Batch {NAME}\n")
+    assert "2 queued on the project" in said.out
+    assert "the project is down; tried again at" in said.out
+    assert json.loads(do("show", "--json", NAME).out)["batches"][0]["id"] == batch_id
+
+
+def test_a_name_that_may_mean_too_many_is_not_guessed(do: Any, jobs: JobLedger) -> None:
+    for cluster in range(30):
+        accept(jobs, cluster)
+    said = do("show", "submit1")
+    assert said.status == 1
+    assert "may mean 30 things" in said.err
+
+
+# -- forget
+
+
+def test_what_is_over_is_forgotten_by_name(do: Any, jobs: JobLedger) -> None:
+    job_id, other = accept(jobs, 1), accept(jobs, 2)
+    jobs.cancel(job_id)
+    said = do("forget", "1.0")
+    assert (said.status, said.out) == (0, "Forgotten: 1 job.\n")
+    assert jobs.job(job_id) is None
+    assert jobs.job(other) is not None
+
+
+def test_what_is_not_over_is_kept_unless_asked_twice(do: Any, jobs: JobLedger) -> None:
+    batch_id, ids = on_project(jobs, 11, 12)
+    jobs.cancel(ids[1])
+    said = do("forget", "11.0")
+    assert said.status == 1
+    assert "nothing was forgotten" in said.err
+    assert "condor_rm" in said.err
+    said = do("forget", "12.0")
+    assert said.status == 1
+    assert "boinc_gahp ledger settle" in said.err
+    assert len(jobs.jobs_of(batch_id)) == 2
+    said = do("forget", "11.0", "12.0", "--alive")
+    assert said.status == 0
+    assert "Forgetting aborts nothing" in said.out
+    assert jobs.owners() == ()
+    assert jobs.batch(batch_id) is None
+
+
+def test_a_batch_is_forgotten_with_all_its_jobs(do: Any, jobs: JobLedger) -> None:
+    batch_id, _ = on_project(jobs, 11, 12)
+    assert do("forget", NAME).status == 1
+    assert do("forget", NAME, "--alive").status == 0
+    assert jobs.batch(batch_id) is None
+    assert jobs.tally().alive == 0
+
+
+def test_a_batch_that_is_to_be_retired_stays_until_it_is(do: Any, jobs: JobLedger) -> None:
+    batch_id, ids = on_project(jobs, 11)
+    jobs.fail(ids[0], Hold("x", 2304, 0))
+    said = do("forget", NAME)
+    assert said.status == 0
+    assert "stays until it is retired" in said.out
+    assert jobs.job(ids[0]) is None
+    batch = jobs.batch(batch_id)
+    assert batch is not None
+    assert batch.state == "ended"
+
+
+def test_a_batch_keeps_the_jobs_that_are_not_forgotten(do: Any, jobs: JobLedger) -> None:
+    batch_id, ids = on_project(jobs, 11, 12)
+    assert do("forget", "11.0", "--alive").status == 0
+    assert [job.id for job in jobs.jobs_of(batch_id)] == [ids[1]]
+    assert jobs.on_project(URL, ACCOUNT) == [(NAME, batch_id, 1)]
+
+
+def test_what_ended_long_ago_is_forgotten_at_once(do: Any, jobs: JobLedger) -> None:
+    ids = [accept(jobs, cluster) for cluster in range(4)]
+    jobs.hold(ids[:2], Hold("x", 2304, 0))
+    jobs.cancel(ids[2])
+    for job_id in (ids[0], ids[3]):
+        changed(jobs, job_id, 40)
+    changed(jobs, ids[2], 3)
+    assert do("forget", "--ended").out == "Forgotten: 1 job.\n"
+    assert do("forget", "--ended", "--older-than", "2").out == "Forgotten: 1 job.\n"
+    assert do("forget", "--ended", "--older-than", "2").out == "There is nothing to forget.\n"
+    assert [jobs.job(job_id) is None for job_id in ids] == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "--ended 1", "1 --older-than 3", "--ended --older-than -1", "--older-than x"]
+)
+def test_a_wrong_command_line_is_told(do: Any, jobs: JobLedger, arguments: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        do("forget", *arguments.split())
+
+
+def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> None:
+    for cluster in (1, 2):
+        jobs.cancel(accept(jobs, cluster))
+    said = do("forget", "submit1")
+    assert said.status == 1
+    assert "say which" in said.err
+    assert jobs.tally().cancelled == 2
+
+
+@pytest.mark.parametrize(("answer", "is_dropped"), [("y", True), ("", False)])
+def test_on_a_terminal_it_asks_first(
+    home: Path, jobs: JobLedger, answer: str, is_dropped: bool
+) -> None:
+    job_id = accept(jobs, 1)
+    jobs.cancel(job_id)
+    terminal = pexpect.spawn(COMMAND, ["ledger", "forget", "1"], encoding="utf-8", timeout=60)
+    try:
+        terminal.expect_exact("Forget 1 job? [y/N] ")
+        terminal.sendline(answer)
+        terminal.expect(pexpect.EOF)
+    finally:
+        hang_up(terminal)
+    assert (jobs.job(job_id) is None) == is_dropped
+
+
+def test_as_a_command_it_prints_plain_lines(run: Run, jobs: JobLedger) -> None:
+    accept(jobs, 1)
+    said = run("ledger", "list")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "waiting to be sent" in said.stdout
+    assert run("ledger", "forget", "1").returncode == 1
+    assert run("ledger").returncode == 2
+    assert "settle" in run("ledger", "--help").stdout
+
+
+def test_a_span_is_told_in_a_unit_that_it_has_enough_of() -> None:
+    spans = [0.0, 119.0, 120.0, 7199.0, 7200.0, 172799.0, 172800.0]
+    shown = ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
+    assert [ledger_words.span(seconds) for seconds in spans] == shown
+    assert ledger_words.at(1e300).endswith("after the epoch")

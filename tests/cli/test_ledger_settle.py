@@ -1,0 +1,151 @@
+"""``boinc_gahp ledger settle``, with a project, at the command line."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.blah.helpers import Site, await_status
+from tests.faultproxy import FaultProxy
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.localproject import LocalProject
+    from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.usefixtures("log_stopped")
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def site(project: LocalProject, home: Path, tmp_path: Path) -> Iterator[Site]:
+    authenticator = project.add_user(f"settle{next(_numbers)}")
+    with FaultProxy(project.url) as proxy:
+        site = Site(tmp_path, project, proxy, authenticator)
+        settings = home / ".config/boinc_gahp/boinc_gahp.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(
+            f"[project]\nurl = '{proxy.url}'\nauthenticator_file = 'key'\n"
+            f"[state]\ndir = '{tmp_path}/state'\ncache_dir = '{tmp_path}/cache'\n"
+            "[timeouts]\nretry = 0.3\n"
+        )
+        key = settings.with_name("key")
+        key.write_text(authenticator)
+        key.chmod(0o600)
+        yield site
+
+
+@pytest.fixture
+def settle(capsys: pytest.CaptureFixture[str]) -> Any:
+    def settle(*options: str) -> tuple[int, str]:
+        status = main(["ledger", "settle", *options])
+        out, err = capsys.readouterr()
+        assert err == ""
+        return status, out
+
+    return settle
+
+
+def owe(site: Site, count: int) -> None:
+    """Leave a batch on the project of which all jobs were cancelled and none aborted."""
+    with site.service() as service:
+        ids = [service.submit(site.job().ad) for _ in range(count)]
+        with site.jobs() as jobs:
+            wait_for(lambda: jobs.tally().queued == count, "jobs on the project")
+        await_status(service, ids, 1)
+    with site.jobs() as jobs:
+        for job_id in range(1, count + 1):
+            jobs.cancel(job_id)
+
+
+def test_what_is_owed_is_paid_and_told(site: Site, settle: Any) -> None:
+    owe(site, 2)
+    status, out = settle()
+    assert (status, out) == (
+        0,
+        f"{site.proxy.url} [project]: done: 2 jobs aborted, 1 batch retired\n",
+    )
+    assert site.batch_states() == [BatchState.RETIRED]
+    with site.jobs() as jobs:
+        assert jobs.owners() == ()
+    assert settle() == (0, "Nothing is owed.\n")
+    assert settle("--quiet") == (0, "")
+
+
+def test_what_stays_owed_is_told_with_the_reason(site: Site, settle: Any) -> None:
+    owe(site, 1)
+    site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
+    status, out = settle("--quiet", "--timeout", "2")
+    assert status == 1
+    head, *reasons = out.splitlines()
+    assert head.startswith(f"{site.proxy.url} [project]: still owed: 1 job to be aborted")
+    assert any("503" in reason for reason in reasons), out
+    site.proxy.heal()
+    assert settle("--quiet") == (0, "")
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
+def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, settle: Any) -> None:
+    owe(site, 1)
+    lock = KeeperLock(site.directory / "state", *site.owner)
+    assert lock.try_acquire()
+    status, out = settle()
+    assert status == 0
+    assert "left to the daemon (process " in out
+    assert settle("--quiet") == (0, "")
+    with site.jobs() as jobs:
+        assert len(jobs.aborts_owed(*site.owner)) == 1
+    lock.release()
+
+
+def test_a_project_that_is_in_the_settings_no_more_is_told(
+    site: Site, home: Path, settle: Any
+) -> None:
+    owe(site, 1)
+    settings = home / ".config/boinc_gahp/boinc_gahp.toml"
+    settings.write_text(f"[state]\ndir = '{site.directory}/state'\n")
+    status, out = settle("--quiet")
+    assert status == 1
+    assert f"the settings have no project {site.proxy.url}" in out
+
+
+def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, settle: Any) -> None:
+    with site.ledger() as ledger:
+        ledger.owe_abort(*site.owner, "never made", 987654, 0.0)
+    status, out = settle()
+    assert (status, out) == (
+        0,
+        f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
+    )
+
+
+def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
+    ended = run("ledger", "settle", "--quiet")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    owe(site, 1)
+    ended = run("ledger", "settle", "--quiet", "--timeout", "30")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
+def test_where_there_is_no_ledger_nothing_is_owed_and_none_is_made(site: Site, settle: Any) -> None:
+    path = site.directory / "state" / "ledger.sqlite"
+    assert settle() == (0, f"Nothing is owed: there is no ledger {path} yet.\n")
+    assert settle("--quiet") == (0, "")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("timeout", ["x", "-1", "nan"])
+def test_a_timeout_that_is_none_is_told(site: Site, settle: Any, timeout: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        settle("--timeout", timeout)
