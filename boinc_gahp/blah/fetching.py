@@ -77,12 +77,13 @@ class Fetcher:
                 if not kept.jobs.writing(job.id, True):
                     return
                 try:
-                    over = self._fetch(job, gate)
-                except BaseException:
-                    kept.jobs.writing(job.id, False)
-                    raise
-                if not over:
-                    kept.jobs.writing(job.id, False)
+                    self._fetch(job, gate)
+                finally:
+                    # Of a job that has ended the ledger says it already, but not of one that was
+                    # cancelled meanwhile: whoever cancels it waits for that.
+                    row = kept.jobs.job(job.id)
+                    if row is None or row.writing:
+                        kept.jobs.writing(job.id, False)
         except Withdrawn:
             log.info("Job %d (%s) is cancelled: not fetched", job.id, job.job_name)
         except LedgerError as error:
@@ -131,7 +132,8 @@ class Fetcher:
             # Nobody gives a job a directory that is not there: its file system is not mounted.
             number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
         )
-        if passing and time.time() < job.changed + PATIENCE:
+        # Of a process that ends, temporary files go under what writes them.
+        if self._kept.stopping.is_set() or (passing and time.time() < job.changed + PATIENCE):
             return self._wait(job, error)
         return self._hold(job, HoldCode.OUTPUT, str(error), number)
 

@@ -11,19 +11,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.blah.ending import Ender
-from boinc_gahp.blah.fetching import Fetcher
+from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.kept import Kept
-from boinc_gahp.blah.patience import Patience
 from boinc_gahp.blah.sending import Sender
-from boinc_gahp.blah.workers import Workers
+from boinc_gahp.blah.workers import Guard, Workers, drop_past
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger.jobs import ALIVE
 from boinc_gahp.ledger.keeping import KeeperLock
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.blah.kept import Gates
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger.jobs import BatchRow, JobLedger, JobRow
+    from boinc_gahp.ledger.jobs import BatchRow, JobLedger
 
 log = logging.getLogger("boinc_gahp.blah")
 
@@ -52,8 +50,8 @@ _SHARE = 5.0
 _APART = 0.02
 #: Seconds after which a keeper looks at everything, whatever it was told.
 _LOOK_ANYWAY = 30.0
-#: Seconds to wait when the ledger itself fails.
-_LEDGER_FAILS = 5.0
+#: Seconds that closing waits before it ends pauses between attempts.
+_NEARLY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +121,9 @@ class Keeper:
         )
         self._sender = Sender(self._kept)
         self._follower = Follower(self._kept)
-        self._fetcher = Fetcher(self._kept)
         self._workers = Workers(self.wake)
+        self._guard = Guard(f"the keeper of {owner[0]}")
+        self._fetches = Fetches(self._kept, self._workers, self._guard)
         self._ender = Ender(self._kept, partial(self._workers.is_running, "send"))
         self._thread: threading.Thread | None = None
         self._seen = 0
@@ -132,12 +131,7 @@ class Keeper:
         # By batch: not to be sent again before.
         self._resting: dict[int, float] = {}
         self._has_sent = threading.Event()
-        self._next_poll = 0.0
-        self._to_fetch: deque[JobRow] = deque()
-        self._in_fetch: set[int] = set()
-        # By job: not to be fetched again before.
-        self._fetch_later: dict[int, float] = {}
-        self._fetch_patience: dict[int, Patience] = {}
+        self._next_poll = self._next_end = 0.0
 
     # -- for other threads
 
@@ -175,6 +169,8 @@ class Keeper:
         """
         deadline = time.monotonic() + timeout
         self.stop()
+        # What is nearly done is better done than done again.
+        self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
         self._bridge.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -222,16 +218,12 @@ class Keeper:
             self._news.clear()
         while not self._stopping.is_set():
             begin = time.monotonic()
-            try:
-                due = self._turn(time.time())
-            except LedgerError as error:
-                log.error("The jobs for %s have to wait: %s", self._owner[0], error)
-                due = time.time() + _LEDGER_FAILS
-            except Exception:  # the thread has to live on: the next turn may go well
-                log.exception("the keeper of %s has a fault", self._owner[0])
-                due = time.time() + _LEDGER_FAILS
-            self._stopping.wait(max(_APART, (time.monotonic() - begin) * (_SHARE - 1)))
-            self._sleep(due)
+            with self._guard("look at the ledger") as look:
+                look.at = self._turn(time.time())
+            wait = look.at - time.time()
+            took = time.monotonic() - begin
+            self._stopping.wait(max(_APART, took * (_SHARE - 1)))
+            self._sleep(wait)
 
     def _becomes_keeper(self) -> bool:
         try:
@@ -259,7 +251,7 @@ class Keeper:
             now + _LOOK_ANYWAY,
             self._sender.plan(now),
             self._send(now),
-            self._fetch(now),
+            self._fetches.begin(now),
             self._ender.close_overdue(now),
             self._end(now),
             self._poll(now),
@@ -267,9 +259,11 @@ class Keeper:
         self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
         return min(at for at in times if at is not None)
 
-    def _sleep(self, due: float) -> None:
-        """Wait until ``due``, until somebody wakes the keeper, or another process has written."""
-        while not self._news.is_set() and (left := due - time.time()) > 0:
+    def _sleep(self, seconds: float) -> None:
+        """Wait so long, until somebody wakes the keeper, or another process has written."""
+        # By a clock that nobody sets.
+        until = time.monotonic() + seconds
+        while not self._news.is_set() and (left := until - time.monotonic()) > 0:
             self._news.wait(min(left, _LOOK_BUSY if self._is_busy else _LOOK_IDLE))
             with suppress(LedgerError):  # the next turn runs into it
                 if self._store.data_version() != self._seen:
@@ -280,7 +274,7 @@ class Keeper:
 
     def _send(self, now: float) -> float | None:
         times = []
-        _drop_past(self._resting, now)
+        drop_past(self._resting, now)
         for batch in self._jobs.batches(*self._owner, *UNCLEAR):
             at = max(batch.not_before, self._resting.get(batch.id, 0.0))
             if at > now:
@@ -290,6 +284,14 @@ class Keeper:
         return min(times, default=None)
 
     def _send_one(self, batch_id: int) -> None:
+        # Not at once again, should it come to nothing without a word.
+        with self._guard("send a batch") as attempt:
+            self._send_now(batch_id)
+            attempt.at = time.time() + self._settings.htcondor.poll_shortest
+        self._resting[batch_id] = attempt.at
+        self._has_sent.set()
+
+    def _send_now(self, batch_id: int) -> None:
         # What was seen before this task began may be over by now.
         batch = self._jobs.batch(batch_id)
         if batch is None or self._stopping.is_set():
@@ -298,9 +300,6 @@ class Keeper:
             self._sender.give_up(batch)
         elif batch.state in {"planned", "sent"}:
             self._sender.send(batch)
-        # Not at once again, should it have come to nothing without a word.
-        self._resting[batch_id] = time.time() + self._settings.htcondor.poll_shortest
-        self._has_sent.set()
 
     # -- jobs on the project
 
@@ -319,49 +318,9 @@ class Keeper:
         return self._next_poll
 
     def _poll_once(self) -> None:
-        # Should it fail without saying when to ask again.
-        self._next_poll = time.time() + self._settings.htcondor.poll_longest
-        self._next_poll = self._follower.poll(time.time())
-
-    # -- outputs
-
-    def _fetch(self, now: float) -> float | None:
-        """Have outputs fetched; each thread goes on with the next job by itself."""
-        limit = max(1, self._settings.htcondor.fetches)
-        _drop_past(self._fetch_later, now)
-        if len(self._to_fetch) < limit:
-            known = self._in_fetch | self._fetch_later.keys()
-            for job in self._jobs.to_fetch(*self._owner, 4 * limit + len(known)):
-                if job.id not in known:
-                    self._in_fetch.add(job.id)
-                    self._to_fetch.append(job)
-        for number in range(min(limit, len(self._to_fetch))):
-            self._workers.start("fetch", number, self._fetch_some)
-        return min(self._fetch_later.values(), default=None)
-
-    def _fetch_some(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                job = self._to_fetch.popleft()
-            except IndexError:
-                return
-            try:
-                self._fetcher.fetch(job)
-                self._after_fetch(job.id)
-            finally:
-                self._in_fetch.discard(job.id)
-            self.wake()
-
-    def _after_fetch(self, job_id: int) -> None:
-        job = self._jobs.job(job_id)
-        if job is None or job.state != "finished":
-            self._fetch_patience.pop(job_id, None)
-            return
-        htcondor = self._settings.htcondor
-        patience = self._fetch_patience.setdefault(
-            job_id, Patience(htcondor.poll_shortest, htcondor.poll_longest)
-        )
-        self._fetch_later[job_id] = patience.failed(time.time())
+        with self._guard("ask about jobs") as poll:
+            poll.at = self._follower.poll(time.time())
+        self._next_poll = poll.at
 
     def _close_gates(self) -> None:
         """Stop fetches of jobs that were cancelled through another process, which waits for it."""
@@ -375,11 +334,17 @@ class Keeper:
     def _end(self, now: float) -> float | None:
         if self._workers.is_running("end", ""):
             return None
-        due = self._ender.due(now)
+        due = max(self._ender.due(now), self._next_end)
         if due > now:
             return due
-        self._workers.start("end", "", lambda: self._ender.pay(time.time()))
+        self._workers.start("end", "", self._end_once)
         return None
+
+    def _end_once(self) -> None:
+        with self._guard("pay what is owed") as payment:
+            self._ender.pay(time.time())
+            payment.at = 0.0
+        self._next_end = payment.at
 
     def _end_unwanted(self, now: float, deadline: float) -> float | None:
         """Get certainty about batches without a job that is wanted.
@@ -414,10 +379,3 @@ class Keeper:
             len(self._jobs.batches(*self._owner, "ended")),
             len(self._unwanted()),
         )
-
-
-def _drop_past(times: dict[int, float], now: float) -> None:
-    """Drop what is not to be waited for any more; others may set times meanwhile."""
-    for key, at in list(times.items()):
-        if at <= now:
-            times.pop(key, None)

@@ -156,6 +156,8 @@ class Service:
         before = None if number is None else jobs.cancel(number)
         if before is None:
             return
+        with self._noting:
+            self._shown_running.discard(before.id)
         self._gates.close(before.id)
         owner = (before.project_url, before.account)
         keeper = self._keepers.get(owner)
