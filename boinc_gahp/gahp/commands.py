@@ -190,7 +190,7 @@ _ALL: tuple[Command, ...] = (
         requests.BlahJobSubmit,
         "accept",
         "0 NULL job_id",
-        "take a job of HTCondor's, to be sent with others like it",
+        "take a job of HTCondor's; it goes with others like it",
         results.blah("NULL"),
     ),
     Command(

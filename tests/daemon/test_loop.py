@@ -200,7 +200,7 @@ def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running: Runn
     os.write(running.to_loop, b"RESULTS\n")
     assert running.read(4) == b"S 1\n"  # and no more, but the pipe has it
     os.write(running.to_loop, b"BLAH_JOB_STATUS 3 big\n")
-    wait_for(lambda: running.engine.unanswered == 1, "the second status is there")
+    wait_for(lambda: running.engine.conversation.waiting == 1, "the second status is there")
     os.write(running.to_loop, b"RESULTS\n")
     wait_for(lambda: running.service.tells == [("held", 5)], "the service was told of the first")
     wait_for(lambda: running.engine.unanswered == 0, "the second answer is in the output")

@@ -295,6 +295,7 @@ def test_nothing_heavy_is_imported_before_the_banner() -> None:
     )
     heavy = {
         "asyncio",
+        "classad2",
         "concurrent.futures",
         "dataclasses",
         "inspect",
