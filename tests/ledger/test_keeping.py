@@ -1,0 +1,111 @@
+"""One keeper at a time, and another as soon as it has died."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger import KeeperLock
+from tests.helpers import wait_for
+from tests.ledger.jobs import ACCOUNT, MINE, URL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HOLDER = """
+import subprocess, sys
+from pathlib import Path
+from boinc_gahp.ledger import KeeperLock
+lock = KeeperLock(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+assert lock.try_acquire()
+# What it has started must not keep the lock from others.
+child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, close_fds=False)
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that is the keeper, and has a child."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path), *MINE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    yield process
+    process.kill()
+    process.communicate()
+    subprocess.run(["kill", str(child)], check=False)
+
+
+def test_another_process_keeps_until_it_is_killed(
+    holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    lock = KeeperLock(tmp_path, *MINE)
+    assert not lock.try_acquire()
+    assert lock.held_elsewhere()
+    assert lock.holder() == holder.pid
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    wait_for(lock.try_acquire, "the lock")
+    assert not lock.held_elsewhere()
+    lock.release()
+
+
+def test_a_lock_that_was_let_go_of_is_anothers(tmp_path: Path) -> None:
+    first, second = KeeperLock(tmp_path, *MINE), KeeperLock(tmp_path, *MINE)
+    assert first.try_acquire()
+    assert first.try_acquire()
+    assert first.is_held
+    assert not second.try_acquire()
+    assert second.held_elsewhere()
+    assert not first.held_elsewhere()
+    first.release()
+    first.release()
+    assert not second.held_elsewhere()
+    assert second.try_acquire()
+    second.release()
+
+
+def test_projects_and_accounts_are_kept_apart(tmp_path: Path) -> None:
+    owners = [MINE, (URL, "another"), ("https://elsewhere.example/", ACCOUNT)]
+    locks = [KeeperLock(tmp_path, *owner) for owner in owners]
+    assert [lock.try_acquire() for lock in locks] == [True] * 3
+    for lock in locks:
+        lock.release()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_asking_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
+    first, second = KeeperLock(tmp_path, *MINE), KeeperLock(tmp_path, *MINE)
+    assert not first.held_elsewhere()
+    assert second.try_acquire()
+    second.release()
+
+
+def test_the_file_is_private_and_tells_no_account(tmp_path: Path) -> None:
+    lock = KeeperLock(tmp_path / "state", *MINE)
+    assert lock.holder() is None
+    assert lock.try_acquire()
+    assert lock.path.stat().st_mode & 0o777 == 0o600
+    assert lock.path.parent.stat().st_mode & 0o777 == 0o700
+    assert ACCOUNT not in lock.path.name
+    lock.release()
+
+
+def test_a_lock_that_cannot_be_opened_names_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    lock = KeeperLock(tmp_path / "file", *MINE)
+    with pytest.raises(LedgerError, match=r"\[state\]"):
+        lock.try_acquire()

@@ -1,0 +1,108 @@
+"""With many jobs in the ledger, no question of the keeper's goes through all of them."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from boinc_gahp.ledger.halving import Halving
+from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.ledger import JobLedger, Store
+
+#: Tables of few rows may be gone through.
+SMALL = {"project", "meta"}
+
+
+@contextmanager
+def statements(store: Store) -> Iterator[list[str]]:
+    """Yield a list that grows by what the store asks SQLite, with the values in place."""
+    seen: list[str] = []
+    take = store._take_reader
+
+    def traced() -> sqlite3.Connection:
+        connection = take()
+        connection.set_trace_callback(seen.append)
+        return connection
+
+    store._take_reader = traced  # type: ignore[method-assign]
+    store._connection.set_trace_callback(seen.append)
+    try:
+        yield seen
+    finally:
+        store._connection.set_trace_callback(None)
+        store._take_reader = take  # type: ignore[method-assign]
+
+
+def scanned(store: Store, seen: list[str]) -> set[tuple[str, str]]:
+    """Return the tables of which some statement reads all rows, each with the statement."""
+    found = set()
+    with closing(sqlite3.connect(store.path)) as connection:
+        for statement in set(seen):
+            if not re.match(r"\s*(SELECT|UPDATE|DELETE|INSERT)", statement):
+                continue
+            for *_, step in connection.execute("EXPLAIN QUERY PLAN " + statement):
+                scan = re.match(r"SCAN (\w+)", step)
+                if scan and scan[1] not in SMALL and "CONSTANT" not in step:
+                    found.add((scan[1], statement))
+    return found
+
+
+def use_everything(jobs: JobLedger) -> None:
+    """Do all that HTCondor's requests and a keeper do."""
+    batch, ids = submitted(jobs, "a", "b", "c", "d", "e")
+    jobs.job(ids[0])
+    jobs.asked(ids, 1.0)
+    jobs.owners()
+    jobs.waiting(*MINE)
+    jobs.batches(*MINE, "planned", "sent")
+    jobs.batches(*MINE)
+    jobs.jobs_of(batch.id, "queued", "running")
+    jobs.postpone(batch.id, 1.0, "x")
+    jobs.statuses(batch.id, {"bg-1-1": "running"})
+    jobs.on_project(*MINE)
+    finish(jobs, ids[1], ids[2])
+    jobs.to_fetch(*MINE, 8)
+    jobs.writing(ids[1], True)
+    jobs.fetched(ids[1], 0, 1.0)
+    jobs.stop_writing(*MINE)
+    jobs.told(ids)
+    jobs.cancel(ids[2])
+    jobs.aborts_owed(*MINE)
+    jobs.abort_done([ids[2]])
+    jobs.job_trouble(ids, "x")
+    jobs.fail(ids[3], HOLD)
+    jobs.leases(*MINE, 0.0, LEASE + 1, 1e9)
+    jobs.leased(batch.id, 1.0)
+    jobs.project_trouble(*MINE, "x")
+    jobs.troubles()
+    jobs.hold([ids[4], ids[0]], HOLD)
+    jobs.close_batch(batch.id, retired=True)
+    more = [jobs.accept(new_job(name)).id for name in "fg"]
+    planned = jobs.plan(*MINE, "bg-2", "uppercase", "t", more, LEASE)
+    assert planned is not None
+    Halving(jobs.store).about_to_send(planned.id, 8, more)
+    jobs.give_up(planned.id, 0.0)
+    jobs.drop_from_batch(planned.id)
+    jobs.orphans(1.0)
+    jobs.tally(URL, ACCOUNT)
+    jobs.prune(1e12)
+    jobs.accept(new_job("a"))
+
+
+def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLedger) -> None:
+    with statements(store) as seen:
+        use_everything(jobs)
+    assert len(seen) > 100
+    assert scanned(store, seen) == set()
+
+
+def test_going_through_all_is_noticed(store: Store, jobs: JobLedger) -> None:
+    with statements(store) as seen, store.read() as connection:
+        connection.execute("SELECT * FROM job WHERE exit_code = 1").fetchall()
+    assert {table for table, _ in scanned(store, seen)} == {"job"}
