@@ -83,6 +83,10 @@ class Gahp:
         assert status in {"1", "2", "4"}, ad
         return int(status)
 
+    def cancel(self, job_id: str) -> None:
+        """Cancel a job."""
+        assert self._gridmanager.do("BLAH_JOB_CANCEL", job_id) == ["0", "NULL"]
+
     def ping(self) -> None:
         assert self._gridmanager.do("BLAH_PING", "boinc") == ["0", "NULL"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.blah.service import Service
 from boinc_gahp.blah.settling import settle
 from boinc_gahp.bridge.opening import Opener
 from boinc_gahp.ledger import KeeperLock
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.blah.keeper import Settled
-    from boinc_gahp.blah.service import Service
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.blah.helpers import Job, Site
 
@@ -72,11 +72,11 @@ def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(
     await_end(jobs, site)
 
 
-def test_200_jobs_at_50_in_flight_go_in_few_batches(
+def test_100_jobs_at_50_in_flight_go_in_few_batches(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
-    ads = iter([site.job().ad for _ in range(200)])
+    ads = iter([site.job().ad for _ in range(100)])
     lock = threading.Lock()
     ids = []
 
@@ -93,13 +93,13 @@ def test_200_jobs_at_50_in_flight_go_in_few_batches(
         thread.start()
     for thread in threads:
         thread.join()
-    wait_for(lambda: jobs.tally().queued == 200, "200 jobs on the project")
-    assert len(set(site.workunits())) == 200
+    wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
+    assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
     for job_id in ids:
         service.cancel(job_id)
     await_end(jobs, site)
-    assert failed(site) == 200
+    assert failed(site) == 100
 
 
 def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedger) -> None:
@@ -200,7 +200,7 @@ def test_cancels_at_any_moment_of_a_fetch_leave_the_directory_as_it_was_when_the
 ) -> None:
     seen = {}
     ids = {}
-    for _ in range(12):
+    for _ in range(6):
         job = site.job(text=b"some text\n" * 20_000)
         ids[service.submit(job.ad)] = job
     for number, (job_id, job) in enumerate(ids.items()):
@@ -348,6 +348,27 @@ def test_a_cancel_through_another_process_stops_the_keepers_fetch(
         await_end(jobs, site)
     assert listing(job.iwd) == before
     assert not list(job.iwd.glob(".boinc_gahp*"))
+
+
+def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    opener = Opener()
+    service = Service(site.settings, opener)
+    try:
+        await_status(service, [service.submit(site.job().ad)], 4)
+        caplog.clear()
+        opener.close()
+        for keeper in service._keepers.values():
+            for _ in range(20):
+                keeper.wake()
+                threading.Event().wait(0.03)
+        errors = [record for record in caplog.records if record.name == "boinc_gahp.blah"]
+        assert 1 <= len(errors) <= 3
+        assert "was closed" in errors[0].getMessage()
+        assert not [record for record in errors if record.exc_info]
+    finally:
+        service.close()
 
 
 def settled(site: Site, seconds: float = 20.0) -> Settled:

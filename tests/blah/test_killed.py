@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import random
 import threading
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import faultproxy
+from tests.blah.helpers import row_of
 from tests.blah.process import Gahp, write_settings
 from tests.helpers import wait_for
 
@@ -41,27 +43,55 @@ _POINTS = (
 )
 
 
-def assert_all_ran_once(site: Site, jobs: Sequence[Job]) -> None:
-    assert [job.key for job in jobs if not job.is_right()] == []
+@dataclass
+class Queue:
+    """What HTCondor knows of its jobs, daemons or not.
+
+    Attributes:
+        ids: of the jobs, by their keys.
+        cancelling: ids whose cancel was not answered yet.
+        cancelled: how many were.
+    """
+
+    jobs: Sequence[Job]
+    ids: dict[str, str] = field(default_factory=dict)
+    cancelling: set[str] = field(default_factory=set)
+    cancelled: int = 0
+
+    def work(self, gahp: Gahp) -> None:
+        """Cancel and submit what was not answered before; ask about all until all are done."""
+        for job_id in tuple(self.cancelling):
+            gahp.cancel(job_id)
+            self.cancelling.discard(job_id)
+        for job in self.jobs:
+            if job.key not in self.ids:
+                self.ids[job.key] = gahp.submit(job.ad)
+        left = set(self.ids.values())
+        while left:
+            left = {job_id for job_id in left if gahp.status(job_id) != 4}
+            threading.Event().wait(0.02)
+
+    def hold_some(self, chosen: random.Random) -> None:
+        """Hold and release some jobs: they are to be cancelled and submitted again."""
+        for job in self.jobs:
+            if job.key in self.ids and chosen.random() < 0.2:
+                self.cancelling.add(self.ids.pop(job.key))
+                self.cancelled += 1
+
+
+def assert_all_ran_once(site: Site, queue: Queue) -> None:
+    """Check outputs, and that each attempt that HTCondor wanted is on the project once."""
+    assert [job.key for job in queue.jobs if not job.is_right()] == []
     workunits = site.workunits()
-    assert len(workunits) == len(set(workunits)) == len(jobs)
-    assert [path for job in jobs for path in job.iwd.glob(".boinc_gahp*")] == []
+    with site.jobs() as ledger:
+        wanted = {row_of(ledger, job_id).job_name for job_id in queue.ids.values()}
+    assert len(wanted) == len(queue.jobs)
+    assert wanted <= set(workunits)
+    assert len(workunits) <= len(queue.jobs) + queue.cancelled
+    assert [path for job in queue.jobs for path in job.iwd.glob(".boinc_gahp*")] == []
 
 
-def work(gahp: Gahp, jobs: Sequence[Job], ids: dict[str, str]) -> None:
-    """Submit what was not answered before, and ask about all until all are done."""
-    for job in jobs:
-        if job.key not in ids:
-            ids[job.key] = gahp.submit(job.ad)
-    left = set(ids.values())
-    while left:
-        left = {job_id for job_id in left if gahp.status(job_id) != 4}
-        threading.Event().wait(0.02)
-
-
-def work_until_killed(
-    site: Site, chosen: random.Random, jobs: Sequence[Job], ids: dict[str, str]
-) -> None:
+def work_until_killed(site: Site, chosen: random.Random, queue: Queue) -> None:
     hang = faultproxy.hang(carried_out=chosen.random() < 0.5)
     site.proxy.fail(chosen.choice(_POINTS), hang, skip=chosen.choice([0, 0, 0, 1, 3]))
     killed = threading.Event()
@@ -75,7 +105,7 @@ def work_until_killed(
         killer = threading.Thread(target=kill)
         killer.start()
         try:
-            work(gahp, jobs, ids)
+            queue.work(gahp)
         except (AssertionError, OSError):
             if not killed.is_set():
                 raise
@@ -87,27 +117,28 @@ def work_until_killed(
 @pytest.mark.parametrize("seed", range(_LONG) if _LONG else [3])
 def test_jobs_whose_daemons_are_killed_run_once_and_come_home(site: Site, seed: int) -> None:
     chosen = random.Random(seed)
-    jobs = [site.job() for _ in range(30 if _LONG else 8)]
-    ids: dict[str, str] = {}
+    queue = Queue([site.job() for _ in range(30 if _LONG else 8)])
     settings = write_settings(site)
-    for _ in range(chosen.randint(3, 6) if _LONG else 2):
-        work_until_killed(site, chosen, jobs, ids)
+    for _ in range(chosen.randint(3, 6) if _LONG else 1):
+        work_until_killed(site, chosen, queue)
+        queue.hold_some(chosen)
     with Gahp(settings) as gahp:
-        work(gahp, jobs, ids)
-    assert_all_ran_once(site, jobs)
+        queue.work(gahp)
+    assert_all_ran_once(site, queue)
 
 
-@pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
+@pytest.mark.parametrize("carried_out", [False, True] if _LONG else [False])
 def test_when_the_keeper_is_killed_another_daemon_takes_over(site: Site, carried_out: bool) -> None:
     settings = write_settings(site)
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail("submit_batch", hang)
     mine, others = site.job(), site.job()
+    queue = Queue([mine, others])
     with Gahp(settings) as keeper, Gahp(settings) as another:
-        mine_id = keeper.submit(mine.ad)
+        queue.ids[mine.key] = keeper.submit(mine.ad)
         wait_for(hang.reached.is_set, "the submission")
-        others_id = another.submit(others.ad)
+        queue.ids[others.key] = another.submit(others.ad)
         keeper.kill()
         hang.release()
-        work(another, [mine, others], {mine.key: mine_id, others.key: others_id})
-    assert_all_ran_once(site, [mine, others])
+        queue.work(another)
+    assert_all_ran_once(site, queue)
