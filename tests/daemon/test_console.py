@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -112,6 +113,29 @@ def test_a_batch_is_submitted_and_queried(desk: Desk) -> None:
         terminal.see("BOINC_SUBMIT 2: ok, 1 job in batch desk")
         terminal.enter("BOINC_QUERY_BATCHES 3 0 1 desk")
         terminal.see("BOINC_QUERY_BATCHES 3: ok, server_time", "desk: 1 job: 1 UNSENT", "desk.1")
+
+
+def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
+    (desk.home / "in.txt").write_text("some text\n")
+    with desk.console() as terminal:
+        terminal.enter("BLAH_PING 2 boinc")
+        terminal.see("BLAH_PING 2: ok, jobs can be taken")
+        ad = f'[BoincApp="uppercase"; Iwd="{desk.home}"; TransferInput="in.txt"; JobDirectory="a"]'
+        terminal.enter(f"BLAH_JOB_SUBMIT 3 {ad}")
+        seen = terminal.see("BLAH_JOB_SUBMIT 3: ok, the job is boinc/")
+        terminal.type("BLAH_JOB_ST" + TAB)
+        terminal.see("BLAH_JOB_STATUS")
+        terminal.type(" 4 b" + TAB)
+        (job,) = set(re.findall(r"boinc/\w+\.\d+", seen))
+        terminal.see(f"BLAH_JOB_STATUS 4 {job}")
+        terminal.enter("")
+        terminal.see(f"BLAH_JOB_STATUS 4: ok, {job} is idle")
+        terminal.enter(f"BLAH_JOB_CANCEL 5 {job}")
+        terminal.see(f"BLAH_JOB_CANCEL 5: ok, {job} is not wanted any more")
+        terminal.enter(f"BLAH_JOB_STATUS 6 {job}")
+        terminal.see(f"BLAH_JOB_STATUS 6: ok, {job} is removed")
+        terminal.enter("BLAH_JOB_SUBMIT 7 nonsense")
+        terminal.see("BLAH_JOB_SUBMIT 7: error: the job's ad cannot be read")
 
 
 def test_what_is_wrong_with_a_line_is_said(desk: Desk) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from boinc_gahp.daemon.engine import Ended
-from boinc_gahp.errors import ConfigError
+from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
 from tests.daemon.test_engine import Conversation, conversing
+from tests.gahp.test_results import TEXTS
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -67,6 +70,35 @@ def test_a_request_without_a_thread_is_an_error_with_all_its_words(
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
         assert "can't start" in refused(conversation.result(f"{command} 2 x"), command)
+
+
+def test_whatever_the_service_says_an_error_has_its_words(conversation: Conversation) -> None:
+    texts = [""]
+
+    def fail(*_arguments: str) -> None:
+        raise GahpError(texts[-1])
+
+    for method in ("submit", "status", "cancel", "refresh_proxy", "ping"):
+        setattr(conversation.service, method, fail)
+    wanted = sorted([*ERRORS.values(), []])
+
+    @given(TEXTS | st.text(min_size=5000, max_size=9000))
+    def check(text: str) -> None:
+        texts.append(text)
+        for command in [*ERRORS, "BLAH_PING"]:
+            conversation.say(f"{command} 2 x")
+        conversation.wait(5)
+        head, *lines = conversation.engine.handle(b"RESULTS").output.splitlines()
+        assert head == b"S 5"
+        found = []
+        for line in lines:
+            request_id, code, message, *rest = words.split(line)
+            assert (request_id, code) == ("2", "1")
+            assert message.strip() not in ("", "NULL")
+            found.append(rest)
+        assert sorted(found) == wanted
+
+    check()
 
 
 def test_an_ad_reaches_the_service_as_it_was_meant(conversation: Conversation) -> None:

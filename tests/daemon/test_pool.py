@@ -64,3 +64,13 @@ def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
     gate.open.set()
     wait_for(lambda: workers("closing-") == 0, "the thread has ended")
     assert not begun.is_set()
+
+
+def test_tasks_are_all_done_at_the_end_where_none_may_be_dropped() -> None:
+    pool = Pool("thorough", lambda: 2)
+    done: list[int] = []
+    for number in range(100):
+        pool.submit(lambda number=number: done.append(number))  # type: ignore[misc]
+    pool.close(20, drop=False)
+    assert sorted(done) == list(range(100))
+    assert workers("thorough-") == 0
