@@ -50,6 +50,15 @@ class Sent:
         [job] = self.jobs
         return job
 
+    def await_end(self) -> None:
+        """Wait until all its jobs are done or in error on the project."""
+
+        def ended() -> bool:
+            look = self.kept.bridge.look_at(self.batch.project_batch_id or 0)
+            return {word for _, word in look.jobs} <= {"DONE", "ERROR"}
+
+        wait_for(ended, "the jobs' end", pause=0.05)
+
     @property
     def states(self) -> list[str]:
         return [job.state for job in self.jobs]
@@ -98,7 +107,13 @@ def send(
     return Sent(kept, row.id, tuple(iwds))
 
 
-def follow(kept: Kept, sent: Sent, *states: str, follower: Follower | None = None) -> Follower:
+def follow(
+    kept: Kept,
+    sent: Sent,
+    *states: str,
+    follower: Follower | None = None,
+    timeout: float = 60.0,
+) -> Follower:
     """Poll until the batch's jobs have these states, in the order of the jobs."""
     follower = follower or Follower(kept)
 
@@ -107,7 +122,7 @@ def follow(kept: Kept, sent: Sent, *states: str, follower: Follower | None = Non
         return sent.states == list(states)
 
     try:
-        wait_for(have, f"states {states}", pause=0.05)
+        wait_for(have, f"states {states}", timeout, pause=0.05)
     except AssertionError as error:
         raise AssertionError(f"{error}: {sent.states}") from None
     return follower

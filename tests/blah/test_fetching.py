@@ -19,7 +19,6 @@ from boinc_gahp.config import Timeouts
 from tests import faultproxy
 from tests.blah.helpers import listing
 from tests.blah.onproject import follow, send
-from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -272,7 +271,7 @@ def test_a_home_that_is_not_mounted_is_waited_for(site: Site, kept: Kept) -> Non
 
 def test_a_job_that_turned_out_to_have_failed_is_held_for_that(site: Site, kept: Kept) -> None:
     sent = send(site, kept, ("--fail", "11"))
-    wait_for(lambda: site.local.unfinished_jobs() == 0, "the job's end")
+    sent.await_end()
     kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
     Fetcher(kept).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.FAILED)

@@ -1,0 +1,300 @@
+"""Jobs are followed on a local project, over HTTP, through a proxy that can go wrong."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.blah import failures
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.following import Follower
+from boinc_gahp.config import Timeouts
+from tests import faultproxy
+from tests.blah.onproject import follow, send
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.blah.kept import Kept
+    from tests.blah.helpers import Site
+    from tests.blah.onproject import Sent
+    from tests.faultproxy import Exchange
+
+PATIENT = Timeouts(connect=5, read=5, retry=5)
+HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
+
+
+@pytest.fixture
+def kept(site: Site) -> Iterator[Kept]:
+    site.timeouts = PATIENT
+    site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
+    with site.kept() as kept:
+        yield kept
+
+
+class Ear:
+    """Hears what is asked in query_batch2, and lets it pass."""
+
+    def __init__(self, site: Site) -> None:
+        self.since: list[str] = []
+        self.names: list[list[str]] = []
+        site.proxy.fail("query_batch2", self, times=None)
+
+    def __call__(self, exchange: Exchange) -> bool:
+        exchange.read_body()
+        text = bytes(exchange.body).decode()
+        self.since += re.findall(r"<min_mod_time>(.*?)</min_mod_time>", text)
+        self.names.append(re.findall(r"<batch_name>(.*?)</batch_name>", text))
+        exchange.send(exchange.forward())
+        return True
+
+
+def change(site: Site, statement: str, *values: object) -> None:
+    """Change the project's database behind its back."""
+    with site.local.core.db.write() as connection:
+        connection.execute(statement, values)
+
+
+def test_a_job_is_queued_then_running_then_finished(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept, ("--sleep", "0.5"))
+    follower = Follower(kept)
+    follower.poll(0.0)
+    assert sent.states == ["queued"]
+    site.local.resume_volunteers()
+    follow(kept, sent, "running", follower=follower)
+    follow(kept, sent, "finished", follower=follower)
+
+
+def test_after_the_first_time_only_news_are_asked_for_until_all_is(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept)
+    ear = Ear(site)
+    follower = Follower(kept)
+    for now in (1000.0, 1001.0, 1599.0, 1600.0, 1601.0):
+        follower.poll(now)
+    assert [since == "0" for since in ear.since] == [True, False, False, True, False]
+    later = send(site, kept)
+    follower.poll(1602.0)
+    assert ear.names[-2:] == [[sent.batch.name], [later.batch.name]]
+    assert [since == "0" for since in ear.since[-2:]] == [False, True]
+    follower.poll(1603.0)
+    assert len(ear.names[-1]) == 2
+    # A clock that is set back does not put the look at all jobs off.
+    follower.poll(10.0)
+    assert ear.since[-1] == "0"
+
+
+def test_the_pace_follows_the_news(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept)
+    follower = Follower(kept)
+
+    def pause(now: float) -> float:
+        return follower.poll(now) - now  # with the time that it took
+
+    first = [pause(now) for now in (1000.0, 1001.0, 1002.0, 1003.0, 1004.0, 1005.0)]
+    assert first == pytest.approx([1.0, 1.5, 2.25, 3.375, 4.0, 4.0], abs=0.4)
+    other = send(site, kept)
+    assert pause(1010.0) == pytest.approx(1.0, abs=0.5)
+    # Not beyond the time to ask for all.
+    assert follower.poll(1599.9) == pytest.approx(1600.0, abs=0.5)
+    site.local.resume_volunteers()
+    follow(kept, sent, "finished", follower=follower)
+    follow(kept, other, "finished", follower=follower)
+    asked = site.proxy.count("query_batch2")
+    now = follower._all_at - 100
+    assert follower.poll(now) - now > 1.0
+    assert site.proxy.count("query_batch2") == asked, "nothing can be new of what is done"
+
+
+def test_without_jobs_nothing_is_asked(site: Site, kept: Kept) -> None:
+    assert Follower(kept).poll(1000.0) >= 1001.0
+    assert site.proxy.seen == []
+
+
+def test_a_failed_job_is_held_with_what_is_known(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "197"), ())
+    follow(kept, sent, "failed", "finished")
+    job = sent.jobs[0]
+    assert (job.hold_code, job.hold_subcode) == (HoldCode.FAILED, 197)
+    assert job.exit_code == 197
+    reason = job.hold_reason or ""
+    for words in (
+        job.job_name or "?",
+        f"batch id {sent.batch.project_batch_id}",
+        site.proxy.url.split("/")[2],
+        "too many instances failed",
+        "exit statuses on the volunteers' computers: 197, 197",
+        "BoincRscFpopsBound",
+        "197 as a rule means",
+    ):
+        assert words in reason
+    assert "\n" not in reason
+    assert site.authenticator not in reason
+
+
+def test_an_abort_on_the_projects_site_is_told(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept, (), ())
+    follower = Follower(kept)
+    follower.poll(0.0)
+    kept.bridge.abort_jobs([sent.jobs[0].job_name or ""])
+    follow(kept, sent, "failed", "queued", follower=follower)
+    job = sent.jobs[0]
+    assert (job.hold_code, job.hold_subcode) == (HoldCode.ABORTED, 0)
+    assert "was aborted on the BOINC project" in (job.hold_reason or "")
+
+
+def test_a_job_that_went_well_after_all_is_not_held(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept)
+    row = sent.job
+    site.local.fail_workunit(row.job_name or "")
+    wait_for(lambda: kept.bridge.look_at(_id(sent)).jobs[0][1] == "ERROR", "the error")
+    # What a result that comes late does to a job's errors.
+    change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
+    assert not failures.fail(kept, row)
+    assert sent.states == ["queued"]
+    kept.bridge.abort_jobs([row.job_name or ""])
+
+
+def _id(sent: Sent) -> int:
+    return int(sent.batch.project_batch_id or 0)
+
+
+def test_a_failure_that_cannot_be_explained_now_waits(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "5"))
+    sent.await_end()
+    site.timeouts = HASTY
+    with site.kept() as hasty:
+        site.proxy.fail("query_batch", faultproxy.status(503), times=None)
+        follower = Follower(hasty)
+        with pytest.raises(AssertionError, match="not within"):
+            follow(hasty, sent, "failed", follower=follower, timeout=0.5)
+        assert sent.states == ["queued"]
+        site.proxy.heal()
+        follow(hasty, sent, "failed", follower=follower)
+    assert sent.job.hold_subcode == 5
+
+
+def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    batches = [send(site, kept) for _ in range(5)]
+    follower = Follower(kept)
+    follower.poll(1000.0)
+    gone = batches[2]
+    change(site, "DELETE FROM batch WHERE id = ?", _id(gone))
+    site.local.resume_volunteers()
+    for sent in batches:
+        follow(kept, sent, "failed" if sent is gone else "finished", follower=follower)
+    assert gone.job.hold_code == HoldCode.LOST
+    assert "does not have this job any more" in (gone.job.hold_reason or "")
+    assert gone.batch.name in (gone.job.hold_reason or "")
+
+
+def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    odd, foreign, good = (send(site, kept) for _ in range(3))
+    name = uuid.uuid4().hex
+    change(site, "UPDATE batch SET name = ?, name_key = ? WHERE id = ?", name, name, _id(odd))
+    # Another account's batch of the same name is older.
+    change(
+        site,
+        "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id) "
+        "SELECT -id, user_id + 1, create_time, name, name_key, app_id FROM batch WHERE id = ?",
+        _id(foreign),
+    )
+    site.local.resume_volunteers()
+    follower = Follower(kept)
+    for sent in (good, odd, foreign):
+        follow(kept, sent, "finished", follower=follower)
+
+
+def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept, (), ())
+    change(
+        site,
+        "UPDATE workunit SET batch = -1 WHERE name = ?",
+        sent.jobs[0].job_name,
+    )
+    # While the batch is not complete a job may be to come.
+    change(site, "UPDATE batch SET state = 0 WHERE id = ?", _id(sent))
+    Follower(kept).poll(0.0)
+    assert sent.states == ["queued", "queued"]
+    change(site, "UPDATE batch SET state = 1 WHERE id = ?", _id(sent))
+    with site.kept() as fresh:
+        Follower(fresh).poll(0.0)
+    assert sent.states == ["failed", "queued"]
+    assert sent.jobs[0].hold_code == HoldCode.LOST
+
+
+@pytest.mark.parametrize(
+    ("fault", "harmless"),
+    [
+        pytest.param(faultproxy.lose_reply(), False, id="reply lost"),
+        # Each batch is asked for by its id then.
+        pytest.param(faultproxy.status(500), True, id="500"),
+        pytest.param(faultproxy.status(503), False, id="503"),
+        pytest.param(faultproxy.html(), False, id="a page for people"),
+        pytest.param(faultproxy.php_warnings(after=True), True, id="PHP warnings"),
+        pytest.param(faultproxy.cut(0.6), False, id="cut"),
+        pytest.param(faultproxy.cut(0.6, honest=True), False, id="cut, and it says so"),
+        pytest.param(faultproxy.body(b""), False, id="nothing"),
+        pytest.param(faultproxy.hang(), False, id="no answer"),
+    ],
+)
+def test_trouble_of_the_project_is_noted_and_passes(
+    fault: faultproxy.Fault, harmless: bool, *, site: Site, kept: Kept
+) -> None:
+    one, two = send(site, kept), send(site, kept)
+    one.await_end()
+    two.await_end()
+    site.timeouts = HASTY
+    with site.kept() as hasty:
+        follower = Follower(hasty)
+        site.proxy.fail("query_batch2", fault, times=None)
+        again = [follower.poll(now) - now for now in (1000.0, 1001.0, 1002.0)]
+        trouble = kept.jobs.troubles().get((kept.url, kept.account))
+        if harmless:
+            assert trouble is None
+        else:
+            assert trouble is not None
+            assert "query_batch2" in trouble.text
+            assert one.states + two.states == ["queued"] * 2
+            assert 0.7 < again[0] < again[-1]
+        site.proxy.heal()
+        if isinstance(fault, faultproxy.Hang):
+            fault.release()
+        follow(hasty, one, "finished", follower=follower)
+        follow(hasty, two, "finished", follower=follower)
+    assert kept.jobs.troubles() == {}
+
+
+def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
+    site: Site, kept: Kept
+) -> None:
+    site.local.pause_volunteers()
+    batches = [send(site, kept) for _ in range(4)]
+    bad = batches[0]
+    site.timeouts = HASTY
+
+    def dies(exchange: Exchange) -> bool:
+        exchange.read_body()
+        if bad.batch.name.encode() in exchange.body:
+            return faultproxy.status(500)(exchange)
+        exchange.send(exchange.forward())
+        return True
+
+    with site.kept() as hasty:
+        follower = Follower(hasty)
+        follower.poll(1000.0)
+        site.proxy.fail("query_batch2", dies, times=None)
+        site.local.resume_volunteers()
+        for sent in (*batches[1:], bad):
+            follow(hasty, sent, "finished", follower=follower)
