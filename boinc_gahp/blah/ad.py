@@ -146,12 +146,14 @@ def _is_utf8(text: str) -> bool:
 
 def _check_environment(attributes: Attributes) -> None:
     text = attributes.text("Environment")
-    if text is None:
+    old = attributes.text("Env")
+    if text is None and old is None:
         return
     try:
-        names = [each.partition("=")[0] for each in split_v2(text)]
+        entries = list(split_v2(text or "")) + (old or "").split(";")
     except ValueError:
-        names = []
+        entries = []
+    names = [name for each in entries if (name := each.partition("=")[0].strip())]
     named = shorten(", ".join(names), 200)
     shown = f" ({named if named.isprintable() else ascii(named)})" if named else ""
     raise AdRefused(

@@ -239,11 +239,27 @@ def test_an_environment_is_refused_with_its_names_and_without_its_values(tmp_pat
     assert read_ad(ad(tmp_path, Environment="A=b"), HTCondor(ignore_environment=True))
 
 
+def test_an_environment_in_the_old_syntax_is_refused_too(tmp_path: Path) -> None:
+    text = refused(tmp_path, Environment=None, Env="A=geheim;B=2")
+    assert "environment (A, B)" in text
+    assert "geheim" not in text
+
+
 @pytest.mark.parametrize("text", ["", "  ", None])
 def test_an_environment_with_nothing_in_it_does_not_matter(
     tmp_path: Path, text: str | None
 ) -> None:
     assert job(tmp_path, Environment=text)
+
+
+def test_arguments_in_the_old_syntax_are_split_at_white_space(tmp_path: Path) -> None:
+    # As condor_submit of 23.9.6 made it of  arguments = a 'b c' \"q\" x\y  last
+    text = " a 'b c' \"q\" x\\y\t last\n"
+    words = ("a", "'b", "c'", '"q"', "x\\y", "last")
+    assert job(tmp_path, Arguments=None, Args=text).args == words
+    assert job(tmp_path, Arguments="", Args=text).args == words
+    assert job(tmp_path, Arguments="'b c'", Args=text).args == ("b c",)
+    assert job(tmp_path, Arguments=None, Args=" ").args == ()
 
 
 def test_arguments_that_cannot_be_taken_apart_are_shown(tmp_path: Path) -> None:
@@ -317,6 +333,7 @@ def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: P
     assert job(tmp_path, RequestMemory=0).rsc_memory_bound is None
     assert job(tmp_path, RequestMemory=1.5).rsc_memory_bound == 1.5 * 2**20
     assert job(tmp_path, RequestMemory=512, BoincRscMemoryBound=7).rsc_memory_bound == 7
+    assert job(tmp_path, RequestMemory=0).rsc_memory_bound is None
     assert "RequestMemory is -1" in refused(tmp_path, RequestMemory=-1)
 
 
