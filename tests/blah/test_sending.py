@@ -90,10 +90,8 @@ def test_jobs_of_other_parameters_or_apps_go_in_batches_of_their_own(
 
 FAULTS: dict[str, Fault] = {
     "lost reply": faultproxy.lose_reply(),
-    "500, not done": faultproxy.status(500),
     "500, done": faultproxy.status(500, carried_out=True),
     "HTML page, done": faultproxy.html(carried_out=True),
-    "PHP warnings": faultproxy.php_warnings(),
     "cut reply": faultproxy.cut(),
 }
 STEPS = ["get_templates", "query_batch", "create_batch", "query_files", "upload_files"]
@@ -129,8 +127,6 @@ def test_a_hang_ends_with_the_time_out_and_each_job_once(site: Site, desk: Desk,
         pytest.param(faultproxy.status(503), id="503"),
         pytest.param(faultproxy.status(404), id="404"),
         pytest.param(faultproxy.html(), id="web page"),
-        pytest.param(faultproxy.body(b""), id="nothing"),
-        pytest.param(faultproxy.reset(), id="reset"),
         pytest.param(refuse("create_work failed: deadlock found"), id="database"),
     ],
 )
