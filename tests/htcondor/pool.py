@@ -28,7 +28,7 @@ SPOOLING = 16
 # Attributes that tests look at; all of an ad, for hundreds of jobs, takes long to print and read.
 _ATTRIBUTES = (
     "ClusterId,ProcId,JobStatus,JobUniverse,ExitCode,ExitBySignal,HoldReason,HoldReasonCode,"
-    "HoldReasonSubCode,RemoteUserCpu,RemoteWallClockTime,RoutedToJobId,NumHolds"
+    "HoldReasonSubCode,RemoteUserCpu,RemoteWallClockTime,RoutedToJobId,NumHolds,StageInFinish"
 )
 
 
@@ -117,7 +117,10 @@ class Pool:
     # -- jobs
 
     def jobs(self, constraint: str) -> list[dict[str, Any]]:
-        """Return the ads of jobs in the queue and of those that have left it, by job id."""
+        """Return the ads of jobs in the queue and of those that have left it, by job id.
+
+        Each has ``Left``: whether it has.
+        """
         jobs = {}
         # In this order no job slips through that leaves the queue between the two.
         for command in ("condor_q", "condor_history"):
@@ -133,6 +136,7 @@ class Pool:
                 _ATTRIBUTES,
             )
             for ad in json.loads(text or "[]"):
+                ad["Left"] = command == "condor_history"
                 jobs[ad["ClusterId"], ad["ProcId"]] = ad
         return [jobs[key] for key in sorted(jobs)]
 
@@ -228,6 +232,7 @@ class Cluster:
     ) -> list[dict[str, Any]]:
         """Return the ads once so many jobs (None: all) have come to a state.
 
+        Completed are those that have left the queue: then all is written that there is to be.
         A job on hold ends the waiting for another state: its reason is the failure's. One that is
         being spooled is on hold, too.
         """
@@ -239,7 +244,10 @@ class Cluster:
             held = [job for job in held if job["HoldReasonCode"] != SPOOLING]
             if status != HELD and held:
                 raise AssertionError(f"on hold: {held[0].get('HoldReason')}")
-            return len([job for job in seen if job["JobStatus"] == status]) >= (count or self.count)
+            come = [job for job in seen if job["JobStatus"] == status]
+            if status == COMPLETED:
+                come = [job for job in come if job["Left"] or "StageInFinish" in job]
+            return len(come) >= (count or self.count)
 
         self._wait_for(there, f"{self.count} jobs in state {status}", timeout, seen)
         return seen
