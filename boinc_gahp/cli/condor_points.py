@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import boinc_gahp
 from boinc_gahp.cli import condor
 from boinc_gahp.cli.points import failed, note, ok, warning
 from boinc_gahp.cli.route_points import EXAMPLE, route_points
@@ -84,29 +85,34 @@ def _program_points(command: Path) -> Iterator[Point]:
     elif not shutil.which(named):
         yield failed(f"HTCondor: BOINC_GAHP is {named}, which is no program that can be run")
     else:
-        closed = closed_to_others(Path(named))
+        # What it imports can be told only of the program that is asked.
+        own = (Path(boinc_gahp.__file__),) if Path(named).resolve() == command else ()
+        closed = closed_to_others(Path(named), own)
         if closed is None:
             yield ok(f"HTCondor: BOINC_GAHP is {named}")
         else:
             yield warning(
                 f"HTCondor: BOINC_GAHP is {named}, which other users cannot run, because of "
-                f"{closed}; HTCondor runs it as the owner of the jobs: chmod o+rx {closed}, or "
-                "install it where everybody may read, such as /opt"
+                f"{closed}; HTCondor runs it as the owner of the jobs: install it where everybody "
+                f"may read, such as in /opt, or open that: chmod o+rx {closed}"
             )
 
 
-def closed_to_others(program: Path) -> Path | None:
+def closed_to_others(program: Path, modules: tuple[Path, ...] = ()) -> Path | None:
     """Return what keeps other users from running a program; None if nothing does.
 
-    Looks at the program, its interpreter if it is a script, and all directories above them, also
-    where symbolic links lead.
+    Looks at the program, its interpreter if it is a script, ``modules``, which it reads, and all
+    directories above them, also where symbolic links lead.
     """
-    for file in (program, _interpreter(program)):
-        if file is None:
-            continue
+    interpreter = _interpreter(program)
+    programs = (program,) if interpreter is None else (program, interpreter)
+    for file in (*programs, *modules):
         for path in _way_to(file):
             mode = path.stat().st_mode
-            needed = stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH | stat.S_IXOTH
+            if stat.S_ISDIR(mode):
+                needed = stat.S_IXOTH
+            else:
+                needed = stat.S_IROTH if file in modules else stat.S_IROTH | stat.S_IXOTH
             if mode & needed != needed:
                 return path
     return None

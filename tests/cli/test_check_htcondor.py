@@ -182,7 +182,7 @@ class TestProgram:
         (sub.parent / closed).chmod(0o750)
         level, text = htcondor()[1]
         assert level == "warning"
-        assert f"chmod o+rx {sub.parent / closed}," in text
+        assert text.endswith(f"chmod o+rx {sub.parent / closed}")
 
     def test_links_and_interpreters_are_followed(self, public: Path, tmp_path: Path) -> None:
         hidden = tmp_path / "python"
@@ -199,6 +199,14 @@ class TestProgram:
             assert hidden.is_relative_to(closed)
         script.write_text("#!/bin/sh -e\n")
         assert closed_to_others(script) is None
+
+    def test_so_are_the_modules_that_it_reads(self, gahp: Path, public: Path) -> None:
+        module = public / "module.py"
+        module.touch()
+        module.chmod(0o644)
+        assert closed_to_others(gahp, (module,)) is None
+        module.chmod(0o640)
+        assert closed_to_others(gahp, (module,)) == module
 
 
 class TestTimeLimits:
