@@ -65,6 +65,8 @@ log = logging.getLogger("boinc_gahp.blah")
 _DEATHS = 3
 #: Seconds after which a project that answers, and refuses what is no job's fault, is believed.
 _BELIEVED = 86400.0
+#: What a request has besides its jobs, at most.
+_HEAD_BYTES = 5_000
 #: A batch's request is not made smaller than this, in bytes of jobs.
 _SMALLEST = 10_000
 
@@ -116,7 +118,7 @@ class Sender:
         self._clear: set[int] = set()
         #: Since when an error comes that no waiting helps against.
         self._stubborn: dict[int, float] = {}
-        self._batch_bytes = htcondor.batch_bytes
+        self._batch_bytes = min(htcondor.batch_bytes, kept.bridge.max_post_bytes - _HEAD_BYTES)
 
     # -- batches are made
 

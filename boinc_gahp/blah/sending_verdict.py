@@ -117,7 +117,7 @@ def hold_for(error: GahpError, batch: BatchRow) -> Hold:
         return Hold(str(error), HoldCode.INPUT, error.errno)
     if isinstance(error, PermissionDenied):
         return Hold(f"{error}. Release the job when that is mended", HoldCode.ACCOUNT, 0)
-    if isinstance(error, NotFound):
+    if isinstance(error, NotFound) and _on_not_found(error) is Verdict.ALL:
         return Hold(
             f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
             "another app (BoincApp, or the queue) or another project, or have the project's admin "

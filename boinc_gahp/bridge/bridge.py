@@ -78,6 +78,11 @@ class Bridge:
         self._context.known.mention([request.batch_name])
         return submit.submit(self._context, request, client)
 
+    @property
+    def max_post_bytes(self) -> int:
+        """The largest request, in bytes, that the project's settings allow."""
+        return self._context.project_settings.max_post_bytes
+
     def refusals(self, request: SubmitRequest) -> dict[str, GahpError]:
         """See :meth:`boinc_gahp.bridge.judging.Judged.refusals`."""
         return Judged(self._context, request).refusals()

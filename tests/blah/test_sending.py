@@ -14,6 +14,7 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.desk import Desk, desk_of, refuse
+from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -304,6 +305,78 @@ def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
     desk.run()
     assert desk.alive_workunits() == []
     assert not desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+
+
+def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_second_workunit(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_request())
+    ids = desk.accept(3, files=3)
+    desk.turn()
+    (batch,) = desk.batches("sent")
+    Path(desk.row(ids[1]).description.split('"inputs":[["')[1].split('"')[0]).unlink()
+    site.proxy.heal()
+    desk.run()
+    row = desk.row(ids[1])
+    assert (row.state, row.hold_code, row.hold_subcode) == ("failed", HoldCode.INPUT, 2)
+    desk.check_once([ids[0], ids[2]])
+    assert desk.row(ids[0]).batch_id != batch.id
+    assert states_of_batches(site) == [BatchState.RETIRED, BatchState.IN_PROGRESS]
+
+
+def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_not_work(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_reply())
+    ids = desk.accept(2)
+    desk.turn()
+    site.proxy.heal()
+
+    def call_the_user(name: str, instead_of: str) -> None:
+        with site.local.core.db.write() as connection:
+            connection.execute(
+                "UPDATE user SET authenticator = ? WHERE authenticator = ?", (name, instead_of)
+            )
+
+    call_the_user("another", site.authenticator)
+
+    def says_so() -> bool:
+        desk.turn()
+        return "authenticator" in desk.kept.jobs.troubles()[desk.kept.url, desk.kept.account].text
+
+    wait_for(says_so, "the trouble with the account")
+    assert desk.states(ids) == ["sending", "sending"]
+    call_the_user(site.authenticator, "another")
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_that_are_all_cancelled_while_files_are_sent_are_not_sent(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(2, files=2)
+
+    def cancel(exchange: Exchange) -> bool:
+        for job_id in ids:
+            desk.kept.jobs.cancel(job_id)
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("upload_files", cancel)
+    desk.run()
+    assert site.proxy.count("submit_batch") == 0
+    # The empty one is retired by who retires what has ended.
+    assert len(desk.batches("ended")) == 1
+
+
+def test_batches_keep_to_the_size_that_the_project_takes(site: Site) -> None:
+    with desk_of(site) as desk:
+        desk.sender._batch_bytes = 4_000
+        ids = desk.accept(30)
+        desk.run()
+        desk.check_once(ids)
+        assert 3 <= len(site.batches()) <= 5
 
 
 def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, desk: Desk) -> None:
