@@ -191,9 +191,7 @@ class Engine:
             try:
                 self._telling.submit(partial(self._tell, one))
             except RuntimeError as error:
-                log.error(
-                    "That HTCondor knows of the end of %s is not noted: %s", one.job_id, error
-                )
+                log.error("The end of %s is not noted as known: %s", one.job_id, error)
 
     def finish_telling(self, timeout: float) -> None:
         """Wait until what was delivered is written down, at most ``timeout`` seconds."""

@@ -185,6 +185,18 @@ def test_trouble_with_telling_is_logged(
     assert "is not noted as known" in caplog.text
 
 
+def test_telling_that_gets_no_thread_is_logged(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("threading.Thread.start", refuse)
+        conversation.engine.delivered([Ended("j1", 5)])
+    assert "The end of j1 is not noted as known: can't start new thread" in caplog.text
+
+
 def test_closing_a_service_that_hangs_or_fails_takes_no_longer_than_it_may(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
