@@ -54,9 +54,10 @@ class Fetches:
                 if job.id not in known:
                     self._taken.add(job.id)
                     self._next.append(job)
+        wanted = len(self._next)
         for number in range(self._limit):
-            if self._next:
-                self._workers.start("fetch", number, self._work)
+            if wanted and self._workers.start("fetch", number, self._work):
+                wanted -= 1
         return min(self._later.values(), default=None)
 
     def _work(self) -> None:

@@ -22,7 +22,7 @@ from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.kept import Kept
 from boinc_gahp.blah.sending import Sender
 from boinc_gahp.blah.workers import Guard, Workers, drop_past
-from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.jobs import ALIVE
 from boinc_gahp.ledger.keeping import KeeperLock
 
@@ -226,15 +226,12 @@ class Keeper:
             self._sleep(wait)
 
     def _becomes_keeper(self) -> bool:
-        try:
-            if not self._lock.try_acquire():
-                return False
-            self._take_over()
-        except (GahpError, OSError) as error:
-            log.error("This process cannot be the keeper of %s: %s", self._owner[0], error)
-            return False
-        log.info("This process is the keeper of %s", self._owner[0])
-        return True
+        with self._guard("become the keeper"):
+            if self._lock.try_acquire():
+                self._take_over()
+                log.info("This process is the keeper of %s", self._owner[0])
+                return True
+        return False
 
     def _take_over(self) -> None:
         """Do away with what an earlier keeper cannot have meant for this one.
@@ -247,17 +244,23 @@ class Keeper:
         """Look at the ledger and begin what can be begun; return when to look again."""
         self._seen = self._store.data_version()
         self._close_gates()
-        times = [
-            now + _LOOK_ANYWAY,
-            self._sender.plan(now),
-            self._send(now),
-            self._fetches.begin(now),
-            self._ender.close_overdue(now),
-            self._end(now),
-            self._poll(now),
-        ]
+        parts = (
+            ("plan batches", self._sender.plan),
+            ("have batches sent", self._send),
+            ("have outputs fetched", self._fetches.begin),
+            ("complete jobs", self._ender.close_overdue),
+            ("see what is owed", self._end),
+            ("have the project asked", self._poll),
+        )
+        times = [now + _LOOK_ANYWAY]
+        for what, part in parts:
+            # Each by itself: what keeps one from its work is no reason for the others.
+            with self._guard(what) as look:
+                at = part(now)
+                look.at = times[0] if at is None else at
+            times.append(look.at)
         self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
-        return min(at for at in times if at is not None)
+        return min(times)
 
     def _sleep(self, seconds: float) -> None:
         """Wait so long, until somebody wakes the keeper, or another process has written."""
