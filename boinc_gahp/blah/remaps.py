@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from boinc_gahp.secret import hide_logins
+
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: Up to a ``;``, or to a ``=``, that no backslash stands before; a character has one way to match.
 _ENTRY = re.compile(r"((?:\\[=;]|\\(?![=;])|[^;\\])*)(?:;|\Z)")
@@ -50,5 +52,7 @@ def _pair(entry: str) -> tuple[str, str]:
             f"{entry!r} lacks the {'path' if name else 'name'}; name = path is expected"
         )
     if _URL.match(path):
-        raise ValueError(f"{name} goes to {path}; outputs can only be put into files here")
+        raise ValueError(
+            f"{name!r} goes to {hide_logins(path)!r}; outputs can only be put into files here"
+        )
     return name, path

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boinc_gahp.blah.ad import AdRefused, read_ad
@@ -216,7 +216,6 @@ LITERALS = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
 @given(ANY)
 @example('[ Iwd = "/"; JobDirectory = "x" ]')
 def test_any_text_is_a_job_or_refused(text: str) -> None:
@@ -226,7 +225,6 @@ def test_any_text_is_a_job_or_refused(text: str) -> None:
         str(error).encode()
 
 
-@settings(max_examples=150)
 @given(
     st.dictionaries(
         st.sampled_from(ATTRIBUTES),

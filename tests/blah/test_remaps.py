@@ -57,7 +57,8 @@ def test_remaps_are_read_as_htcondor_reads_them(text: str, remaps: list[tuple[st
         ("a\\=b", "has no ="),
         ("=b", "lacks the name"),
         ("a=", "lacks the path"),
-        ("a=s3://bucket/a", "a goes to s3://bucket/a"),
+        ("a=s3://bucket/a", "'a' goes to 's3://bucket/a'"),
+        ("a=s3://me:geheim@x/a", "'s3://<login>@x/a'"),
     ],
 )
 def test_what_is_no_remap_is_named(text: str, words: str) -> None:
