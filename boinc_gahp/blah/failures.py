@@ -89,7 +89,7 @@ def fail(kept: Kept, job: JobRow) -> bool:
     if aborted:
         hold = Hold(_aborted(kept, job, batch), HoldCode.ABORTED, 0)
     else:
-        hold = Hold(_failed(kept, job, batch, failure), HoldCode.FAILED, status)
+        hold = Hold(reason_of(kept, job, batch, failure), HoldCode.FAILED, status)
     result = failure.result
     kept.jobs.fail(job.id, hold, status if result else None, result.cpu_time if result else None)
     log.warning("Job %d is held: %s", job.id, hold.reason)
@@ -141,11 +141,13 @@ def host_of(kept: Kept) -> str:
 def _aborted(kept: Kept, job: JobRow, batch: BatchRow) -> str:
     return (
         f"job {job.job_name} (batch id {batch.project_batch_id}) was aborted on the BOINC project "
-        f"{host_of(kept)}, not by HTCondor: on its web site, or by its admin; {_AGAIN}"
+        f"{host_of(kept)}, not by HTCondor: on its web site, by its admin, or because its batch's "
+        f"lease had run out; {_AGAIN}"
     )
 
 
-def _failed(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str:
+def reason_of(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str:
+    """Return what to tell a failed job's owner, on one line."""
     parts = [
         f"job {job.job_name} (batch id {batch.project_batch_id}) failed on the BOINC project "
         f"{host_of(kept)}: {shorten(failure.why)}"

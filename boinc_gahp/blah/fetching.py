@@ -107,7 +107,8 @@ class Fetcher:
             result = kept.bridge.fetch_output(request, gate)
         except GahpError as error:
             return self._failed(job, batch, description, error)
-        kept.jobs.fetched(job.id, result.exit_status, result.cpu_time)
+        if kept.jobs.fetched(job.id, result.exit_status, result.cpu_time) == "gone":
+            raise Withdrawn  # right after the last file came to be in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, result.exit_status)
         kept.wake()
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.following import Follower
+from boinc_gahp.bridge import Failure, FetchResult
 from boinc_gahp.config import Timeouts
 from tests import faultproxy
 from tests.blah.onproject import follow, send
@@ -234,44 +236,51 @@ def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site: Site, kept: 
     assert sent.jobs[0].hold_code == HoldCode.LOST
 
 
-@pytest.mark.parametrize(
-    ("fault", "harmless"),
-    [
-        pytest.param(faultproxy.lose_reply(), False, id="reply lost"),
-        # Each batch is asked for by its id then.
-        pytest.param(faultproxy.status(500), True, id="500"),
-        pytest.param(faultproxy.status(503), False, id="503"),
-        pytest.param(faultproxy.html(), False, id="a page for people"),
-        pytest.param(faultproxy.php_warnings(after=True), True, id="PHP warnings"),
-        pytest.param(faultproxy.cut(0.6), False, id="cut"),
-        pytest.param(faultproxy.cut(0.6, honest=True), False, id="cut, and it says so"),
-        pytest.param(faultproxy.body(b""), False, id="nothing"),
-        pytest.param(faultproxy.hang(), False, id="no answer"),
-    ],
-)
-def test_trouble_of_the_project_is_noted_and_passes(
-    fault: faultproxy.Fault, harmless: bool, *, site: Site, kept: Kept
-) -> None:
+FAULTS: dict[str, faultproxy.Fault] = {
+    "reply lost": faultproxy.lose_reply(),
+    "503": faultproxy.status(503),
+    "a page for people": faultproxy.html(),
+    "cut": faultproxy.cut(0.6),
+    "cut, and it says so": faultproxy.cut(0.6, honest=True),
+    "nothing": faultproxy.body(b""),
+    "no answer": faultproxy.hang(),
+}
+
+
+def test_trouble_of_the_project_is_noted_and_passes(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
     one, two = send(site, kept), send(site, kept)
-    one.await_end()
-    two.await_end()
-    site.timeouts = HASTY
+    site.timeouts = replace(HASTY, read=0.3)
     with site.kept() as hasty:
         follower = Follower(hasty)
-        site.proxy.fail("query_batch2", fault, times=None)
-        again = [follower.poll(now) - now for now in (1000.0, 1001.0, 1002.0)]
-        trouble = kept.jobs.troubles().get((kept.url, kept.account))
-        if harmless:
-            assert trouble is None
-        else:
-            assert trouble is not None
-            assert "query_batch2" in trouble.text
-            assert one.states + two.states == ["queued"] * 2
-            assert 0.7 < again[0] < again[-1]
-        site.proxy.heal()
-        if isinstance(fault, faultproxy.Hang):
-            fault.release()
+        for case, fault in FAULTS.items():
+            follower.poll(1000.0)
+            assert kept.jobs.troubles() == {}, case
+            site.proxy.fail("query_batch2", fault, times=None)
+            first, second = (follower.poll(now) - now for now in (1001.0, 1002.0))
+            assert 0.7 < first < second, case
+            trouble = kept.jobs.troubles()[kept.url, kept.account]
+            assert "query_batch2" in trouble.text, case
+            site.proxy.heal()
+        site.local.resume_volunteers()
         follow(hasty, one, "finished", follower=follower)
+        follow(hasty, two, "finished", follower=follower)
+    assert kept.jobs.troubles() == {}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.php_warnings(after=True), id="PHP warnings"),
+        pytest.param(faultproxy.status(500), id="500: each batch is asked for by its id"),
+    ],
+)
+def test_some_trouble_does_no_harm(fault: faultproxy.Fault, site: Site, kept: Kept) -> None:
+    one, two = send(site, kept), send(site, kept)
+    site.timeouts = HASTY
+    with site.kept() as hasty:
+        site.proxy.fail("query_batch2", fault, times=None)
+        follower = follow(hasty, one, "finished")
         follow(hasty, two, "finished", follower=follower)
     assert kept.jobs.troubles() == {}
 
@@ -298,3 +307,41 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
         site.local.resume_volunteers()
         for sent in (*batches[1:], bad):
             follow(hasty, sent, "finished", follower=follower)
+
+
+def test_of_a_failure_there_is_what_helps(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept)
+    told = FetchResult(1, 0.0, 3.5)
+    statuses = (*range(1, 13), -161, 0)
+    failure = Failure(("x",), "x: why", statuses, "report", "one\ntwo " + "three " * 90, told)
+    reason = failures.reason_of(kept, sent.job, sent.batch, failure)
+    assert "exit statuses on the volunteers' computers: ..., 5, 6, 7" in reason
+    assert "-161 as a rule means: an output file was missing" in reason
+    assert reason.endswith("three three")
+    assert "\n" not in reason
+    assert len(reason) < 1000
+    assert failures.last_status(failure) == -161
+    assert failures.last_status(replace(failure, exit_statuses=(0, 0))) == 0
+    assert failures.last_status(replace(failure, exit_statuses=())) == 1
+
+
+def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent, other = send(site, kept), send(site, kept)
+    change(site, "DELETE FROM batch WHERE id = ?", _id(sent))
+    assert failures.fail(kept, sent.job)
+    assert sent.job.hold_code == HoldCode.LOST
+    kept.jobs.cancel(other.job.id)
+    assert failures.fail(kept, replace(other.job, batch_id=None))
+    assert other.states == ["cancelled"]
+
+
+def test_a_process_that_ends_asks_nothing_more(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    sent = send(site, kept)
+    kept.stopping.set()
+    asked = len(site.proxy.seen)
+    Follower(kept).poll(1000.0)
+    assert len(site.proxy.seen) == asked
+    assert sent.states == ["queued"]
