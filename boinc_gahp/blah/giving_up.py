@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.sending_verdict import Verdict, hold_for, is_about_project
-from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.ledger import Hold
 from boinc_gahp.ledger.halving import Part
 
@@ -109,8 +109,13 @@ class GivingUp:
         if batch.project_batch_id is None:
             self._kept.bridge.withdraw_empty(batch.name)
         elif batch.not_before == 0:
-            # Its last job was cancelled; when its last submit_batch ended is not known.
+            # Its last job was cancelled; when its last submit_batch ended is not known. An abort
+            # saves volunteers' time, even if it should not last.
             self._jobs.give_up(batch.id, now + ABORT_AGAIN)
+            try:
+                self._kept.bridge.withdraw(batch.project_batch_id, retire=False)
+            except RpcError as error:
+                log.info("Batch %s is aborted later: %s", batch.name, error)
             return
         elif batch.not_before > now:
             return
@@ -126,13 +131,11 @@ class GivingUp:
         jobs = self._jobs.jobs_of(batch.id, "sending")
         verdict, error = self._reasons.pop(batch.id, (None, None))
         log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
-        if error is not None and verdict in {Verdict.SUSPECT, Verdict.SMALLER}:
-            if len(jobs) > 1:
-                suspect = verdict is Verdict.SUSPECT
-                self.halve(batch, jobs, str(error), suspect=suspect)
-                return
-            self._hold(batch, jobs, error)
-        elif error is not None and verdict is Verdict.ALL:
+        parts = {Verdict.SUSPECT, Verdict.SMALLER, Verdict.QUOTA}
+        if error is not None and verdict in parts and len(jobs) > 1:
+            self.halve(batch, jobs, str(error), suspect=verdict is Verdict.SUSPECT)
+            return
+        if error is not None and verdict in {Verdict.SUSPECT, Verdict.SMALLER, Verdict.ALL}:
             self._hold(batch, jobs, error)
         elif jobs and "/" in batch.together:
             self._divide(batch, [jobs], batch.together, batch.trouble or "")

@@ -140,7 +140,8 @@ class Sender:
         waiting = self._jobs.waiting(self._kept.url, self._kept.account)
         if not waiting:
             return None
-        if self._patience.until > now:
+        # If it is further away than any pause, the clock was set back.
+        if now < self._patience.until <= now + 2 * self._pauses[1]:
             return self._patience.until
         htcondor = self._kept.settings.htcondor
         bounds = Bounds(
@@ -240,11 +241,6 @@ class Sender:
 
     def _is_submitted(self, batch: BatchRow, project_batch_id: int, jobs: int) -> None:
         self._jobs.submitted(batch.id, project_batch_id)
-        now = self._jobs.batch(batch.id)
-        if now is not None and now.state == "giving_up":
-            # The last job was cancelled meanwhile. The submission has ended, so an abort lasts.
-            self._jobs.give_up(batch.id, time.time())
-            self._kept.wake()
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
         self._forget(batch)
         if self._patience.succeeded():
@@ -267,8 +263,8 @@ class Sender:
             verdict = self._after_death(batch)
         if verdict is Verdict.LATER and self._has_lasted(attempt, error):
             verdict = Verdict.ALL
-        if verdict is Verdict.QUOTA:
-            verdict = self._after_quota(attempt)
+        if verdict is Verdict.QUOTA and not self._is_beyond_quota(attempt):
+            verdict = Verdict.LATER
         if verdict is Verdict.LATER:
             if attempt.was_sent and not attempt.is_clear(error):
                 self._clear.discard(batch.id)
@@ -335,10 +331,10 @@ class Sender:
         enough = 1 if "/" in batch.together else _DEATHS
         return Verdict.SUSPECT if deaths >= enough else Verdict.LATER
 
-    def _after_quota(self, attempt: _Attempt) -> Verdict:
-        """Fewer at a time if nothing is there whose end could make room, otherwise later."""
-        alone = not self._jobs.on_project(self._kept.url, self._kept.account)
-        return Verdict.SMALLER if alone and len(attempt.jobs) > 1 else Verdict.LATER
+    def _is_beyond_quota(self, attempt: _Attempt) -> bool:
+        """Tell whether the batch is too large for the account: no job is there that could end."""
+        there = self._jobs.on_project(self._kept.url, self._kept.account)
+        return not there and len(attempt.jobs) > 1
 
     def _has_lasted(self, attempt: _Attempt, error: GahpError) -> bool:
         """Tell whether jobs that were never sent have waited for an admin for long enough.

@@ -113,6 +113,14 @@ def _on_not_found(error: NotFound) -> Verdict:
 
 def hold_for(error: GahpError, batch: BatchRow) -> Hold:
     """Return the hold for jobs that ``error`` is about."""
+    if isinstance(error, BatchTooLarge):
+        return Hold(
+            f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, which is "
+            "more than that takes: pass long arguments in an input file, or have the project's "
+            "admin raise post_max_size in php.ini (and max_post_bytes in the settings)",
+            HoldCode.REFUSED,
+            0,
+        )
     if isinstance(error, StagingError):
         return Hold(str(error), HoldCode.INPUT, error.errno)
     if isinstance(error, PermissionDenied):

@@ -30,14 +30,19 @@ def withdraw_empty(context: Context, name: str) -> None:
     context.known.forget_batch(name)
 
 
-def withdraw(context: Context, batch_id: int) -> bool:
+def withdraw(context: Context, batch_id: int, *, retire: bool = True) -> bool:
     """Abort a batch; return whether the project then says that it is aborted.
 
     A submit_batch that is still running undoes an abort when it ends (``web-rpcs.md``,
     "submit_batch"): only where none can be, ``True`` is the end of the batch. A batch that the
     project does not know has no jobs. One that was retired is aborted all the same: jobs may have
-    come into it since. Afterwards it is retired, so that its files can be deleted; that is tried
-    once.
+    come into it since.
+
+    Args:
+        context: the project.
+        batch_id: the project's id of the batch.
+        retire: whether to retire it afterwards, so that its files can be deleted; that is tried
+            once. Not before the end is certain: a retired batch looks as if no job of it ran.
 
     Raises:
         RpcError: the project could not be asked, or does not let the account abort it.
@@ -51,6 +56,8 @@ def withdraw(context: Context, batch_id: int) -> bool:
     if batch.state is not BatchState.ABORTED:
         return False
     context.known.forget_batch(batch.name)
+    if not retire:
+        return True
     try:
         project.retire_batch(batch_id=batch_id)
     except RpcError as error:

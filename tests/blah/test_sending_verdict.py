@@ -95,6 +95,7 @@ def test_a_hold_says_whose_turn_it_is() -> None:
     assert hold.reason.endswith("Release the job when that is mended")
     hold = hold_for(StagingError("input file '/a' is gone", path="/a", errno=2), BATCH)
     assert (hold.code, hold.subcode) == (HoldCode.INPUT, 2)
+    assert "9 bytes" in hold_for(BatchTooLarge("x", nbytes=9), BATCH).reason
     hold = hold_for(said("app not found: app", NotFound), BATCH)
     assert hold.reason.startswith("project https://p/ has no app 'app'")
     hold = hold_for(TemplateError("input template", []), BATCH)
