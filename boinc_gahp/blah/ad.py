@@ -91,7 +91,7 @@ def _job_directory(attributes: Attributes) -> str:
 
 def _directory(attributes: Attributes) -> str:
     iwd = attributes.text("Iwd")
-    if iwd is None or not iwd.startswith("/") or "\0" in iwd:
+    if iwd is None or not iwd.startswith("/"):
         raise AdRefused(
             f"the job's directory (Iwd) is {'missing' if iwd is None else show(iwd)}; an absolute "
             "path is expected"

@@ -86,14 +86,14 @@ def read_stream(said: str, name: str | None, iwd: str) -> str | None:
         return None
     path = str(name)
     _check_no_url(said, path)
-    if path.endswith("/") or is_directory(_under(said, path, iwd)):
+    if path.endswith("/") or is_directory(Path(iwd, path)):
         raise AdRefused(f"{said} is {show(path)}, which is a directory; name a file in it")
     return path
 
 
 def read_template(shown: str, name: str, iwd: str) -> str:
     """Return the text of a template; that it is one is for whoever sends the job to say."""
-    path = _under(shown, name, iwd)
+    path = Path(iwd, name)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise AdRefused(f"{shown} is {show(name)}: {show(path)} is not a file")
@@ -129,7 +129,7 @@ def _why(error: OSError | ValueError) -> str:
 
 
 def _local_file(said: str, name: str, iwd: str) -> LocalFile:
-    path = _under(said, name, iwd)
+    path = Path(iwd, name)
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
@@ -181,9 +181,3 @@ def _check_no_url(said: str, name: str) -> None:
         if found[1].lower() not in {"http", "https"}:
             remedy = "volunteers get files from http and https servers only: name a local file"
     raise AdRefused(f"{said} names {show(name)}; {remedy}")
-
-
-def _under(said: str, name: str, iwd: str) -> Path:
-    if "\0" in name:
-        raise AdRefused(f"{said} names {show(name)}, which no file can be called")
-    return Path(iwd, name)

@@ -29,13 +29,7 @@ def read_remaps(text: str) -> tuple[tuple[str, str], ...]:
         ValueError: what is no such pair, or goes to a URL; says which.
     """
     remaps: dict[str, str] = {}
-    text = text.replace("\t", "").replace("\n", "")
-    place = 0
-    while place < len(text):
-        entry = _ENTRY.match(text, place)
-        if entry is None:  # the pattern matches at every place
-            break
-        place = entry.end()
+    for entry in _ENTRY.finditer(text.replace("\t", "").replace("\n", "")):
         if entry[1].strip():
             name, path = _pair(entry[1].strip())
             remaps.setdefault(name, path)

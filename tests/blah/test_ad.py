@@ -139,6 +139,10 @@ def test_an_attribute_whose_value_is_an_error_is_named(tmp_path: Path, name: str
     assert "1 / 0" in text
 
 
+def test_a_value_that_python_cannot_hold_is_named(tmp_path: Path) -> None:
+    assert "BoincApp cannot be evaluated" in refused(tmp_path, BoincApp=b'{"\\377"}')
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "x", "[", "[ A = ]", '[ A = "x\0" ]', '[ A = "\\000" ]', '[ A = "\ud800" ]', "NULL"],

@@ -139,6 +139,7 @@ def test_streams_go_to_files_or_nowhere(tmp_path: Path) -> None:
     for name in ("sub/", ".", "/", "..", str(tmp_path)):
         assert f'error is "{name}", which is a directory' in refused(tmp_path, Err=name)
     assert "output names" in refused(tmp_path, Out="s3://x/y")
+    assert job(tmp_path, Out="a" * 300).stdout == "a" * 300
 
 
 @pytest.mark.parametrize("other", ["both", "./both", "x/../both"])
