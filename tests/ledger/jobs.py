@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sqlite3
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.ledger import Hold, NewJob
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import BatchRow, JobLedger, JobRow
+    from boinc_gahp.ledger import BatchRow, JobLedger, JobRow, Store
 
 URL = "https://boinc.example.edu/test/"
 ACCOUNT = "0123456789abcdef"
@@ -83,3 +84,16 @@ def in_state(jobs: JobLedger, state: str, directory: str = "d") -> int:
             jobs.fetched(job_id, 0, 1.5)
     assert get(jobs, job_id).state == state
     return job_id
+
+
+def everything(store: Store) -> list[Any]:
+    """Return all that is in the tables of jobs and batches, but for times of changes."""
+    with store.read() as connection:
+        connection.row_factory = sqlite3.Row
+        rows = [
+            {key: row[key] for key in row.keys() if key != "changed"}  # noqa: SIM118
+            for table in ("project", "batch", "job", "description")
+            for row in connection.execute(f"SELECT * FROM {table}")
+        ]
+        connection.row_factory = None
+    return rows

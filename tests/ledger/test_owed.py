@@ -1,0 +1,219 @@
+"""What is owed, leased, wrong, counted and dropped; and two processes at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from boinc_gahp.ledger import ALIVE, JobLedger, Store
+from boinc_gahp.ledger.jobs import STATES, OwedAbort, Tally
+from tests.ledger.jobs import (
+    HOLD,
+    LEASE,
+    MINE,
+    URL,
+    get,
+    in_state,
+    new_job,
+    planned,
+    submitted,
+)
+
+ENDED = sorted(set(STATES) - ALIVE)
+
+
+def test_aborts_are_owed_until_they_are_done(jobs: JobLedger) -> None:
+    batch, ids = submitted(jobs, "a", "b", "c")
+    jobs.cancel(ids[0])
+    jobs.cancel(ids[2])
+    owed = jobs.aborts_owed(*MINE)
+    assert owed[0] == OwedAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
+    assert [abort.job_name for abort in owed] == ["bg-1-1", "bg-1-3"]
+    assert jobs.aborts_owed(URL, "another") == []
+    jobs.abort_done([ids[0]])
+    assert [abort.job_id for abort in jobs.aborts_owed(*MINE)] == [ids[2]]
+
+
+def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger) -> None:
+    now = time.time()
+    asked, (job_id,) = submitted(jobs, "a", name="asked")
+    silent, (silent_id,) = submitted(jobs, "b", name="silent")
+    gone, (gone_id,) = submitted(jobs, "c", name="gone")
+    planned(jobs, "d", name="planned")
+    for each in (asked, silent, gone):
+        jobs.leased(each.id, now + 100)
+    with jobs.store.read() as connection:
+        assert connection.execute("SELECT count(*) FROM job").fetchone() == (4,)
+    jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 0").rowcount)
+    jobs.asked([job_id], now - 10)
+    jobs.asked([silent_id], now - 60)
+    jobs.asked([gone_id], now)
+    jobs.fail(gone_id, HOLD)
+    assert [row.name for row in jobs.leases(*MINE, now, 200.0, 30.0)] == ["asked"]
+    assert jobs.leases(*MINE, now, 50.0, 30.0) == []
+    jobs.leased(asked.id, now + 500)
+    assert jobs.leases(*MINE, now, 200.0, 30.0) == []
+    assert [row.id for row in jobs.orphans(30.0)] == sorted(
+        [silent_id, 4], key=lambda each: get(jobs, each).asked
+    )
+
+
+def test_owners_are_those_with_anything_alive_or_owed(jobs: JobLedger) -> None:
+    assert jobs.owners() == ()
+    jobs.accept(replace(new_job("x", account="alive"), project_name="old"))
+    jobs.accept(replace(new_job("y", account="alive"), project_name="new"))
+    jobs.cancel(jobs.accept(new_job("z", account="nothing")).id)
+    assert jobs.owners() == ((URL, "alive", "new"),)
+    jobs.cancel(1)
+    jobs.cancel(2)
+    assert jobs.owners() == ()
+    batch, (job_id,) = submitted(jobs, "a")
+    assert jobs.owners() == ((*MINE, ""),)
+    jobs.cancel(job_id)
+    assert jobs.owners() == ((*MINE, ""),)
+    jobs.close_batch(batch.id, retired=True)
+    assert jobs.owners() == ((*MINE, ""),)
+    jobs.abort_done([job_id])
+    assert jobs.owners() == ()
+
+
+def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs: JobLedger) -> None:
+    jobs.project_trouble(*MINE, "nobody knows this project")
+    assert jobs.troubles() == {}
+    jobs.accept(new_job("d"))
+    before = time.time()
+    jobs.project_trouble(*MINE, "no answer")
+    ((words, since),) = jobs.troubles().values()
+    assert words == "no answer"
+    assert before <= since <= time.time()
+    jobs.project_trouble(*MINE, "web stopped")
+    assert jobs.troubles() == {MINE: ("web stopped", since)}
+    jobs.project_trouble(*MINE, None)
+    assert jobs.troubles() == {}
+
+
+def test_a_jobs_trouble_is_told_until_it_is_over(jobs: JobLedger) -> None:
+    job_id = in_state(jobs, "finished")
+    jobs.job_trouble([job_id], "disk full")
+    assert get(jobs, job_id).trouble == "disk full"
+    jobs.fetched(job_id, 0, 0.0)
+    assert get(jobs, job_id).trouble is None
+
+
+def test_jobs_are_counted_by_state(jobs: JobLedger) -> None:
+    _, ids = submitted(jobs, "a", "b", "c")
+    jobs.cancel(ids[0])
+    jobs.accept(new_job("d"))
+    jobs.accept(new_job("e", account="another"))
+    assert jobs.tally(*MINE) == Tally(waiting=1, queued=2, cancelled=1)
+    assert jobs.tally(URL) == jobs.tally() == Tally(waiting=2, queued=2, cancelled=1)
+    assert jobs.tally().alive == 4
+    assert jobs.tally("https://elsewhere.example/") == Tally()
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_dropped_is_over_and_told_or_cancelled(
+    jobs: JobLedger, state: str, is_told: bool
+) -> None:
+    job_id = in_state(jobs, state)
+    batch_id = get(jobs, job_id).batch_id
+    if is_told:
+        jobs.told([job_id])
+    later = time.time() + 1
+    assert jobs.prune(later) == 0 or state == "cancelled"
+    if state in ENDED:
+        jobs.abort_done([job_id])
+        for job in jobs.jobs_of(batch_id or 0, *ALIVE):
+            jobs.cancel(job.id)
+            jobs.abort_done([job.id])
+        jobs.close_batch(batch_id or 0, retired=True)
+        jobs.prune(later)
+    dropped = state == "cancelled" or (is_told and state in {"done", "failed"})
+    assert (jobs.job(job_id) is None) == dropped
+    assert (jobs.batch(batch_id or 0) is None) == (dropped or batch_id is None)
+
+
+def test_what_has_changed_since_is_not_dropped(jobs: JobLedger) -> None:
+    job_id = jobs.accept(new_job("d")).id
+    jobs.cancel(job_id)
+    assert jobs.prune(get(jobs, job_id).changed) == 0
+    assert jobs.prune(get(jobs, job_id).changed + 1) == 1
+    with jobs.store.read() as connection:
+        assert connection.execute("SELECT count(*) FROM description").fetchone() == (0,)
+
+
+def test_two_processes_that_accept_the_same_job_get_one(jobs: JobLedger, elsewhere: Store) -> None:
+    both = (jobs, JobLedger(elsewhere))
+    found: list[set[int]] = [set(), set()]
+
+    def accept(which: int) -> None:
+        for number in range(30):
+            found[which].add(both[which].accept(new_job(f"d{number}")).id)
+
+    threads = [threading.Thread(target=accept, args=(which,)) for which in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found[0] == found[1]
+    assert len(found[0]) == 30
+
+
+def test_of_two_processes_that_plan_the_same_jobs_one_gets_each(
+    jobs: JobLedger, elsewhere: Store
+) -> None:
+    ids = [jobs.accept(new_job(str(number))).id for number in range(20)]
+    batches: list[Any] = [None, None]
+
+    def plan(which: int, ledger: JobLedger) -> None:
+        batches[which] = ledger.plan(*MINE, f"bg-{which}", "app", "t", ids, LEASE)
+
+    threads = [
+        threading.Thread(target=plan, args=each) for each in enumerate((jobs, JobLedger(elsewhere)))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(batch is None for batch in batches) == [False, True]
+
+
+def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs: JobLedger) -> None:
+    jobs.accept(new_job("d"))
+    for file in jobs.store.path.parent.iterdir():
+        assert file.stat().st_mode & 0o077 == 0, file
+        assert file.stat().st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("state", ["waiting", "running"])
+def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(
+    jobs: JobLedger, state: str
+) -> None:
+    job_id = in_state(jobs, state)
+    batch_id = get(jobs, job_id).batch_id
+    assert jobs.forget([job_id]) == (0, 0)
+    jobs.cancel(job_id)
+    owed = bool(jobs.aborts_owed(*MINE))
+    assert owed == (state == "running")
+    assert jobs.forget([job_id, 12345]) == (int(not owed), 0)
+    assert jobs.forget([job_id], alive=True) == (int(owed), 0)
+    assert jobs.job(job_id) is None
+    assert batch_id is None or jobs.batch(batch_id) is not None
+
+
+def test_a_job_is_kept_until_it_is_aborted_though_its_batch_is_retired(jobs: JobLedger) -> None:
+    batch, ids = submitted(jobs, "a")
+    jobs.cancel(ids[0])
+    jobs.close_batch(batch.id, retired=True)
+    assert jobs.prune(time.time() + 1) == 0
+    assert jobs.ended_before(time.time() + 1) == []
+    jobs.abort_done(ids)
+    assert jobs.ended_before(time.time() + 1) == ids
+    assert jobs.prune(time.time() + 1) == 1
+    assert jobs.batch(batch.id) is None
