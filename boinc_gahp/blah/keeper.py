@@ -222,7 +222,7 @@ class Keeper:
                 look.at = self._turn(time.time())
             wait = look.at - time.time()
             took = time.monotonic() - begin
-            self._stopping.wait(max(_APART, took * (_SHARE - 1)))
+            self._stopping.wait(min(1.0, max(_APART, took * (_SHARE - 1))))
             self._sleep(wait)
 
     def _becomes_keeper(self) -> bool:
@@ -331,6 +331,8 @@ class Keeper:
             job = self._jobs.job(job_id)
             if job is None or job.state == "cancelled":
                 self._gates.close(job_id, clearing=0.0)
+                # The fetch itself may not notice before the project answers it.
+                self._jobs.writing(job_id, False)
 
     # -- what is owed
 

@@ -41,6 +41,15 @@ _POINTS = (
     "retire_batch",
     "none",
 )
+#: What else goes wrong; each passes.
+_FAULTS = (
+    faultproxy.lose_reply,
+    faultproxy.lose_request,
+    faultproxy.reset,
+    faultproxy.status,
+    faultproxy.html,
+    faultproxy.cut,
+)
 
 
 @dataclass
@@ -93,6 +102,8 @@ def assert_all_ran_once(site: Site, queue: Queue) -> None:
 
 def work_until_killed(site: Site, chosen: random.Random, queue: Queue) -> None:
     hang = faultproxy.hang(carried_out=chosen.random() < 0.5)
+    for _ in range(chosen.randint(0, 3)):
+        site.proxy.fail(chosen.choice(_POINTS), chosen.choice(_FAULTS)())
     site.proxy.fail(chosen.choice(_POINTS), hang, skip=chosen.choice([0, 0, 0, 1, 3]))
     killed = threading.Event()
     with Gahp(site.directory / "boinc_gahp.toml") as gahp:
