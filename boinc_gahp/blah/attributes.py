@@ -18,7 +18,8 @@ from boinc_gahp.secret import hide_logins
 #: 400,000 characters overflows the stack of classad2 25.14, and with it the daemon ends.
 _MAX_CODE = 50_000
 
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+#: A text in quotes; one that is not closed goes to the end, so that none is looked at twice.
+_QUOTED = re.compile(r'"(?:[^"\\]+|\\.|\\\Z)*(?:"|\Z)', re.DOTALL)
 #: A byte that is no UTF-8, with a backslash that does nothing before it; or an escape, as it is.
 _ODD_BYTE = re.compile(r"\\?([\udc80-\udcff])|\\.", re.DOTALL)
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
@@ -44,7 +45,9 @@ class Attributes:
                 f"{_MAX_CODE} characters; give its attributes values"
             )
         try:
-            self._ad = classad2.ClassAd(_ODD_BYTE.sub(_octal, text))
+            if not text.isascii():
+                text = _ODD_BYTE.sub(_octal, text)
+            self._ad = classad2.ClassAd(text)
         except Exception as error:  # whatever a foreign parser makes of foreign text
             raise AdRefused(
                 f"the job's ad cannot be read ({shorten(str(error))}): {show(text)}"

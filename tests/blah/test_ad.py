@@ -157,6 +157,11 @@ def test_an_expression_that_would_overflow_the_parser_is_refused() -> None:
         read_ad(f"[ A = 1{'+1' * 500_000} ]", SETTINGS)
 
 
+def test_a_long_text_that_is_not_closed_is_refused_at_once() -> None:
+    with pytest.raises(AdRefused, match="cannot be read"):
+        read_ad('[ A = "' + '\\"' * 500_000, SETTINGS)
+
+
 @pytest.mark.parametrize("name", ["JobDirectory", "Iwd"])
 def test_an_ad_without_what_htcondor_always_sends_is_refused(tmp_path: Path, name: str) -> None:
     text = refused(tmp_path, **{name: None})
