@@ -8,6 +8,7 @@ process, and for all of them every ``poll_all`` seconds, it asks for everything.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -199,7 +200,7 @@ class Follower:
             self._note(batch, pairs, everything=everything)
             if everything:
                 self._look_for_lost(batch, frozenset(name for name, _ in pairs))
-            batch.since = answer.server_time
+            batch.since = answer.server_time if _is_time(answer.server_time) else _EVERYTHING
 
     def _look(self, batch: _Followed) -> None:
         """Ask about a batch by its id; without one of that id all its jobs are lost."""
@@ -309,6 +310,13 @@ def _groups(batches: Iterable[_Followed]) -> Iterator[list[_Followed]]:
         weight += adds
     if group:
         yield group
+
+
+def _is_time(server_time: str) -> bool:
+    try:
+        return math.isfinite(float(server_time))
+    except ValueError:
+        return False
 
 
 def _culprit(error: RpcError, group: Sequence[_Followed]) -> _Followed | None:

@@ -91,6 +91,24 @@ def test_after_the_first_time_only_news_are_asked_for_until_all_is(site: Site, k
     assert ear.since[-1] == "0"
 
 
+def test_a_time_that_is_none_is_not_handed_on(site: Site, kept: Kept) -> None:
+    site.local.pause_volunteers()
+    send(site, kept)
+
+    def odd(exchange: Exchange) -> bool:
+        reply = exchange.forward(plain=True)
+        reply.body = re.sub(rb"(<server_time>).*?(<)", rb"\1soon\2", reply.body)
+        exchange.send(reply)
+        return True
+
+    site.proxy.fail("query_batch2", odd)
+    ear = Ear(site)
+    follower = Follower(kept)
+    for now in (1000.0, 1001.0, 1002.0):
+        follower.poll(now)
+    assert [since == "0" for since in ear.since] == [True, False]
+
+
 def test_the_pace_follows_the_news(site: Site, kept: Kept) -> None:
     site.local.pause_volunteers()
     sent = send(site, kept)
