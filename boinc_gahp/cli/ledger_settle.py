@@ -69,7 +69,8 @@ def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
             for each in settlements
         )
         lines = [line for each in settlements for line in _lines(settings, store, each, quiet)]
-        lines += list(_debt_lines(before, after, quiet))
+        worked_for = {(each.url, each.account) for each in settlements}
+        lines += list(_debt_lines(before, after, worked_for, quiet))
     finally:
         opener.close()
         logs.stop()
@@ -145,7 +146,10 @@ def _debts(store: Store) -> dict[tuple[str, str], int]:
 
 
 def _debt_lines(
-    before: dict[tuple[str, str], int], after: dict[tuple[str, str], int], quiet: bool
+    before: dict[tuple[str, str], int],
+    after: dict[tuple[str, str], int],
+    worked_for: set[tuple[str, str]],
+    quiet: bool,
 ) -> Iterator[str]:
     for owner in before.keys() | after.keys():
         left = after.get(owner, 0)
@@ -154,4 +158,5 @@ def _debt_lines(
         if done > 0 and not quiet:
             yield of.format(f"done: {words.count(done, 'abort')}")
         if left:
-            yield of.format(f"still owed: {words.count(left, 'abort')}")
+            why = "the log says why" if owner in worked_for else "no settings have this project"
+            yield of.format(f"still owed: {words.count(left, 'abort')}") + f" ({why})"

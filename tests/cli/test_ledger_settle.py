@@ -129,6 +129,19 @@ def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, settle: Any) ->
     )
 
 
+def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
+    site: Site, settle: Any
+) -> None:
+    with site.ledger() as ledger:
+        ledger.owe_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
+    status, out = settle("--quiet")
+    assert status == 1
+    assert out == (
+        "https://elsewhere.example/: still owed: 1 abort of BOINC_SUBMIT requests that were cut "
+        "short (no settings have this project)\n"
+    )
+
+
 def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
     ended = run("ledger", "settle", "--quiet")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
