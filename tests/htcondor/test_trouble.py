@@ -96,15 +96,15 @@ def test_a_job_that_cannot_be_done_is_held_with_what_to_do(
     assert "0" * 32 not in reason
 
 
-def test_an_argument_with_a_line_break_is_refused_with_another_way(node: Node) -> None:
-    # No submit file can hold one.
+def test_a_line_break_in_an_argument_does_not_even_get_into_htcondor(node: Node) -> None:
+    # So nothing here has to be held for it.
     room = node.pool.room("alice", "newline")
     cluster = room.submit(grid("speak", "hold = true"))
-    room.ask("condor_qedit", str(cluster.number), "Arguments", "\"'two\\nlines'\"")
-    room.ask("condor_release", str(cluster.number))
-    job = cluster.wait_until(lambda job: job.get("NumHolds") == 2, "it is held again")
-    assert "holds a line feed" in job["HoldReason"]
-    assert "input file" in job["HoldReason"]
+    broken = ("condor_qedit", str(cluster.number), "Arguments", "\"'two\nlines'\"")
+    refused = node.pool.run("alice", *broken)
+    assert refused.returncode != 0
+    assert "illegal value for" in refused.stdout + refused.stderr
+    room.ask("condor_rm", str(cluster.number))
 
 
 def test_a_job_that_always_crashes_is_held_with_how_it_ended_at_volunteers(
