@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
 from boinc_gahp.blah.patience import Patience
+from boinc_gahp.blah.sending_attempt import Attempt
 from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
 from boinc_gahp.blah.sending_verdict import (
     Verdict,
-    ended_clearly,
     hold_for,
     is_about_project,
     verdict_on,
@@ -77,28 +77,6 @@ class _Stopped(Exception):
 
 class _Changed(Exception):
     """Jobs of the batch were cancelled before anything was sent: it goes without them."""
-
-
-class _Attempt:
-    """One run of a batch's submission: what is in it, and whether submit_batch was sent."""
-
-    def __init__(self, batch: BatchRow, jobs: Sequence[JobRow], *, began_clear: bool) -> None:
-        self.batch = batch
-        self._began_clear = began_clear
-        self.jobs = jobs
-        self.ids = {str(job.job_name): job.id for job in jobs}
-        self.sends = 0
-
-    @property
-    def was_sent(self) -> bool:
-        """Whether jobs may be on the project."""
-        return self.sends > 0 or self.batch.state == "sent"
-
-    def is_clear(self, error: GahpError) -> bool:
-        """Tell whether no submit_batch can be running on the project any more."""
-        if not self._began_clear:
-            return False
-        return self.sends == 0 or (self.sends == 1 and ended_clearly(error))
 
 
 class Sender:
@@ -204,7 +182,7 @@ class Sender:
 
     def _submit(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
         began_clear = batch.state == "planned" or batch.id in self._clear
-        attempt = _Attempt(batch, jobs, began_clear=began_clear)
+        attempt = Attempt(batch, jobs, began_clear=began_clear)
         request: SubmitRequest | None = None
         try:
             request = request_of(
@@ -221,7 +199,22 @@ class Sender:
         except GahpError as error:
             return self._after(attempt, request, error)
         self._is_submitted(batch, project_batch_id, len(jobs))
+        self._see_whether_wanted(attempt, project_batch_id)
         return False
+
+    def _see_whether_wanted(self, attempt: Attempt, project_batch_id: int) -> None:
+        """Let a batch be aborted at once if its last job was cancelled while it was sent.
+
+        That is possible if its one submit_batch has ended, which the batch's state tells.
+        """
+        batch = self._jobs.batch(attempt.batch.id)
+        if batch is None or batch.state != "giving_up" or not attempt.is_single:
+            return
+        try:
+            if self._kept.bridge.look_at(project_batch_id).complete:
+                self._jobs.give_up(batch.id, time.time())
+        except RpcError as error:
+            log.info("Batch %s cannot be looked at: %s", batch.name, error)
 
     def _jobs_in_request(self, batch: BatchRow) -> list[JobRow]:
         """Return the jobs whose names the request has to have."""
@@ -230,7 +223,7 @@ class Sender:
         # What has ended since is on the project all the same, or may be.
         return self._jobs.jobs_of(batch.id)
 
-    def _about_to_send(self, attempt: _Attempt, project_batch_id: int) -> None:
+    def _about_to_send(self, attempt: Attempt, project_batch_id: int) -> None:
         ids = attempt.ids.values()
         if self._kept.stopping.is_set():
             raise _Stopped
@@ -255,7 +248,7 @@ class Sender:
 
     # -- what went wrong
 
-    def _after(self, attempt: _Attempt, request: SubmitRequest | None, error: GahpError) -> bool:
+    def _after(self, attempt: Attempt, request: SubmitRequest | None, error: GahpError) -> bool:
         """Do what a failed submission calls for; return whether to try once more at once."""
         batch, verdict = attempt.batch, verdict_on(error)
         log.warning("Batch %s: %s", batch.name, error)
@@ -290,7 +283,7 @@ class Sender:
         self._kept.wake()
         return False
 
-    def _after_sent(self, attempt: _Attempt, verdict: Verdict, error: GahpError) -> None:
+    def _after_sent(self, attempt: Attempt, verdict: Verdict, error: GahpError) -> None:
         """A batch whose jobs may be on the project is not to stay as it is."""
         batch = attempt.batch
         if verdict is Verdict.ALL and not attempt.is_clear(error):
@@ -307,7 +300,7 @@ class Sender:
         self._forget(batch)
         self._giving_up.begin(batch, verdict, error, clear=clear)
 
-    def _is_there(self, attempt: _Attempt) -> bool:
+    def _is_there(self, attempt: Attempt) -> bool:
         """Tell whether the batch has all its jobs, whatever has become of it since.
 
         It may have been aborted or retired on the project, by a person or for its lease: what has
@@ -331,12 +324,12 @@ class Sender:
         enough = 1 if "/" in batch.together else _DEATHS
         return Verdict.SUSPECT if deaths >= enough else Verdict.LATER
 
-    def _is_beyond_quota(self, attempt: _Attempt) -> bool:
+    def _is_beyond_quota(self, attempt: Attempt) -> bool:
         """Tell whether the batch is too large for the account: no job is there that could end."""
         there = self._jobs.on_project(self._kept.url, self._kept.account)
         return not there and len(attempt.jobs) > 1
 
-    def _has_lasted(self, attempt: _Attempt, error: GahpError) -> bool:
+    def _has_lasted(self, attempt: Attempt, error: GahpError) -> bool:
         """Tell whether jobs that were never sent have waited for an admin for long enough.
 
         That is for refusals by a project that answers, and for addresses at which there is none.
@@ -351,7 +344,7 @@ class Sender:
     # -- holds
 
     def _hold_those_to_blame(
-        self, attempt: _Attempt, request: SubmitRequest | None, error: GahpError
+        self, attempt: Attempt, request: SubmitRequest | None, error: GahpError
     ) -> bool:
         """Put the jobs on hold that cannot be sent; return whether others are left."""
         batch = attempt.batch
@@ -380,7 +373,7 @@ class Sender:
         self._forget(batch)
         return False
 
-    def _blamed(self, attempt: _Attempt, error: GahpError) -> list[int]:
+    def _blamed(self, attempt: Attempt, error: GahpError) -> list[int]:
         """Return the jobs that an error names, all if it names none."""
         if isinstance(error, JobRefused) and error.job_name in attempt.ids:
             return [attempt.ids[error.job_name]]
