@@ -92,7 +92,7 @@ def fail(kept: Kept, job: JobRow) -> bool:
         hold = Hold(reason_of(kept, job, batch, failure), HoldCode.FAILED, status)
     result = failure.result
     kept.jobs.fail(job.id, hold, status if result else None, result.cpu_time if result else None)
-    log.warning("Job %d is held: %s", job.id, hold.reason)
+    log.info("Job %d is held: %s", job.id, hold.reason)
     return True
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.blah.kept import Gate, Kept
+    from boinc_gahp.bridge import FetchRequest, FetchResult
     from tests.blah.helpers import Site
     from tests.blah.onproject import Sent
 
@@ -344,3 +345,52 @@ def test_a_description_that_cannot_be_read_does_not_come_again(site: Site, kept:
     sent = finished(site, kept)
     Fetcher(kept).fetch(replace(sent.job, description="[]"))
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
+
+
+def test_a_bug_costs_no_more_than_one_fetch(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = finished(site, kept)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept.bridge, "fetch_output", broken)
+        Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["finished"]
+    assert not sent.job.writing
+    assert "ZeroDivisionError" in (sent.job.trouble or "")
+    assert "cannot be fetched" in caplog.text
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["fetched"]
+
+
+def test_a_ledger_that_fails_is_no_reason_to_raise(
+    site: Site, kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = finished(site, kept)
+    job = sent.job
+    with site.kept() as closed:
+        fetcher = Fetcher(closed)
+    fetcher.fetch(job)
+    assert "has to wait" in caplog.text
+    assert contents(sent.iwds[0]) == {}
+
+
+def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = finished(site, kept, (), ())
+    job = sent.jobs[0]
+    fetch = kept.bridge.fetch_output
+
+    def then_cancelled(request: FetchRequest, gate: Gate) -> FetchResult:
+        result = fetch(request, gate)
+        kept.jobs.cancel(job.id)
+        return result
+
+    monkeypatch.setattr(kept.bridge, "fetch_output", then_cancelled)
+    Fetcher(kept).fetch(job)
+    row = sent.jobs[0]
+    assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)
