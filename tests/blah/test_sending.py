@@ -391,3 +391,53 @@ def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, de
     desk.run()
     desk.check_once([ids[0], ids[2]])
     assert len(site.workunits()) == 2
+
+
+# -- what people do on the project, and mistakes that last
+
+
+def set_state(site: Site, name: str, state: BatchState) -> None:
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = ? WHERE name = ?", (state, name))
+
+
+def test_an_empty_batch_that_somebody_aborts_is_replaced(site: Site, desk: Desk) -> None:
+    site.proxy.fail("query_files", faultproxy.status(404), times=None)
+    ids = desk.accept(2)
+    desk.turn()
+    (name,) = site.batches()
+    set_state(site, name, BatchState.ABORTED)
+    site.proxy.heal()
+    desk.run()
+    desk.check_once(ids)
+    assert states_of_batches(site) == [BatchState.ABORTED, BatchState.IN_PROGRESS]
+
+
+def test_a_batch_that_somebody_aborts_once_it_has_its_jobs_is_not_made_again(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_reply())
+    ids = desk.accept(2)
+    desk.turn()
+    (name,) = site.batches()
+    set_state(site, name, BatchState.ABORTED)
+    site.proxy.heal()
+    desk.run()
+    # What has become of its jobs is found out by who follows them.
+    assert desk.states(ids) == ["queued", "queued"]
+    assert site.batches() == [name]
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
+    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.proxy.fail("get_templates", faultproxy.status(404), times=None)
+    ids = desk.accept(2)
+    desk.turn()
+    assert desk.states(ids) == ["sending", "sending"]
+    monkeypatch.setattr("boinc_gahp.blah.sending._BELIEVED", 0.0)
+    desk.run()
+    row = desk.row(ids[0])
+    assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
+    assert "check the project's URL" in str(row.hold_reason)

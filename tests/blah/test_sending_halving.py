@@ -160,11 +160,11 @@ def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
     assert set(map(BatchState, site.batch_states())) == {BatchState.RETIRED}
 
 
-def test_a_php_that_dies_of_a_job_is_tried_again_before_the_job_is_suspected(
-    site: Site, desk: Desk
+def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
+    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fatal = b'<?xml version="1.0"?>\n<submit_batch>\n'
-    dying = faultproxy.status(500, text=fatal)
+    monkeypatch.setattr("boinc_gahp.bridge.submit._ROUNDS", 1)
+    dying = faultproxy.status(500, text=b'<?xml version="1.0"?>\n<submit_batch>\n')
 
     def run(exchange: faultproxy.Exchange) -> bool:
         exchange.read_body()
@@ -174,16 +174,17 @@ def test_a_php_that_dies_of_a_job_is_tried_again_before_the_job_is_suspected(
         return True
 
     site.proxy.fail("submit_batch", run, times=None)
-    # Nothing is looked up in between, so that each attempt is one request.
-    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
-    site.proxy.fail("query_batch", faultproxy.status(404), skip=1)
-    site.proxy.fail("query_batch", faultproxy.status(404), skip=1)
-    ids = desk.accept(2, "number1{}")
+    ids = desk.accept(1, "number5") + desk.accept(1, "number17")
     desk.turn()
-    assert set(desk.states(ids)) <= {"sending", "queued"}
-    site.proxy.heal()
+    # It may have been chance.
+    assert [batch.state for batch in desk.batches()] == ["sent"]
     desk.run()
-    desk.check_once(ids)
+    row = desk.row(ids[1])
+    assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
+    assert "PHP died" in str(row.hold_reason)
+    desk.check_once(ids[:1])
+    # Three times both, then each alone.
+    assert site.proxy.count("submit_batch") == 5
 
 
 def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(
