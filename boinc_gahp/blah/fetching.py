@@ -15,13 +15,14 @@ import errno
 import logging
 import os.path
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.kept import Withdrawn
-from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow
+from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
 from boinc_gahp.errors import GahpError, LedgerError, NotFound, OutputError
 from boinc_gahp.ledger.jobs import Hold
 
@@ -159,6 +160,24 @@ class Fetcher:
             self._kept.jobs.job_trouble([job.id], trouble)
         except LedgerError as error:
             log.error("Not noted in the ledger: %s", error)
+
+
+def clear_away(job: JobRow) -> None:
+    """Remove what a daemon that was killed while it fetched has left of a job; never fails.
+
+    Whoever cancels the job calls it: no later fetch takes these files over then. It looks where
+    the job's files would go, and leaves alone what fetches of other jobs are at.
+    """
+    try:
+        description = JobDescription.from_json(job.description)
+    except ValueError:
+        return
+    iwd = Path(description.iwd)
+    streams = [iwd / path for path in (description.stdout, description.stderr) if path]
+    remapped = [iwd / path for _, path in description.remaps]
+    parents = [path.parent for path in (*streams, *remapped)]
+    for directory in {iwd, *parents, *remapped}:
+        sweep(directory)
 
 
 def request_for(

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.ad import read_ad
+from boinc_gahp.blah.fetching import clear_away
 from boinc_gahp.blah.keeper import Keeper
 from boinc_gahp.blah.kept import Gates
 from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_of
@@ -163,6 +164,8 @@ class Service:
         keeper = self._keepers.get(owner)
         if before.writing and not (keeper and keeper.holds):
             self._await_withdrawal(jobs, before)
+        if before.state == "finished":
+            clear_away(before)
         if keeper is not None:
             keeper.wake()
 

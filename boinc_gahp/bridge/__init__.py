@@ -2,7 +2,7 @@
 
 from boinc_gahp.bridge.bridge import Bridge
 from boinc_gahp.bridge.fetch import NoResult
-from boinc_gahp.bridge.temporary import NotNow, remove_all
+from boinc_gahp.bridge.temporary import NotNow, remove_all, sweep
 from boinc_gahp.bridge.types import (
     AdFiles,
     BatchLook,
@@ -37,4 +37,5 @@ __all__ = [
     "SubmitRequest",
     "TemplateError",
     "remove_all",
+    "sweep",
 ]

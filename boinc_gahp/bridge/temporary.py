@@ -347,6 +347,32 @@ class TemporaryDirectory(_Temporary):
         self.discard()
 
 
+def sweep(directory: Path) -> None:
+    """Remove the temporary files that a killed daemon left in a directory; never fails.
+
+    Those that a fetch is at are left alone, and all where the file system has no locks to tell.
+    """
+    with suppress(OSError):
+        for path in directory.glob(".boinc_gahp-*"):
+            if path.suffix in {".part", ".unpack"}:
+                with suppress(OSError):
+                    _sweep(path)
+
+
+def _sweep(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(descriptor, path):
+            return
+        if path.suffix == ".unpack":
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+    finally:
+        os.close(descriptor)
+
+
 def _open_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 

@@ -13,7 +13,8 @@ import pytest
 from boinc_gahp.blah import fetching
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
-from boinc_gahp.blah.fetching import Fetcher, request_for
+from boinc_gahp.blah.fetching import Fetcher, clear_away, request_for
+from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.config import Timeouts
 from tests import faultproxy
 from tests.blah.helpers import listing
@@ -394,3 +395,19 @@ def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
     Fetcher(kept).fetch(job)
     row = sent.jobs[0]
     assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)
+
+
+def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, stdout="logs/job.out", remaps=(("out", "res/"),))
+    iwd = sent.iwds[0]
+    for name in ("", "logs", "res"):
+        (iwd / name).mkdir(exist_ok=True)
+        (iwd / name / ".boinc_gahp-0123456789abcdef-0.part").write_bytes(b"half")
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack").mkdir()
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/0").write_bytes(b"half")
+    (iwd / ".boinc_gahp-of-mine").write_bytes(b"")
+    # Another job of the same directory is being fetched.
+    with registry.file(iwd / "other") as other:
+        clear_away(sent.job)
+        assert set(contents(iwd)) == {".boinc_gahp-of-mine", other.path.name}
+    clear_away(replace(sent.job, description=""))
