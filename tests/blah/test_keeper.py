@@ -37,6 +37,14 @@ def service(site: Site) -> Iterator[Service]:
         yield service
 
 
+@pytest.fixture
+def unhurried(site: Site) -> Iterator[Service]:
+    """One that puts jobs into one batch even if the machine is slow."""
+    site.reset(quiet=0.3, longest_wait=5.0)
+    with site.service() as service:
+        yield service
+
+
 def await_state(jobs: JobLedger, job_id: str, state: str) -> None:
     wait_for(lambda: row_of(jobs, job_id).state == state, f"job {state}")
 
@@ -111,8 +119,9 @@ def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedge
 
 
 def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
-    service: Service, site: Site, jobs: JobLedger
+    unhurried: Service, site: Site, jobs: JobLedger
 ) -> None:
+    service = unhurried
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
@@ -132,8 +141,9 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
 
 
 def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(
-    service: Service, site: Site, jobs: JobLedger
+    unhurried: Service, site: Site, jobs: JobLedger
 ) -> None:
+    service = unhurried
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
