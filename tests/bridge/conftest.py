@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,6 @@ from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _numbers = itertools.count(1)
 
@@ -82,6 +82,11 @@ class Site:
             "uppercase",
             [JobRequest(f"{name}#{n}.0", (), (inputs[n % files],)) for n in range(jobs)],
         )
+
+    def paths(self, request: SubmitRequest) -> list[Path]:
+        """Return the local input files of the request's jobs, in order, some more than once."""
+        files = [file for job in request.jobs for file in job.inputs]
+        return [Path(file.path) for file in files if isinstance(file, LocalInput)]
 
     def workunits(self, request: SubmitRequest) -> list[str]:
         """Return the project's workunits whose names begin with the batch's."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,10 +51,9 @@ def batch_id(site: Site, request: SubmitRequest) -> int:
         return project.query_batch(batch_name=request.batch_name).batch.id
 
 
-def remove(files: SubmitRequest) -> None:
-    for job in files.jobs:
-        for item in job.inputs:
-            Path(item.path).unlink(missing_ok=True)
+def remove(site: Site, files: SubmitRequest) -> None:
+    for path in site.paths(files):
+        path.unlink(missing_ok=True)
 
 
 # What is there already when the submit fails.
@@ -63,7 +61,7 @@ def remove(files: SubmitRequest) -> None:
 
 def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     request = half_made(site)
-    remove(request)
+    remove(site, request)
     with site.bridge() as bridge, pytest.raises(StagingError, match="No such file"):
         bridge.submit(request, gridmanager())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
@@ -72,7 +70,7 @@ def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
 
 def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(site: Site) -> None:
     request = half_made(site)
-    remove(request)
+    remove(site, request)
     number = batch_id(site, request)
     site.ledger.begin_submit(*owner(site), request.batch_name, number, time.time() + 100)
     with site.bridge() as bridge, pytest.raises(StagingError):
@@ -85,7 +83,7 @@ def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(s
 
 def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
     request = half_made(site)
-    remove(dataclasses.replace(request, jobs=request.jobs[:3]))
+    remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
     with site.bridge() as bridge:
         bridge.submit(request, gridmanager())
     assert site.workunits(request) == site.names(request)

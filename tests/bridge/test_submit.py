@@ -59,9 +59,8 @@ def test_a_repeated_submit_changes_nothing_and_needs_no_files(site: Site) -> Non
     request = site.batch()
     with site.bridge() as bridge:
         bridge.submit(request)
-    for job in request.jobs:
-        for item in job.inputs:
-            (site.directory / item.path).unlink(missing_ok=True)
+    for path in site.paths(request):
+        path.unlink(missing_ok=True)
     with site.bridge() as bridge:
         bridge.submit(request)
     assert site.workunits(request) == site.names(request)

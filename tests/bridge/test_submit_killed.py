@@ -38,7 +38,8 @@ bridge.submit(
 
 
 def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
-    jobs = [(job.name, job.inputs[0].path) for job in request.jobs]
+    names = [job.name for job in request.jobs]
+    jobs = [(name, str(path)) for name, path in zip(names, site.paths(request), strict=True)]
     return subprocess.Popen(
         [
             sys.executable,
