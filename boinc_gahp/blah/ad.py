@@ -29,7 +29,7 @@ from boinc_gahp.errors import shorten
 if TYPE_CHECKING:
     from boinc_gahp.config import HTCondor
 
-__all__ = ["AdRefused", "read_ad"]
+__all__ = ["AdRefused", "job_directory", "read_ad"]
 
 _MIB = 2**20
 
@@ -76,6 +76,11 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         input_template=_template(wishes, "InputTemplate", iwd),
         output_template=_template(wishes, "OutputTemplate", iwd),
     )
+
+
+def job_directory(text: str) -> str:
+    """Return HTCondor's key of the job in an ad, whatever else is in it; raises AdRefused."""
+    return _job_directory(Attributes(text))
 
 
 def _job_directory(attributes: Attributes) -> str:

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.ad import read_ad
+from boinc_gahp.blah.ad import AdRefused, job_directory, read_ad
 from boinc_gahp.blah.fetching import clear_away
 from boinc_gahp.blah.keeper import Keeper
 from boinc_gahp.blah.kept import Gates
@@ -104,9 +104,14 @@ class Service:
         Raises:
             GahpError: the text is the HoldReason.
         """
-        description = read_ad(ad, self._settings.htcondor)
-        project, name = find_project(self._settings, description.project)
-        owner, project = owner_of(project)
+        try:
+            description = read_ad(ad, self._settings.htcondor)
+            project, name = find_project(self._settings, description.project)
+            owner, project = owner_of(project)
+        except GahpError:
+            if (accepted := self._accepted_before(ad)) is not None:
+                return accepted
+            raise
         jobs = self._jobs()
         # Whether this is a new attempt depends on what HTCondor was told of the last one.
         self._write_told(jobs)
@@ -123,7 +128,22 @@ class Service:
             )
         )
         self._wake(owner, project)
-        return f"boinc/{jobs.token}.{row.id}"
+        return _job_id(jobs, row)
+
+    def _accepted_before(self, ad: str) -> str | None:
+        """Return the id of the job that a submit repeats, None if it is a new one.
+
+        Files or settings may have changed since it was accepted: that is no reason to put a job on
+        hold that goes on.
+        """
+        try:
+            directory = job_directory(ad)
+        except AdRefused:
+            return None
+        jobs = self._jobs()
+        self._write_told(jobs)
+        row = jobs.accepted(directory)
+        return None if row is None else _job_id(jobs, row)
 
     def status(self, job_id: str) -> tuple[int, str]:
         """Return a job's status as HTCondor numbers it, and the status ad.
@@ -331,3 +351,7 @@ class Service:
                 keeper.start()
                 self._keepers[owner] = keeper
             return keeper
+
+
+def _job_id(jobs: JobLedger, row: JobRow) -> str:
+    return f"boinc/{jobs.token}.{row.id}"

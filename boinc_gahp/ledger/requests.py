@@ -59,11 +59,7 @@ class Requests:
 
         def change(connection: sqlite3.Connection) -> JobRow:
             now = time.time()
-            latest = connection.execute(
-                "SELECT id, attempt, state, told FROM job WHERE job_directory = ? "
-                "ORDER BY attempt DESC LIMIT 1",
-                (directory,),
-            ).fetchone()
+            latest = _latest(connection, directory)
             if latest is not None and is_repeat_of(latest[2], bool(latest[3])):
                 connection.execute("UPDATE job SET asked = ? WHERE id = ?", (now, latest[0]))
                 return _job(connection, latest[0])
@@ -71,6 +67,14 @@ class Requests:
             return _job(connection, _insert(connection, job, directory, attempt, now))
 
         return self._store.write(change)
+
+    def accepted(self, job_directory: str) -> JobRow | None:
+        """Return the job that a submit with this ``job_directory`` repeats; None if it is new."""
+        with self._store.read() as connection:
+            latest = _latest(connection, text(job_directory))
+            if latest is None or not is_repeat_of(latest[2], bool(latest[3])):
+                return None
+            return _job(connection, latest[0])
 
     def job(self, job_id: int) -> JobRow | None:
         """Return a job, or None if the ledger does not have it (any more)."""
@@ -178,6 +182,16 @@ def _execute(
     connection: sqlite3.Connection, *, statement: str, rows: Sequence[tuple[object, ...]]
 ) -> None:
     connection.executemany(statement, rows)
+
+
+def _latest(connection: sqlite3.Connection, directory: str) -> tuple[int, int, str, int] | None:
+    """Return id, attempt, state and ``told`` of the latest attempt of a job."""
+    found: tuple[int, int, str, int] | None = connection.execute(
+        "SELECT id, attempt, state, told FROM job WHERE job_directory = ? "
+        "ORDER BY attempt DESC LIMIT 1",
+        (directory,),
+    ).fetchone()
+    return found
 
 
 def _job(connection: sqlite3.Connection, job_id: int) -> JobRow:

@@ -97,6 +97,21 @@ def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, sit
         service.submit(site.job(BoincProject='"elsewhere"').ad)
 
 
+def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(
+    site: Site, lock: KeeperLock
+) -> None:
+    job = site.job()
+    with site.service() as service:
+        job_id = service.submit(job.ad)
+        (job.iwd / "in").unlink()
+        assert service.submit(job.ad) == job_id
+    with site.service(replace(site.settings, project=None)) as service:
+        assert service.submit(job.ad) == job_id
+        service.cancel(job_id)
+        with pytest.raises(GahpError, match="cannot be read"):
+            service.submit(job.ad)
+
+
 def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enough(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
