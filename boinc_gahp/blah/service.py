@@ -277,12 +277,15 @@ class Service:
         while not self._stopping.is_set():
             jobs = self._ledger
             assert jobs is not None  # noqa: S101  (the thread is started after it is opened)
+            is_time = time.monotonic() >= next_look
             try:
-                self._write_told(jobs)
-                if time.monotonic() >= next_look:
+                if is_time:
+                    # First of all: what fails below is not to be tried again at once.
                     next_look = time.monotonic() + MINDING
                     self._write_down(jobs)
                     self._start_keepers(jobs)
+                else:
+                    self._write_told(jobs)
             except LedgerError as error:
                 log.error("%s", error)
             except Exception:  # the thread has to live on
@@ -319,11 +322,15 @@ class Service:
         for url, account, name in jobs.owners():
             owner = (url, account)
             project = self._known.get(owner)
-            if project is None:
-                log.warning("%s", explain_unknown(owner, name))
-                jobs.project_trouble(url, account, explain_unknown(owner, name))
-            else:
-                self._keeper(owner, project)
+            trouble = explain_unknown(owner, name) if project is None else None
+            if project is not None:
+                try:
+                    self._keeper(owner, project)
+                except (GahpError, RuntimeError) as error:  # others have theirs
+                    trouble = str(error)
+            if trouble is not None:
+                log.warning("%s", trouble)
+                jobs.project_trouble(url, account, trouble)
 
     def _wake(self, owner: Owner, project: ProjectSettings) -> None:
         """Have a keeper look at a new job; the job is accepted whatever comes of that."""

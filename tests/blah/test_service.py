@@ -202,6 +202,45 @@ def test_that_htcondor_was_told_is_written_down_without_another_request(
     wait_for(lambda: row_of(jobs, job_id).told, "the note", timeout=10)
 
 
+def test_a_note_that_cannot_be_written_is_tried_now_and_then(
+    service: Service,
+    site: Site,
+    jobs: JobLedger,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("boinc_gahp.blah.service.MINDING", 0.02)
+    job_id = service.submit(site.job().ad)
+    jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
+    refuse = "BEFORE UPDATE OF told ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
+    jobs.store.write(
+        lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
+    )
+    began = time.monotonic()
+    service.told(job_id, 5)
+    wait_for(lambda: time.monotonic() > began + 0.1, "some attempts")
+    assert 1 < caplog.text.count("no space") < 5 + (time.monotonic() - began) / 0.02
+    jobs.store.write(lambda connection: connection.execute("DROP TRIGGER full").rowcount)
+    wait_for(lambda: row_of(jobs, job_id).told, "the note", timeout=10)
+
+
+def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
+    site: Site, lock: KeeperLock, jobs: JobLedger
+) -> None:
+    elsewhere = ProjectSettings("http://127.0.0.1:9/one/", Authenticator("o" * 32))
+    settings = replace(site.settings, projects={"one": elsewhere})
+    with site.service(settings) as service:
+        service.submit(site.job(BoincProject='"one"').ad)
+        service.submit(site.job().ad)
+    lock.release()
+    broken = replace(elsewhere, ca_bundle=str(site.directory / "absent.pem"))
+    with site.service(replace(settings, projects={"one": broken})) as service:
+        service.ping()
+        wait_for(lambda: jobs.tally(*site.owner).waiting == 0, "the other's job", timeout=10)
+        ((text, _),) = jobs.troubles().values()
+        assert "absent.pem" in text
+
+
 def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_end(
     site: Site, lock: KeeperLock, jobs: JobLedger
 ) -> None:
