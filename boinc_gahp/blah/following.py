@@ -121,13 +121,15 @@ class Follower:
         for group in _groups(batch for batch in self._batches.values() if batch.is_open):
             if self._kept.stopping.is_set():
                 break
+            is_odd = group[0].alone
             try:
                 asked = True
                 self._ask(group)
             except RpcError as error:
                 trouble = error
-                break
-        if trouble is None:
+                if not (is_odd and _may_be_of_one(error)):
+                    break
+        if trouble is None or _may_be_of_one(trouble):
             self._fail()
         return self._next(now + time.monotonic() - began, trouble, asked=asked)
 

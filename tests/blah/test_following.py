@@ -327,6 +327,31 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
             follow(hasty, sent, "finished", follower=follower)
 
 
+@pytest.mark.parametrize("by_name", [True, False], ids=["by name", "only by its id"])
+def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
+    by_name: bool, site: Site, kept: Kept
+) -> None:
+    bad, other = send(site, kept), send(site, kept, ("--fail", "5"))
+    deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
+    if not by_name:
+        deadly.append(other.batch.name.encode())
+    other.await_end()
+    site.timeouts = HASTY
+
+    def dies(exchange: Exchange) -> bool:
+        exchange.read_body()
+        if any(each in exchange.body for each in deadly):
+            return faultproxy.status(500)(exchange)
+        exchange.send(exchange.forward())
+        return True
+
+    for rpc in ("query_batch", "query_batch2"):
+        site.proxy.fail(rpc, dies, times=None)
+    with site.kept() as hasty:
+        follow(hasty, other, "failed", timeout=5)
+    assert bad.states == ["queued"]
+
+
 def test_of_a_failure_there_is_what_helps(site: Site, kept: Kept) -> None:
     site.local.pause_volunteers()
     sent = send(site, kept)
