@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.ad import AdRefused, job_directory, read_ad
@@ -35,6 +36,9 @@ MINDING = 60.0
 WITHDRAWAL = 240.0
 #: Seconds between looks whether it has.
 _LOOK = 0.05
+#: Seconds for which a keeper tries a request again, at most. Then the ledger tells what is wrong, and
+#: the keeper tries again later: HTCondor may end the process within minutes.
+TRYING = 10.0
 #: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
 
@@ -347,8 +351,10 @@ class Service:
         with self._lock:
             keeper = self._keepers.get(owner)
             if keeper is None and self._ledger is not None and not self._stopping.is_set():
+                timeouts = self._settings.timeouts
+                timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
                 keeper = Keeper(
-                    self._opener.open(self._settings, project),
+                    self._opener.open(replace(self._settings, timeouts=timeouts), project),
                     self._ledger,
                     owner,
                     settings=self._settings,

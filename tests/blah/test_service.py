@@ -16,6 +16,7 @@ from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.ledger.jobs import Hold
 from boinc_gahp.secret import Authenticator
+from tests import faultproxy
 from tests.blah.helpers import await_status, row_of
 from tests.helpers import wait_for
 
@@ -278,6 +279,18 @@ def test_a_cancel_does_not_wait_for_a_process_that_is_gone(
     lock.release()
     cancel.join(10)
     assert not cancel.is_alive()
+
+
+def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_again(
+    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.blah.service.TRYING", 0.1)
+    site.timeouts = replace(site.timeouts, retry=120.0)
+    site.proxy.fail("query_batch", faultproxy.status(503), times=None)
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+        wait_for(lambda: jobs.troubles().get(site.owner), "the trouble in the ledger")
+        assert service.status(job_id) == (1, "[ ]")
 
 
 def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so(
