@@ -36,8 +36,8 @@ MINDING = 60.0
 WITHDRAWAL = 240.0
 #: Seconds between looks whether it has.
 _LOOK = 0.05
-#: Seconds for which a keeper tries a request again, at most. Then the ledger tells what is wrong, and
-#: the keeper tries again later: HTCondor may end the process within minutes.
+#: Seconds for which a keeper tries a request again, at most. Then the ledger tells what is wrong,
+#: and the keeper tries again later: HTCondor may end the process within minutes.
 TRYING = 10.0
 #: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
