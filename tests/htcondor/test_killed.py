@@ -32,6 +32,7 @@ def test_100_jobs_survive_kill_9_of_every_part_and_each_runs_once(
     other = node.others["killed"]
     seed = random.randrange(10**6)
     chance = random.Random(seed)
+    sys.stdout.write(f"seed {seed}\n")
     files = {f"in.{number}": f"number {number}\n" for number in range(JOBS)}
     room = node.pool.room("alice", "killed", files)
     project = [other.start()]
