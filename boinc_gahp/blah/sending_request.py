@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.description import JobDescription, LocalFile
@@ -46,6 +47,7 @@ def request_of(
                 job.priority,
                 job.input_template,
                 job.output_template,
+                _outputs(job),
             )
             for name, job in described
         ],
@@ -69,6 +71,12 @@ def _description(job: JobRow) -> JobDescription:
             "the job to submit it anew",
             job_name=job.job_name,
         ) from error
+
+
+def _outputs(job: JobDescription) -> tuple[str, ...]:
+    """Return the outputs that the job names, but for stdout and stderr, which are there anyway."""
+    standard = {Path(path).name for path in (job.stdout, job.stderr) if path is not None}
+    return tuple(name for name in job.outputs or () if Path(name).name not in standard)
 
 
 def _input(file: LocalFile | RemoteFile) -> Input:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge.selection import find
 from boinc_gahp.bridge.types import LocalInput
 from boinc_gahp.errors import JobRefused
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boinc_gahp.bridge.types import Input, JobRequest, RemoteInput
-    from boinc_gahp.templates import InputTemplate
+    from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
 #: results and of their files still fit (``web-rpcs.md``, "submit_batch", job names).
@@ -259,6 +260,25 @@ def ordered_inputs(job: JobRequest, template: InputTemplate, app_name: str) -> t
         f"({found}){detail}",
         job_name=job.name,
     )
+
+
+def check_outputs(job: JobRequest, template: OutputTemplate, app_name: str) -> None:
+    """Raise JobRefused for an output that the app does not make: no volunteer is to work for it.
+
+    What is in an archive, an app's one output if its name ends in .zip, is seen only afterwards.
+    """
+    names = [info.open_name for info in template.files]
+    if len(names) == 1 and names[0].lower().endswith(".zip"):
+        return
+    made = dict.fromkeys(names, "")
+    for name in job.outputs:
+        if find(name, made) is None:
+            known = ", ".join(_quote(each) for each in names) or "none"
+            raise JobRefused(
+                f"job {_quote(job.name)}: transfer_output_files names {_quote(name)}; the outputs "
+                f"of app {app_name} are: {known}",
+                job_name=job.name,
+            )
 
 
 def _source(item: Input) -> str:

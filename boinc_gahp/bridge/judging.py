@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import Input, JobRequest, SubmitRequest
     from boinc_gahp.rpc import Project
-    from boinc_gahp.templates import InputTemplate
+    from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
 #: the option before it.
@@ -42,7 +43,7 @@ class Judged:
         self._request = request
         self._project = project or context.project
         self._templates: dict[str, InputTemplate] = {}
-        self._good_outputs: set[str] = set()
+        self._output_templates: dict[str, OutputTemplate] = {}
 
     def inputs(self) -> dict[str, tuple[Input, ...]]:
         """Return each job's files in template order.
@@ -60,7 +61,7 @@ class Judged:
             )
         checks.check_batch_name(request.batch_name)
         checks.check_job_names(request.jobs)
-        template = self._app_template()
+        template, _ = self._app_templates
         if not all(info.no_delete for info in template.per_job_files):
             self._context.known.warn_once(
                 ("no_delete", request.app_name),
@@ -88,7 +89,7 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template = self._app_template()
+        template, _ = self._app_templates
         found: dict[str, GahpError] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for job in self._request.jobs:
@@ -156,8 +157,9 @@ class Judged:
 
     # -- one job
 
-    def _app_template(self) -> InputTemplate:
-        return self._context.known.templates(self._request.app_name, self._project)[0]
+    @cached_property
+    def _app_templates(self) -> tuple[InputTemplate, OutputTemplate]:
+        return self._context.known.templates(self._request.app_name, self._project)
 
     def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
         for item in job.inputs:
@@ -173,7 +175,8 @@ class Judged:
                     "app's; use an app with as many",
                     job_name=job.name,
                 )
-        self._check_output_template(job)
+        if job.outputs or job.output_template is not None:
+            checks.check_outputs(job, self._output_template(job), self._request.app_name)
         return checks.ordered_inputs(job, own or template, self._request.app_name)
 
     def _own_template(self, job: JobRequest) -> InputTemplate | None:
@@ -187,15 +190,16 @@ class Judged:
                 raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
         return self._templates[text]
 
-    def _check_output_template(self, job: JobRequest) -> None:
+    def _output_template(self, job: JobRequest) -> OutputTemplate:
         text = job.output_template
-        if text is None or text in self._good_outputs:
-            return
-        try:
-            read_output_template(text)
-        except TemplateError as error:
-            raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
-        self._good_outputs.add(text)
+        if text is None:
+            return self._app_templates[1]
+        if text not in self._output_templates:
+            try:
+                self._output_templates[text] = read_output_template(text)
+            except TemplateError as error:
+                raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
+        return self._output_templates[text]
 
     def _check_line(self, job: JobRequest, line: Job) -> None:
         own = [text for text in (job.input_template, job.output_template) if text is not None]

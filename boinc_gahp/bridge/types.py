@@ -43,6 +43,8 @@ class JobRequest:
     Attributes:
         priority: None: the project's default.
         input_template: XML of the job's own; None: the app's. Likewise the output template.
+        outputs: those that will be asked for, if that is known: each has to be one of the
+            template's.
     """
 
     name: str
@@ -51,6 +53,7 @@ class JobRequest:
     priority: int | None = None
     input_template: str | None = None
     output_template: str | None = None
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

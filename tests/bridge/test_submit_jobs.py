@@ -101,8 +101,10 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
         "two": (JobRequest("two", (), (good,), input_template=TWO_FILES), "own input template"),
         "xml": (JobRequest("xml", (), (good,), input_template="<a"), "'xml'"),
         "out": (JobRequest("out", (), (good,), output_template="<a/>"), "'out'"),
+        "outs": (JobRequest("outs", (), (good,), outputs=("out", "log")), 'uppercase are: "out"'),
     }
-    jobs = [JobRequest("good", (), (as_it_was,)), *(job for job, _ in wanted.values())]
+    fine = JobRequest("good", (), (as_it_was,), outputs=("x/out",))
+    jobs = [fine, *(job for job, _ in wanted.values())]
     with site.bridge() as bridge:
         refused = bridge.refusals(SubmitRequest("refusals", "uppercase", jobs))
     assert refused.keys() == wanted.keys()
