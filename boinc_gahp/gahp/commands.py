@@ -186,7 +186,7 @@ _ALL: tuple[Command, ...] = (
     ),
     Command(
         "BLAH_JOB_SUBMIT",
-        (_ID, Rest("ad", 'the job as a ClassAd: [ Cmd = "..."; Iwd = "..."; ... ]')),
+        (_ID, Rest("ad", 'the job as a ClassAd: [ BoincApp = "..."; Iwd = "..."; ... ]')),
         requests.BlahJobSubmit,
         "accept",
         "0 NULL job_id",

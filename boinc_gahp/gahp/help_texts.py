@@ -26,8 +26,8 @@ Example: BLAH_JOB_STATUS 5 boinc/0a1b2c3d.7""",
 The result is the job's id, once the job is written down. It goes to the project a little later, in
 a batch with others like it; what is wrong with it then is told by BLAH_JOB_STATUS.
 JobDirectory is any text that names the job: with the same one, the same job is meant, until it was
-cancelled. Cmd or BoincApp names the app; Iwd is where files are: those in TransferInput, and those
-in TransferOutput (without it, all outputs), Out and Err. Arguments, TransferOutputRemaps,
+cancelled. BoincApp names the app; Iwd is where files are: those in TransferInput, and those in
+TransferOutput (without it, all outputs), Out and Err. Arguments, TransferOutputRemaps,
 BoincProject, BoincRscFpopsEst and others are as in a submit file.
 HTCondor sends such an ad for each job with grid_resource = batch boinc.
 In an ad, spaces need no backslash before them, but a backslash does.

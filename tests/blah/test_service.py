@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.service import UnknownJob
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
@@ -264,6 +265,23 @@ def test_a_cancel_waits_until_another_process_has_stopped_writing(
     cancel.join(0.2)
     assert cancel.is_alive()
     jobs.writing(number, False)
+    cancel.join(10)
+    assert not cancel.is_alive()
+
+
+def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    cancel = threading.Thread(target=service.cancel, args=[job_id])
+    with service._gates.open(running(jobs, job_id)) as gate:
+        with gate:
+            cancel.start()
+            wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
+            wait_for(lambda: gate._closed, "the gate's end")
+            assert cancel.is_alive()
+        with pytest.raises(Withdrawn):
+            gate.check()
     cancel.join(10)
     assert not cancel.is_alive()
 

@@ -19,6 +19,7 @@ MOUNTS = """\
 35 22 0:44 / /gpfs rw - gpfs fs0 rw
 36 22 0:45 / /afs rw - afs none rw
 37 22 0:46 / /over rw - nfs filer:/over rw
+37 22 0:49 / /srv rw - nfs filer:/srv rw
 38 37 0:47 / /over rw - tmpfs tmpfs rw
 a line that is none
 39 22 0:48 /
@@ -36,6 +37,7 @@ def mountinfo(tmp_path: Path) -> Path:
     ("path", "kind"),
     [
         pytest.param("/home/me/.local/state", "nfs4", id="nfs4"),
+        pytest.param("/srv/state", "nfs", id="nfs"),
         pytest.param("/home", "nfs4", id="the mount point itself"),
         pytest.param("/homework", None, id="a name that only begins like it"),
         pytest.param("/home/scratch/me", None, id="a local disk below it"),

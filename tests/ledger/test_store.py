@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger import Store
 from boinc_gahp.ledger.opening import LOG_KEPT
 from tests.helpers import wait_for
 from tests.ledger.jobs import new_job
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from boinc_gahp.ledger import JobLedger, Store
+    from boinc_gahp.ledger import JobLedger
 
 T = TypeVar("T")
 
@@ -118,6 +119,15 @@ def test_a_thousand_accepts_by_fifty_threads_share_their_commits(
     assert len(commits) < 500
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (1000,)
+
+
+def test_what_is_committed_outlives_a_loss_of_power(path: Path) -> None:
+    store = Store(path)
+    modes = ("journal_mode", "synchronous")
+    found = [store._connection.execute(f"PRAGMA {mode}").fetchone()[0] for mode in modes]
+    store.close()
+    # 2 is FULL: in WAL, anything less lets a commit return before it is on the disk.
+    assert found == ["wal", 2]
 
 
 def test_what_write_returned_from_can_be_read_elsewhere(store: Store, elsewhere: Store) -> None:
