@@ -71,7 +71,9 @@ def _known(settings: Settings) -> str:
     named = [f"{name}: {project.url}" for name, project in settings.projects.items()]
     if settings.project is not None:
         named.insert(0, f"the default one: {settings.project.url}")
-    return f"there are {', '.join(named)}" if named else "there are none"
+    if not named:
+        return "there are none"
+    return f"there {'is' if len(named) == 1 else 'are'} {', '.join(named)}"
 
 
 def _url(text: str) -> str | None:

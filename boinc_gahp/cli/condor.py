@@ -18,6 +18,22 @@ def is_here() -> bool:
     return shutil.which("condor_config_val") is not None
 
 
+def broken() -> str | None:
+    """Return what HTCondor says of settings that it cannot read at all; None if it can."""
+    answer = _run("condor_config_val", "DAEMON_LIST")
+    if answer is None or answer.returncode == 0 or "Not defined" in answer.stderr:
+        return None
+    return " ".join(answer.stderr.split())
+
+
+def silent() -> str | None:
+    """Return what condor_q says if HTCondor does not answer it; None if it does."""
+    answer = _run("condor_q", "-totals")
+    if answer is None or answer.returncode == 0:
+        return None
+    return next(iter((answer.stderr.strip() or answer.stdout.strip()).splitlines()), "no words")
+
+
 def version() -> tuple[int, int, int] | None:
     """Return HTCondor's version; None if it does not tell."""
     found = _VERSION.search(_output("condor_version") or "")
@@ -44,10 +60,14 @@ def accepted_routes() -> list[str] | None:
 
 
 def _output(*command: str) -> str | None:
+    answer = _run(*command)
+    return answer.stdout if answer is not None and answer.returncode == 0 else None
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
     try:
-        answer = subprocess.run(
+        return subprocess.run(
             command, capture_output=True, timeout=_PATIENCE, check=False, errors="replace"
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return answer.stdout if answer.returncode == 0 else None

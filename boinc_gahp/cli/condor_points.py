@@ -46,8 +46,15 @@ def htcondor_points(settings: Settings, command: Path, config: str | None) -> It
     if not condor.is_here():
         yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
         return
+    broken = condor.broken()
+    if broken is not None:
+        yield failed(f"HTCondor: it cannot read its own settings, so nothing works: {broken}")
+        return
     version = condor.version()
     yield _version_point(version)
+    silent = condor.silent()
+    if silent is not None:
+        yield warning(f"HTCondor: condor_q gets no answer; is HTCondor running here? {silent}")
     yield from _program_points(command)
     if version is not None and version[0] >= _BATCH_ONLY:
         yield _cancel_time_point()
@@ -202,6 +209,14 @@ def _settings_points(config: str | None) -> Iterator[Point]:
         return
     named = config or os.environ.get("BOINC_GAHP_CONFIG")
     why = f"{named} is not read then: " if named else ""
+    known = [each.url for each in projects if each is not None]
+    if known:
+        yield failed(
+            f"HTCondor: a boinc_gahp that it starts for you finds no authenticator for "
+            f"{_list(known)}; {why}put the account's into the file that authenticator_file names, "
+            "readable by you alone (chmod 600)"
+        )
+        return
     yield failed(
         "HTCondor: a boinc_gahp that it starts for you finds no project with an authenticator; "
         f"{why}put url and authenticator_file into ~/.config/boinc_gahp/boinc_gahp.toml, and the "

@@ -77,7 +77,7 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
     yield f"Job {words.job_id(jobs, job)}"
     yield from _lines(
         {
-            "state": f"{words.state_words(job)} ({job.state}) since {words.at(job.changed)}",
+            "state": f"{_state(job)} since {words.at(job.changed)}",
             "in HTCondor's queue": words.cluster_proc(job),
             "JobDirectory": job.job_directory,
             "attempt": job.attempt if job.attempt > 1 else None,
@@ -100,6 +100,11 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
     batch = None if job.batch_id is None else jobs.batch(job.batch_id)
     if batch is not None:
         yield from _batch_lines(jobs, batch)
+
+
+def _state(job: JobRow) -> str:
+    shown = words.state_words(job)
+    return shown if shown == job.state else f"{shown} ({job.state})"
 
 
 def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:

@@ -169,7 +169,8 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
         notes.append(
             f"orphan: HTCondor has not asked for {span(now - job.asked)}; its lease is not renewed"
         )
-    if job.state == "failed":
+    # HTCondor cancels a job that it has put on hold.
+    if job.hold_reason is not None and not job.is_alive:
         notes.append(
             f"{printable(job.hold_reason or '')} (code {job.hold_code}, subcode {job.hold_subcode})"
         )

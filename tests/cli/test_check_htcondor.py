@@ -51,7 +51,7 @@ class Condor:
         missing = (
             f'cat "{self._values}/$1" 2>/dev/null || {{ echo "Not defined: $1" >&2; exit 1; }}'
         )
-        self._program("condor_config_val", missing)
+        self.program("condor_config_val", missing)
 
     def set(self, **values: str | None) -> None:
         for name, value in values.items():
@@ -62,13 +62,13 @@ class Condor:
 
     def version(self, version: str) -> None:
         printed = f"$CondorVersion: {version} 2026-07-12 PackageID: {version}-1 $"
-        self._program("condor_version", f"cat <<'end'\n{printed}\n$CondorPlatform: x $\nend")
+        self.program("condor_version", f"cat <<'end'\n{printed}\n$CondorPlatform: x $\nend")
 
     def accepts(self, *routes: str) -> None:
         shown = "".join(f'Route 1\nName         : "{name}"\n' for name in routes)
-        self._program("condor_job_router_info", f"cat <<'end'\n{shown}end")
+        self.program("condor_job_router_info", f"cat <<'end'\n{shown}end")
 
-    def _program(self, name: str, script: str) -> None:
+    def program(self, name: str, script: str) -> None:
         program = self._bin / name
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
@@ -121,6 +121,23 @@ def test_without_htcondor_one_note_says_so(check: Check, monkeypatch: pytest.Mon
     assert "condor_config_val is not on the PATH" in text
     assert report.of("Job Router") == []
     assert report.status == 0
+
+
+def test_settings_that_htcondor_cannot_read_are_told_in_its_words(condor: Condor) -> None:
+    condor.program("condor_config_val", "echo 'Error Line 77\nin x.conf' >&2; exit 1")
+    [(level, text)] = htcondor()
+    assert level == "FAILED"
+    assert text.endswith(": Error Line 77 in x.conf")
+    assert job_router() == []
+
+
+def test_an_htcondor_that_does_not_answer_is_a_warning(condor: Condor) -> None:
+    condor.program("condor_q", "printf '\n-- Failed to fetch ads\nmore' >&2; exit 1")
+    level, text = htcondor()[1]
+    assert level == "warning"
+    assert text.endswith("is HTCondor running here? -- Failed to fetch ads")
+    condor.program("condor_q", "exit 0")
+    assert htcondor()[1][0] == "ok"
 
 
 def test_all_of_it_is_well(check: Check, condor: Condor, gahp: Path, settings: Path) -> None:
@@ -376,6 +393,13 @@ class TestWhatTheDaemonFinds:
         assert level == "FAILED"
         assert f"{elsewhere} is not read then" in text
         assert "chmod 600" in text
+
+    def test_a_project_without_an_authenticator_is_named(self, settings: Path) -> None:
+        settings.with_name("key").unlink()
+        level, text = htcondor()[-1]
+        assert level == "FAILED"
+        assert "no authenticator for http" in text
+        assert "url" not in text
 
     def test_a_secret_that_everybody_can_read_is_refused(
         self, check: Check, settings: Path
