@@ -11,7 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.patience import Patience
+from boinc_gahp.blah.patience import Patience, is_ahead, longest_pause
 from boinc_gahp.errors import (
     LedgerError,
     NotFound,
@@ -59,6 +59,7 @@ class Ender:
         self._jobs = kept.jobs
         self._owner = (kept.url, kept.account)
         self._pauses = (htcondor.poll_shortest, htcondor.poll_longest)
+        self._longest_pause = longest_pause(htcondor)
         self._patience = Patience(*self._pauses)
         self._batch_patience: dict[int, Patience] = {}
         self._unwaited: set[int] = set()
@@ -81,7 +82,7 @@ class Ender:
                 continue
             waiting = self._jobs.jobs_of(batch.id, "fetched")
             end = min((job.changed for job in waiting), default=now - wait) + wait
-            if end > now:
+            if is_ahead(end, now, wait):
                 next_ = end if next_ is None else min(next_, end)
                 continue
             if waiting:
@@ -92,11 +93,14 @@ class Ender:
 
     def due(self, now: float) -> float:
         """Return when :meth:`pay` has something to do; in the past, if it has now."""
-        times = [self._next_prune, max(self._next_leases, self._patience.until)]
+        times = [
+            self._waits_until(self._next_prune, now, _PRUNE_EVERY),
+            self._asks_at(now, self._next_leases),
+        ]
         if self._aborts():
-            times.append(max(now, self._patience.until))
+            times.append(self._asks_at(now))
         times += [
-            max(batch.not_before, self._patience.until)
+            self._asks_at(now, batch.not_before)
             for batch in self._jobs.batches(*self._owner, "ended")
             if not self._is_sending(batch.id)
         ]
@@ -119,18 +123,19 @@ class Ender:
             late = until is not None and time.monotonic() > until
             return not (late or self._kept.stopping.is_set())
 
-        if now >= self._patience.until and goes_on() and self.abort_owed():
+        if self._asks_at(now) <= now and goes_on() and self.abort_owed():
             owing = {owed.batch_id for owed in self._aborts()}
             ended = self._jobs.batches(*self._owner, "ended")
             # Those first that a job waits for.
             for batch in sorted(ended, key=lambda batch: batch.id in self._unwaited):
-                if batch.not_before > now or batch.id in owing or self._is_sending(batch.id):
+                waits = self._asks_at(now, batch.not_before) > now
+                if waits or batch.id in owing or self._is_sending(batch.id):
                     continue
                 if not goes_on() or not self.retire(batch):
                     break
-        if now >= max(self._next_leases, self._patience.until) and goes_on():
+        if self._asks_at(now, self._next_leases) <= now and goes_on():
             self.renew_leases(now)
-        if now >= self._next_prune:
+        if self._waits_until(self._next_prune, now, _PRUNE_EVERY) <= now:
             self.prune(now)
 
     def abort_owed(self) -> bool:
@@ -214,6 +219,18 @@ class Ender:
         self._next_prune = now + _PRUNE_EVERY
 
     # -- what they share
+
+    def _asks_at(self, now: float, not_before: float = 0.0) -> float:
+        """Return when the project may be asked for something put off; 0 if that is now."""
+        longest = self._longest_pause
+        return max(
+            self._waits_until(self._patience.until, now, longest),
+            self._waits_until(not_before, now, longest),
+        )
+
+    @staticmethod
+    def _waits_until(at: float, now: float, longest: float) -> float:
+        return at if is_ahead(at, now, longest) else 0.0
 
     def _aborts(self) -> Sequence[OwedAbort]:
         """Return the aborts that are owed and can be asked for."""

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.fetching import Fetcher
-from boinc_gahp.blah.patience import Patience
+from boinc_gahp.blah.patience import Patience, longest_pause
 from boinc_gahp.blah.workers import drop_past
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Fetches:
         self._fetcher = Fetcher(kept)
         self._limit = max(1, htcondor.fetches)
         self._pauses = (htcondor.poll_shortest, htcondor.poll_longest)
+        self._longest_pause = longest_pause(htcondor)
         self._next: deque[JobRow] = deque()
         #: Jobs in the queue or being fetched.
         self._taken: set[int] = set()
@@ -43,7 +44,7 @@ class Fetches:
         Raises:
             LedgerError: the ledger cannot be read.
         """
-        drop_past(self._later, now)
+        drop_past(self._later, now, self._longest_pause)
         if len(self._next) < self._limit:
             # Before the ledger is read: a job that is over by then is not read any more.
             known = self._taken | self._later.keys()

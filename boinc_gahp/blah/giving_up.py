@@ -20,6 +20,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.patience import is_ahead, longest_pause
 from boinc_gahp.blah.sending_verdict import Verdict, hold_for, is_about_project
 from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.ledger import Hold
@@ -117,7 +118,11 @@ class GivingUp:
             except RpcError as error:
                 log.info("Batch %s is aborted later: %s", batch.name, error)
             return
+        elif is_ahead(batch.not_before, now, longest_pause(self._kept.settings.htcondor)):
+            return
         elif batch.not_before > now:
+            # The clock was set back: how long ago the last submit_batch was is not known any more.
+            self._jobs.give_up(batch.id, now + ABORT_AGAIN)
             return
         elif not self._kept.bridge.withdraw(batch.project_batch_id):
             trouble = "it was aborted, and the project does not say that it is"

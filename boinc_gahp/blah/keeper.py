@@ -20,6 +20,7 @@ from boinc_gahp.blah.ending import Ender
 from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.kept import Kept
+from boinc_gahp.blah.patience import is_ahead, longest_pause
 from boinc_gahp.blah.sending import Sender
 from boinc_gahp.blah.workers import Guard, Workers, drop_past
 from boinc_gahp.errors import LedgerError
@@ -132,6 +133,7 @@ class Keeper:
         self._resting: dict[int, float] = {}
         self._has_sent = threading.Event()
         self._next_poll = self._next_end = 0.0
+        self._longest_pause = longest_pause(settings.htcondor)
 
     # -- for other threads
 
@@ -220,7 +222,7 @@ class Keeper:
             begin = time.monotonic()
             with self._guard("look at the ledger") as look:
                 look.at = self._turn(time.time())
-            wait = look.at - time.time()
+            wait = min(_LOOK_ANYWAY, look.at - time.time())
             took = time.monotonic() - begin
             self._stopping.wait(min(1.0, max(_APART, took * (_SHARE - 1))))
             self._sleep(wait)
@@ -277,10 +279,10 @@ class Keeper:
 
     def _send(self, now: float) -> float | None:
         times = []
-        drop_past(self._resting, now)
+        drop_past(self._resting, now, self._longest_pause)
         for batch in self._jobs.batches(*self._owner, *UNCLEAR):
             at = max(batch.not_before, self._resting.get(batch.id, 0.0))
-            if at > now:
+            if is_ahead(at, now, self._longest_pause):
                 times.append(at)
             elif self._workers.count("send") < SENDS:
                 self._workers.start("send", batch.id, partial(self._send_one, batch.id))
@@ -315,10 +317,10 @@ class Keeper:
             self._next_poll = min(self._next_poll, now + self._settings.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
             return None
-        if self._next_poll <= now:
-            self._workers.start("poll", "", self._poll_once)
-            return None
-        return self._next_poll
+        if is_ahead(self._next_poll, now, self._longest_pause):
+            return self._next_poll
+        self._workers.start("poll", "", self._poll_once)
+        return None
 
     def _poll_once(self) -> None:
         with self._guard("ask about jobs") as poll:
@@ -339,7 +341,9 @@ class Keeper:
     def _end(self, now: float) -> float | None:
         if self._workers.is_running("end", ""):
             return None
-        due = max(self._ender.due(now), self._next_end)
+        due = self._ender.due(now)
+        if is_ahead(self._next_end, now, self._longest_pause):
+            due = max(due, self._next_end)
         if due > now:
             return due
         self._workers.start("end", "", self._end_once)

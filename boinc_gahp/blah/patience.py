@@ -4,6 +4,28 @@ from __future__ import annotations
 
 import random
 import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from boinc_gahp.config.settings import HTCondor
+
+#: Seconds that something waits at most, where the settings do not say how long.
+_OTHERWISE = 120.0
+
+
+def longest_pause(htcondor: HTCondor) -> float:
+    """Return seconds that no pause between attempts is longer than."""
+    return 2.0 * max(htcondor.poll_shortest, htcondor.poll_longest) + _OTHERWISE
+
+
+def is_ahead(at: float, now: float, longest: float) -> bool:
+    """Tell whether ``at`` is still to come, both in seconds since the epoch.
+
+    What is further away than the longest pause there is was written down before the clock was set
+    back: it does not count.
+    """
+    return now < at <= now + longest
 
 
 class Patience:
@@ -20,11 +42,13 @@ class Patience:
         self._lock = threading.Lock()
         self._failures = 0
         self._until = 0.0
+        # The same by a clock that nobody sets.
+        self._end = 0.0
 
     @property
     def until(self) -> float:
         """The time before which nothing is to be tried; 0 if all is well."""
-        return self._until
+        return self._until if time.monotonic() < self._end else min(self._until, time.time())
 
     def failed(self, now: float) -> float:
         """Note that an attempt has failed; return the time of the next one."""
@@ -32,7 +56,8 @@ class Patience:
             pause = min(self._longest, self._shortest * 2.0 ** min(self._failures, 30))
             self._failures += 1
             # Many daemons may wait for one project: they must not come back all at once.
-            self._until = now + pause * random.uniform(0.8, 1.2)  # noqa: S311  (no secret)
+            pause *= random.uniform(0.8, 1.2)  # noqa: S311  (no secret)
+            self._until, self._end = now + pause, time.monotonic() + pause
             return self._until
 
     def succeeded(self) -> bool:

@@ -32,7 +32,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
-from boinc_gahp.blah.patience import Patience
+from boinc_gahp.blah.patience import Patience, is_ahead, longest_pause
 from boinc_gahp.blah.sending_attempt import Attempt
 from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
@@ -118,9 +118,9 @@ class Sender:
         waiting = self._jobs.waiting(self._kept.url, self._kept.account)
         if not waiting:
             return None
-        # If it is further away than any pause, the clock was set back.
-        if now < self._patience.until <= now + 2 * self._pauses[1]:
-            return self._patience.until
+        until = self._patience.until
+        if is_ahead(until, now, longest_pause(self._kept.settings.htcondor)):
+            return until
         htcondor = self._kept.settings.htcondor
         bounds = Bounds(
             htcondor.quiet, htcondor.longest_wait, htcondor.batch_jobs, self._batch_bytes

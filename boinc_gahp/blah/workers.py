@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.blah.patience import is_ahead
 from boinc_gahp.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ class Guard:
         again.at = time.time() + FAULT
 
 
-def drop_past(times: dict[int, float], now: float) -> None:
+def drop_past(times: dict[int, float], now: float, longest: float) -> None:
     """Drop what is not to be waited for any more; other threads may set times meanwhile."""
     for key, at in list(times.items()):
-        if at <= now:
+        if not is_ahead(at, now, longest):
             times.pop(key, None)
 
 

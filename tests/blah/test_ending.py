@@ -335,6 +335,22 @@ def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
     assert site.proxy.count("set_expire_time") == 1
 
 
+def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(kept: Kept, site: Site) -> None:
+    batch, job_ids = submitted(kept, site)
+    ender = Ender(kept)
+    tomorrow = time.time() + 86400
+    ender.pay(tomorrow)
+    for job_id in job_ids:
+        finish(kept, batch, job_id)
+    kept.jobs.postpone(batch.id, tomorrow + 60, "it was tried tomorrow")
+    now = time.time()
+    assert ender.due(now) <= now
+    ender.pay(now)
+    assert batch_state(kept, batch) == "retired"
+    assert ender.due(now) > now
+    assert ender.close_overdue(now - 3600) is None
+
+
 def test_what_ended_long_ago_is_forgotten(kept: Kept, site: Site) -> None:
     _, ids = submitted(kept, site, 2)
     kept.jobs.cancel(ids[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -358,6 +360,22 @@ def test_a_cancel_through_another_process_stops_the_keepers_fetch(
         await_end(jobs, site)
     assert listing(job.iwd) == before
     assert not list(job.iwd.glob(".boinc_gahp*"))
+
+
+def test_a_clock_that_is_set_back_stops_nothing(
+    service: Service, site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.local.pause_volunteers()
+    job_id = service.submit(site.job().ad)
+    await_state(jobs, job_id, "queued")
+    # The submit node's clock: that of the project, which is in this process, goes on.
+    yesterday = SimpleNamespace(time=lambda: time.time() - 86400, monotonic=time.monotonic)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("boinc_gahp.blah.", "boinc_gahp.ledger.")) and hasattr(module, "time"):
+            monkeypatch.setattr(module, "time", yesterday)
+    jobs.postpone(row_of(jobs, job_id).batch_id or 0, time.time(), "it was tried before")
+    site.local.resume_volunteers()
+    await_status(service, [job_id], 4, timeout=10)
 
 
 def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(

@@ -97,6 +97,14 @@ def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
     assert patience.failed(0.0) <= 6
 
 
+def test_a_pause_ends_in_time_though_the_clock_is_set_back() -> None:
+    patience = Patience(0.01, 0.01)
+    tomorrow = time.time() + 86400
+    assert patience.failed(tomorrow) > tomorrow
+    wait_for(lambda: patience.until <= time.time(), "the end of the pause", timeout=10)
+    assert patience.until > 0
+
+
 def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it() -> None:
     ended, hold = threading.Event(), threading.Event()
     workers = Workers(ended.set)
