@@ -70,17 +70,19 @@ class TestOnPipes:
         assert list(home.iterdir()) == []
 
     def test_the_conversation_is_shown_whatever_the_settings_of_who_runs_it(
-        self, run: Run, home: Path
+        self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """As it was, but for the authenticator."""
+        monkeypatch.setattr(demo, "_JOBS", 4)
+        monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/x")
         settings = home / ".config/boinc_gahp/boinc_gahp.toml"
         settings.parent.mkdir(parents=True)
         settings.write_text("wrong")
-        demo = ("demo", "--show-conversation", "--directory", "here", "--keep")
-        done = run(*demo, XDG_STATE_HOME="/dev/null/x")
-        assert done.returncode == 0, done.stdout + done.stderr
+        status = main(["demo", "--show-conversation", "--directory", "here", "--keep"])
+        out, err = capsys.readouterr()
+        assert status == 0, out + err
         here = home / "here"
-        said = re.findall(r"^[<>] .*$", done.stdout, re.MULTILINE)
+        said = re.findall(r"^[<>] .*$", out, re.MULTILINE)
         assert said[0].startswith("< $GahpVersion: ")
         assert said[1] == "> COMMANDS"
         assert said[3:7] == [
@@ -92,12 +94,12 @@ class TestOnPipes:
         assert re.fullmatch(
             r"> BOINC_SELECT_PROJECT http://127.0.0.1:\d+/test/ <authenticator>", said[7]
         )
-        assert sum(line.startswith("> BOINC_FETCH_OUTPUT ") for line in said) == 20
+        assert sum(line.startswith("> BOINC_FETCH_OUTPUT ") for line in said) == 4
         assert any(line.startswith("> BOINC_RETIRE_BATCH ") for line in said)
         authenticator = re.findall(
             r'authenticator = "(.*)"', (here / "project/boinc_gahp.toml").read_text()
         )[0]
-        assert authenticator not in done.stdout
+        assert authenticator not in out
         log = here / "daemon/state/boinc_gahp.log"
         assert "boinc_gahp.rpc" in log.read_text()
         assert authenticator not in log.read_text()
@@ -135,14 +137,16 @@ class TestWhatGoesWrong:
             if app.name == "uppercase"
         ]
         monkeypatch.setattr(layout, "SUPPLIED", other)
+        monkeypatch.setattr(demo, "_JOBS", 3)
         assert main(["demo", "--directory", str(temporary / "here")]) == 1
-        assert "0 of 20 outputs are right" in capsys.readouterr().out
+        assert "0 of 3 outputs are right" in capsys.readouterr().out
 
     def test_a_failing_app_is_said(
         self, monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         failing = [dataclasses.replace(app, command=("false",)) for app in SUPPLIED]
         monkeypatch.setattr(layout, "SUPPLIED", failing)
+        monkeypatch.setattr(demo, "_JOBS", 3)
         assert main(["demo"]) == 1
         err = capsys.readouterr().err
         assert "the project gave up on job demo#" in err
@@ -153,7 +157,7 @@ class TestWhatGoesWrong:
     def test_jobs_that_take_too_long_are_given_up(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(demo, "_TIMEOUT", 3.0)
+        monkeypatch.setattr(demo, "_TIMEOUT", 2.0)
         monkeypatch.setattr(demo, "_HOSTS", 0)
         assert main(["demo"]) == 1
         assert "not done in time" in capsys.readouterr().err
