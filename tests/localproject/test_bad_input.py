@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import socket
 from contextlib import ExitStack, suppress
@@ -305,7 +306,7 @@ def _dump(project: LocalProject) -> list[str]:
     return list(project.core.db.connection().iterdump())
 
 
-@settings(max_examples=60)
+@settings(max_examples=int(os.environ.get("EXAMPLES", "30")))
 @given(body=st.binary(max_size=200), page=st.sampled_from(PAGES))
 def test_any_bytes_are_answered_and_change_nothing(
     pages: tuple[LocalProject, FlaskClient], body: bytes, page: str
@@ -323,7 +324,7 @@ def test_any_bytes_are_answered_and_change_nothing(
     assert _dump(project) == before
 
 
-@settings(max_examples=150)
+@settings(max_examples=int(os.environ.get("EXAMPLES", "60")))
 @given(rpc=st.sampled_from([*SUBMIT_RPCS, *FILE_RPCS]), inner=_XML, signed=st.booleans())
 def test_any_elements_are_answered_and_change_nothing_without_an_authenticator(
     pages: tuple[LocalProject, FlaskClient], rpc: str, inner: str, signed: bool

@@ -79,7 +79,6 @@ def test_a_recorded_request_has_its_outcome(
     stage.project.database_down(recording.case == "database_down")
     reply = send(session, stage.project.url, recording)
     body = received(reply)
-    stage.clear()
     as_is = stage.core.quirks.display_errors
     deviates = not as_is and recording.name in DEVIATIONS
     meta = recording.meta
