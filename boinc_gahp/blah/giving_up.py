@@ -114,7 +114,7 @@ class GivingUp:
             # saves volunteers' time, even if it should not last.
             self._jobs.give_up(batch.id, now + ABORT_AGAIN)
             try:
-                self._kept.bridge.withdraw(batch.project_batch_id, retire=False)
+                self._kept.bridge.withdraw(batch.project_batch_id, batch.name, retire=False)
             except RpcError as error:
                 log.info("Batch %s is aborted later: %s", batch.name, error)
             return
@@ -124,7 +124,7 @@ class GivingUp:
             # The clock was set back: how long ago the last submit_batch was is not known any more.
             self._jobs.give_up(batch.id, now + ABORT_AGAIN)
             return
-        elif not self._kept.bridge.withdraw(batch.project_batch_id):
+        elif not self._kept.bridge.withdraw(batch.project_batch_id, batch.name):
             trouble = "it was aborted, and the project does not say that it is"
             self._jobs.postpone(batch.id, now + _PAUSE, trouble)
             return

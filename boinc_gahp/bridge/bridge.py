@@ -95,9 +95,9 @@ class Bridge:
         """See :func:`boinc_gahp.bridge.withdrawing.withdraw_empty`."""
         withdrawing.withdraw_empty(self._context, name)
 
-    def withdraw(self, batch_id: int, *, retire: bool = True) -> bool:
+    def withdraw(self, batch_id: int, name: str, *, retire: bool = True) -> bool:
         """See :func:`boinc_gahp.bridge.withdrawing.withdraw`."""
-        return withdrawing.withdraw(self._context, batch_id, retire=retire)
+        return withdrawing.withdraw(self._context, batch_id, name, retire=retire)
 
     def query_batches(
         self, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
