@@ -75,6 +75,14 @@ def desk(local: LocalProject, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(tmp_path, local, proxy)
 
 
+@pytest.fixture(scope="module")
+def lasting(local: LocalProject, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    """One for tests after which it is as before; each has request ids of its own."""
+    home = tmp_path_factory.mktemp("home")
+    with FaultProxy(local.url) as proxy, Desk(home, local, proxy).console() as terminal:
+        yield terminal
+
+
 def test_it_greets_with_version_project_log_and_help(desk: Desk) -> None:
     with desk.console() as terminal:
         assert terminal.greeting.startswith("boinc_gahp 0.")
@@ -90,10 +98,9 @@ def test_it_says_how_to_select_a_project_when_none_is_set(desk: Desk) -> None:
         terminal.see("BOINC_PING 1: error: no project is known")
 
 
-def test_a_result_is_printed_when_it_comes_and_in_words(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("boinc_ping 7")
-        terminal.see("BOINC_PING 7: ok, the project answers")
+def test_a_result_is_printed_when_it_comes_and_in_words(lasting: Terminal) -> None:
+    lasting.enter("boinc_ping 11")
+    lasting.see("BOINC_PING 11: ok, the project answers")
 
 
 def test_results_gives_them_as_the_protocol_says(desk: Desk) -> None:
@@ -106,13 +113,12 @@ def test_results_gives_them_as_the_protocol_says(desk: Desk) -> None:
         terminal.see("S 0")
 
 
-def test_a_batch_is_submitted_and_queried(desk: Desk) -> None:
-    (desk.home / "in.txt").write_text("some text\n")
-    with desk.console() as terminal:
-        terminal.enter(f"BOINC_SUBMIT 2 desk uppercase 1 desk.1 0 1 {desk.home}/in.txt in")
-        terminal.see("BOINC_SUBMIT 2: ok, 1 job in batch desk")
-        terminal.enter("BOINC_QUERY_BATCHES 3 0 1 desk")
-        terminal.see("BOINC_QUERY_BATCHES 3: ok, server_time", "desk: 1 job: 1 UNSENT", "desk.1")
+def test_a_batch_is_submitted_and_queried(lasting: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("some text\n")
+    lasting.enter(f"BOINC_SUBMIT 21 desk uppercase 1 desk.1 0 1 {tmp_path}/in.txt in")
+    lasting.see("BOINC_SUBMIT 21: ok, 1 job in batch desk")
+    lasting.enter("BOINC_QUERY_BATCHES 22 0 1 desk")
+    lasting.see("BOINC_QUERY_BATCHES 22: ok, server_time", "desk: 1 job: 1 UNSENT", "desk.1")
 
 
 def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
@@ -138,37 +144,32 @@ def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
         terminal.see("BLAH_JOB_SUBMIT 7: error: the job's ad cannot be read")
 
 
-def test_what_is_wrong_with_a_line_is_said(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("BOINC_PING seven")
-        seen = terminal.see(
-            'error: BOINC_PING: id (argument 1) is "seven"', "a whole number above 0"
-        )
-        assert " E " not in seen
-        terminal.enter("BOINC_PNIG 7")
-        terminal.see('error: there is no command "BOINC_PNIG"')
+def test_what_is_wrong_with_a_line_is_said(lasting: Terminal) -> None:
+    lasting.enter("BOINC_PING seven")
+    seen = lasting.see('error: BOINC_PING: id (argument 1) is "seven"', "a whole number above 0")
+    assert " E " not in seen
+    lasting.enter("BOINC_PNIG 7")
+    lasting.see('error: there is no command "BOINC_PNIG"')
 
 
-def test_help_tells_all_commands_and_the_syntax_of_one(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("help")
-        terminal.see("BOINC_FETCH_OUTPUT bring a finished job's outputs here", "Ctrl-D leaves.")
-        terminal.enter("HELP boinc_set_lease")
-        terminal.see("BOINC_SET_LEASE id batch unix_time", "seconds since 1970, UTC")
-        terminal.enter("help nothing")
-        terminal.see('help: there is no command "nothing"')
+def test_help_tells_all_commands_and_the_syntax_of_one(lasting: Terminal) -> None:
+    lasting.enter("help")
+    lasting.see("BOINC_FETCH_OUTPUT bring a finished job's outputs here", "Ctrl-D leaves.")
+    lasting.enter("HELP boinc_set_lease")
+    lasting.see("BOINC_SET_LEASE id batch unix_time", "seconds since 1970, UTC")
+    lasting.enter("help nothing")
+    lasting.see('help: there is no command "nothing"')
 
 
-def test_tab_completes_commands_and_names_of_this_conversation(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("BOINC_RETIRE_BATCH 2 seen-in-a-line")
-        terminal.see("BOINC_RETIRE_BATCH 2: error")
-        terminal.type("boinc_set" + TAB)
-        terminal.see("BOINC_SET_LEASE")
-        terminal.type(" 3 seen" + TAB)
-        terminal.see("boinc_gahp> BOINC_SET_LEASE 3 seen-in-a-line")
-        terminal.enter(" 2000000000")
-        terminal.see("BOINC_SET_LEASE 3: error", "no such batch")
+def test_tab_completes_commands_and_names_of_this_conversation(lasting: Terminal) -> None:
+    lasting.enter("BOINC_RETIRE_BATCH 31 seen-in-a-line")
+    lasting.see("BOINC_RETIRE_BATCH 31: error")
+    lasting.type("boinc_set" + TAB)
+    lasting.see("BOINC_SET_LEASE")
+    lasting.type(" 32 seen" + TAB)
+    lasting.see("boinc_gahp> BOINC_SET_LEASE 32 seen-in-a-line")
+    lasting.enter(" 2000000000")
+    lasting.see("BOINC_SET_LEASE 32: error", "no such batch")
 
 
 def test_tab_completes_names_that_the_project_knows(desk: Desk) -> None:
@@ -293,41 +294,40 @@ def test_a_select_with_a_wrong_address_is_told(desk: Desk) -> None:
         terminal.see("error: ", "https://boinc.example.edu/test/", " S ")
 
 
-def test_a_paste_of_several_lines_is_several_requests(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.type("\x1b[200~BOINC_PING 2\rBOINC_PING 3\x1b[201~\r")
-        terminal.see("BOINC_PING 2: ok", "BOINC_PING 3: ok")
+def test_a_paste_of_several_lines_is_several_requests(lasting: Terminal) -> None:
+    lasting.type("\x1b[200~BOINC_PING 41\rBOINC_PING 42\x1b[201~\r")
+    lasting.see("BOINC_PING 41: ok", "BOINC_PING 42: ok")
 
 
-def test_a_line_that_ends_in_a_backslash_goes_on(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("BOINC_RETIRE_BATCH 2 two\\")
-        terminal.enter("lines")
-        terminal.see("BOINC_RETIRE_BATCH 2: error", "two")
+def test_a_line_that_ends_in_a_backslash_goes_on(lasting: Terminal) -> None:
+    lasting.enter("BOINC_RETIRE_BATCH 51 two\\")
+    lasting.enter("lines")
+    lasting.see("BOINC_RETIRE_BATCH 51: error", "two")
 
 
-def test_an_unanswered_request_keeps_its_place_but_a_shown_result_does_not(desk: Desk) -> None:
-    with desk.console() as terminal:
-        for number in range(2, 6):
-            terminal.enter(f"BOINC_PING {number}")
-            terminal.see(f"BOINC_PING {number}: ok", "help | TAB completes")
+def test_an_unanswered_request_keeps_its_place_but_a_shown_result_does_not(
+    lasting: Terminal,
+) -> None:
+    for number in range(61, 65):
+        lasting.enter(f"BOINC_PING {number}")
+        lasting.see(f"BOINC_PING {number}: ok", "help | TAB completes")
 
 
-def test_the_line_below_the_prompt_tells_what_is_being_typed(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.type("BOINC_SET_LEASE 2 ")
-        terminal.see("batch: the batch's name")
+def test_the_line_below_the_prompt_tells_what_is_being_typed(lasting: Terminal) -> None:
+    lasting.type("BOINC_SET_LEASE 71 ")
+    lasting.see("batch: the batch's name")
+    lasting.type(CTRL_C)
+    lasting.see_prompt()
 
 
-def test_help_fits_80_columns(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("help")
-        terminal.see("Ctrl-D leaves.")
-        for name in ("BOINC_SUBMIT", "BOINC_FETCH_OUTPUT", "BOINC_SELECT_PROJECT"):
-            terminal.enter(f"help {name}")
-            terminal.see("Answer:")
-        rows = terminal.screen.rows
-        rows = rows[rows.index("boinc_gahp> help") :]
+def test_help_fits_80_columns(lasting: Terminal) -> None:
+    begin = lasting.screen.row
+    lasting.enter("help")
+    lasting.see("Ctrl-D leaves.")
+    for name in ("BOINC_SUBMIT", "BOINC_FETCH_OUTPUT", "BOINC_SELECT_PROJECT"):
+        lasting.enter(f"help {name}")
+        lasting.see("Answer:")
+    rows = lasting.screen.rows[begin:]
     # A full row would be one that the terminal had to break.
     assert max(map(len, rows)) < 80
 

@@ -185,11 +185,19 @@ def test_a_project_selected_in_between_gets_the_requests_after_it(
         assert project.workunit_names("two2") == ["two#2"]
 
 
-@pytest.mark.parametrize("trouble", ["web", "database", "key", "page", "port", "form", "none"])
-def test_trouble_with_a_project_is_one_result_that_a_person_understands(
-    home: Home, project: LocalProject, trouble: str
-) -> None:
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gridmanager]:
+    """One without a project, for tests that select it."""
+    home = Home(tmp_path_factory.mktemp("home"))
     home.set_up(None)
+    with home.gridmanager() as gridmanager:
+        yield gridmanager
+
+
+@pytest.mark.parametrize("trouble", ["none", "web", "database", "key", "page", "port", "form"])
+def test_trouble_with_a_project_is_one_result_that_a_person_understands(
+    lasting: Gridmanager, project: LocalProject, trouble: str
+) -> None:
     url, key = project.url, project.authenticator
     project.stop_web(trouble == "web")
     project.database_down(trouble == "database")
@@ -208,12 +216,11 @@ def test_trouble_with_a_project_is_one_result_that_a_person_understands(
         "form": "must be like https://",
         "none": "BOINC_SELECT_PROJECT",
     }
-    with home.gridmanager() as gridmanager:
-        if trouble != "none":
-            assert gridmanager.say(["BOINC_SELECT_PROJECT", url, key]) == ["S"]
-        query = gridmanager.begin("BOINC_QUERY_BATCHES", "0", "1", "b")
-        (error,) = gridmanager.result(query)
-        (again,) = gridmanager.do("BOINC_ABORT_JOBS", "b#1.0")
+    if trouble != "none":
+        assert lasting.say(["BOINC_SELECT_PROJECT", url, key]) == ["S"]
+    query = lasting.begin("BOINC_QUERY_BATCHES", "0", "1", "b")
+    (error,) = lasting.result(query)
+    (again,) = lasting.do("BOINC_ABORT_JOBS", "b#1.0")
     assert expected[trouble] in error
     assert again
     assert key not in error + again
@@ -223,8 +230,9 @@ def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(
     home: Home, project: LocalProject
 ) -> None:
     home.set_up(project)
+    project.pause_volunteers()
     jobs: Jobs = {
-        f"again#{i}": ([], [home.write(f"in{i}", f"text {i}" * 1000), "in"]) for i in range(50)
+        f"again#{i}": ([], [home.write(f"in{i}", f"text {i}" * 1000), "in"]) for i in range(20)
     }
     line = submission("again", "uppercase", jobs)
     for rpc in ["get_templates", "create_batch", "upload_files"]:
@@ -235,6 +243,7 @@ def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(
             assert daemon.end()[0::2] == (0, b"")
     with home.gridmanager() as gridmanager:
         assert gridmanager.do("BOINC_SUBMIT", *line) == ["NULL"]
+        assert gridmanager.do("BOINC_ABORT_JOBS", *jobs) == ["NULL"]
     assert sorted(project.workunit_names("again")) == sorted(jobs)
     assert sum(name.startswith("again#") for name in project.workunit_names()) == len(jobs)
 
