@@ -17,6 +17,7 @@ from boinc_gahp.ledger.jobs import Hold
 if TYPE_CHECKING:
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.bridge import Failure
+    from boinc_gahp.errors import GahpError
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.blah")
@@ -73,13 +74,9 @@ def fail(kept: Kept, job: JobRow) -> bool:
         return True  # it is in no batch (any more)
     try:
         failure = kept.bridge.failure(job.job_name, batch.project_batch_id)
-    except NotFound as error:
-        if not is_lost(error):
-            log.warning("It is not known why job %s failed: %s", job.job_name, error)
-            return False
-        lose(kept, [job], batch)
-        return True
     except RpcError as error:
+        if lose_if_gone(kept, job, batch, error):
+            return True
         log.warning("It is not known why job %s failed: %s", job.job_name, error)
         return False
     if failure is None:
@@ -94,6 +91,31 @@ def fail(kept: Kept, job: JobRow) -> bool:
     kept.jobs.fail(job.id, hold, status if result else None, result.cpu_time if result else None)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
+
+
+def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
+    """Hold a job that the project does not have any more; return whether.
+
+    Args:
+        kept: what the keeper gives to its parts.
+        job: in question.
+        batch: the job's.
+        error: what the project has just said. If that is that it has no such job, it is asked once
+            more: in trouble with its database, it may not find what it has.
+
+    Raises:
+        LedgerError: the ledger cannot be written.
+    """
+    if not (isinstance(error, NotFound) and is_lost(error)):
+        return False
+    try:
+        look = kept.bridge.look_at(batch.project_batch_id or 0)
+        gone = look.complete and job.job_name not in dict(look.jobs)
+    except RpcError as trouble:
+        gone = isinstance(trouble, NotFound) and is_lost(trouble)
+    if gone:
+        lose(kept, [job], batch)
+    return gone
 
 
 def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:

@@ -23,7 +23,7 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
-from boinc_gahp.errors import GahpError, LedgerError, NotFound, OutputError
+from boinc_gahp.errors import GahpError, LedgerError, OutputError
 from boinc_gahp.ledger.jobs import Hold
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ class Fetcher:
         if isinstance(error, NoResult):
             # It was done when it was last asked about: aborted since, or the project was set back.
             over = failures.fail(self._kept, job)
-        elif isinstance(error, NotFound) and batch is not None and failures.is_lost(error):
-            failures.lose(self._kept, [job], batch)
+        elif batch is not None and failures.lose_if_gone(self._kept, job, batch, error):
             over = True
         elif isinstance(error, OutputError) and not isinstance(error, NotNow):
             return self._cannot(job, description, error)

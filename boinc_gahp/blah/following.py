@@ -206,7 +206,8 @@ class Follower:
 
     def _look(self, batch: _Followed) -> None:
         """Ask about a batch by its id; without one of that id all its jobs are lost."""
-        look = self._look_at(batch)
+        # Twice: a project in trouble with its database may not find what it has.
+        look = self._look_at(batch) or self._look_at(batch)
         if look is None:
             self._lose(batch, self._on_project(batch))
             return

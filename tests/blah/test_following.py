@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import uuid
 from dataclasses import replace
@@ -252,6 +253,30 @@ def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site: Site, kept: 
         Follower(fresh).poll(0.0)
     assert sent.states == ["failed", "queued"]
     assert sent.jobs[0].hold_code == HoldCode.LOST
+
+
+def test_what_the_project_does_not_find_once_is_not_lost(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "5"))
+    sent.await_end()
+    error = b"<error><error_num>-1</error_num><error_msg>no such batch</error_msg></error>"
+    nothing = faultproxy.body(b"<query_batch>%s</query_batch>" % error)
+    asked = itertools.count(1)
+
+    def now_and_then(exchange: Exchange) -> bool:
+        # The look at the batch, and the one at the failure.
+        if next(asked) in {1, 3}:
+            return nothing(exchange)
+        exchange.read_body()
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("query_batch", now_and_then, times=None)
+    site.proxy.fail("query_batch2", faultproxy.status(500), times=None)
+    site.timeouts = HASTY
+    with site.kept() as hasty:
+        follow(hasty, sent, "failed", timeout=10)
+    assert next(asked) > 4
+    assert sent.job.hold_code == HoldCode.FAILED
 
 
 FAULTS: dict[str, faultproxy.Fault] = {
