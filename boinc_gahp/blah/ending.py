@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.patience import Patience, is_ahead, longest_pause
+from boinc_gahp.blah.sending_verdict import is_of_database
 from boinc_gahp.errors import (
     LedgerError,
     NotFound,
@@ -151,6 +152,8 @@ class Ender:
             except (ProjectDown, PermissionDenied) as error:
                 return self._trouble(f"{len(names)} jobs are still to be aborted", error)
             except ProjectError as error:
+                if is_of_database(error):
+                    return self._trouble(f"{len(names)} jobs are still to be aborted", error)
                 # The others were aborted. One that the project does not have never came to be, and
                 # one that it will not abort is over.
                 log.info("What was not aborted counts as ended: %s", error)

@@ -100,7 +100,7 @@ def _on_refusal(error: ProjectError) -> Verdict:
         return _on_not_found(error)
     if _QUOTA.search(error.words):
         return Verdict.QUOTA
-    passing = _FILE_GONE in error.words or _DATABASE.search(error.words)
+    passing = _FILE_GONE in error.words or is_of_database(error)
     return Verdict.LATER if error.rpc != "submit_batch" or passing else Verdict.SUSPECT
 
 
@@ -141,6 +141,11 @@ def hold_for(error: GahpError, batch: BatchRow) -> Hold:
             0,
         )
     return Hold(str(error), HoldCode.REFUSED, 0)
+
+
+def is_of_database(error: ProjectError) -> bool:
+    """Tell whether it is the project's database that could not do what was asked, just now."""
+    return _DATABASE.search(error.words) is not None
 
 
 def is_about_project(error: GahpError) -> bool:

@@ -155,6 +155,22 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
     assert state_of(kept, alive) == "queued"
 
 
+def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
+    kept: Kept, site: Site
+) -> None:
+    site.local.pause_volunteers()
+    batch, (job_id, _) = submitted(kept, site)
+    kept.jobs.cancel(job_id)
+    words = b"Lock wait timeout exceeded; try restarting transaction"
+    error = b"<error><error_num>-1</error_num><error_msg>%s</error_msg></error>" % words
+    site.proxy.fail("abort_jobs", faultproxy.body(b"<abort_jobs>%s</abort_jobs>" % error))
+    ender = Ender(kept)
+    assert not ender.abort_owed()
+    assert owed(kept) == 1
+    assert ender.abort_owed()
+    assert (owed(kept), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
+
+
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
 def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
     kept: Kept, site: Site, trouble: str
