@@ -98,10 +98,12 @@ def _program_points(command: Path) -> Iterator[Point]:
         if closed is None:
             yield ok(f"HTCondor: BOINC_GAHP is {named}")
         else:
+            needed = "x" if closed.is_dir() else "rx"
             yield warning(
                 f"HTCondor: BOINC_GAHP is {named}, which other users cannot run, because of "
                 f"{closed}; HTCondor runs it as the owner of the jobs: install it where everybody "
-                f"may read, such as in /opt, or open that: chmod o+rx {closed}"
+                "may read, such as in /opt, with a Python that everybody may run, such as "
+                f"/usr/bin/python3, or open that: chmod o+{needed} {closed}"
             )
 
 

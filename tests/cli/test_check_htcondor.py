@@ -188,9 +188,11 @@ class TestProgram:
         assert level == "FAILED"
         assert words in text
 
-    @pytest.mark.parametrize("closed", ["sub", "sub/boinc_gahp"])
+    @pytest.mark.parametrize(
+        ("closed", "remedy"), [("sub", "chmod o+x"), ("sub/boinc_gahp", "chmod o+rx")]
+    )
     def test_one_that_others_cannot_run_is_a_warning_that_names_the_place(
-        self, condor: Condor, gahp: Path, closed: str
+        self, condor: Condor, gahp: Path, closed: str, remedy: str
     ) -> None:
         sub = gahp.parent / "sub"
         sub.mkdir(mode=0o755)
@@ -199,7 +201,7 @@ class TestProgram:
         (sub.parent / closed).chmod(0o750)
         level, text = htcondor()[1]
         assert level == "warning"
-        assert text.endswith(f"chmod o+rx {sub.parent / closed}")
+        assert text.endswith(f"{remedy} {sub.parent / closed}")
 
     def test_links_and_interpreters_are_followed(self, public: Path, tmp_path: Path) -> None:
         hidden = tmp_path / "python"
