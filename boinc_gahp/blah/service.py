@@ -21,6 +21,8 @@ from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boinc_gahp.blah.owners import Owner
     from boinc_gahp.bridge.opening import Opener
     from boinc_gahp.config import ProjectSettings, Settings
@@ -39,6 +41,8 @@ _LOOK = 0.05
 #: Seconds for which a keeper tries a request again, at most. Then the ledger tells what is wrong,
 #: and the keeper tries again later: HTCondor may end the process within minutes.
 TRYING = 10.0
+#: Seconds for which settings are not read again.
+SETTINGS_LAST = 5.0
 #: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
 
@@ -58,10 +62,20 @@ class Service:
     Args:
         settings: all settings.
         opener: opens the ledger, and the bridges of keepers.
+        load_settings: reads the settings again: HTCondor keeps the daemon while there are jobs, so
+            an authenticator that is put right has to be found by it. None: they stay.
     """
 
-    def __init__(self, settings: Settings, opener: Opener) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        opener: Opener,
+        load_settings: Callable[[], Settings] | None = None,
+    ) -> None:
         self._settings = settings
+        self._load_settings = load_settings
+        self._loading = threading.Lock()
+        self._loaded = time.monotonic()
         self._opener = opener
         self._known = known_owners(settings)
         self._gates = Gates()
@@ -90,6 +104,8 @@ class Service:
             LedgerError: the ledger cannot be opened.
         """
         if not self._known:
+            self._look_at_settings(0.0)
+        if not self._known:
             raise ConfigError(
                 "no jobs can be accepted: the settings name no project with an authenticator; "
                 "boinc_gahp check tells where they are and what is wrong with them"
@@ -108,6 +124,7 @@ class Service:
         Raises:
             GahpError: the text is the HoldReason.
         """
+        self._look_at_settings(SETTINGS_LAST)
         try:
             description = read_ad(ad, self._settings.htcondor)
             project, name = find_project(self._settings, description.project)
@@ -239,6 +256,31 @@ class Service:
         for keeper in keepers:
             keeper.close(max(0.0, deadline - time.monotonic()))
 
+    # -- the settings
+
+    def _look_at_settings(self, age: float) -> None:
+        """Read the settings again if that was done more than ``age`` seconds ago.
+
+        Keepers that there are go on with those that they have, and the ledger stays where it is.
+        """
+        if self._load_settings is None:
+            return
+        with self._loading:
+            now = time.monotonic()
+            if now < self._loaded + age:
+                return
+            self._loaded = now
+            try:
+                settings = replace(self._load_settings(), state=self._settings.state)
+            except ConfigError as error:  # somebody may be at it
+                log.warning("The settings as they were are used on: %s", error)
+                return
+            if settings == self._settings:
+                return
+            self._settings, self._known = settings, known_owners(settings)
+        log.info("The settings have changed")
+        self._news.set()
+
     # -- the ledger
 
     def _jobs(self) -> JobLedger:
@@ -287,6 +329,7 @@ class Service:
                     # First of all: what fails below is not to be tried again at once.
                     next_look = time.monotonic() + MINDING
                     self._write_down(jobs)
+                    self._look_at_settings(SETTINGS_LAST)
                     self._start_keepers(jobs)
                 else:
                     self._write_told(jobs)

@@ -86,7 +86,11 @@ def _run(arguments: list[str]) -> int:
 def _serve(config: str | None) -> NoReturn:
     from boinc_gahp.config import Settings, load
 
-    settings = load(config)
+    # What is wrong with them is told before the banner; later they are read again.
+    first = [load(config)]
+
+    def load_settings() -> Settings:
+        return first.pop() if first else load(config)
 
     def start_log(settings: Settings) -> None:
         from boinc_gahp import logs
@@ -96,10 +100,10 @@ def _serve(config: str | None) -> NoReturn:
     if os.isatty(0) and os.isatty(1):
         from boinc_gahp.daemon import console
 
-        console.run(lambda: settings, on_settings=start_log)
+        console.run(load_settings, on_settings=start_log)
     from boinc_gahp.daemon.main import serve
 
-    serve(lambda: settings, on_settings=start_log)
+    serve(load_settings, on_settings=start_log)
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:

@@ -190,7 +190,7 @@ class Projects:
             return self._make_service(settings)
         from boinc_gahp.blah.service import Service  # noqa: PLC0415  (heavy: after the banner)
 
-        return Service(settings, self._one_opener())
+        return Service(settings, self._one_opener(), self._load_settings)
 
     def _keep_settling(self, bridge: Bridge, url: str) -> None:
         threading.Thread(

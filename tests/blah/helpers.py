@@ -19,7 +19,7 @@ from boinc_gahp.secret import Authenticator
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from boinc_gahp.blah.service import Service
@@ -142,13 +142,15 @@ class Site:
                 bridge.close()
 
     @contextmanager
-    def service(self, settings: Settings | None = None) -> Iterator[Service]:
-        """Yield a service as a new daemon has it."""
+    def service(
+        self, settings: Settings | None = None, load: Callable[[], Settings] | None = None
+    ) -> Iterator[Service]:
+        """Yield a service as a new daemon has it; ``load`` reads the settings again."""
         from boinc_gahp.blah.service import Service
         from boinc_gahp.bridge.opening import Opener
 
         opener = Opener()
-        service = Service(settings or self.settings, opener)
+        service = Service(settings or self.settings, opener, load)
         try:
             yield service
         finally:

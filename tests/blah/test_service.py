@@ -328,6 +328,31 @@ def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so
         assert service.status(job_id)[0] == 3
 
 
+def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
+    site: Site, lock: KeeperLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.blah.service.SETTINGS_LAST", 0.0)
+    elsewhere = State(site.directory / "elsewhere")
+    nobody = replace(site.settings, project=ProjectSettings(site.proxy.url))
+    answers: list[Settings | ConfigError] = [nobody]
+
+    def load() -> Settings:
+        if isinstance(answers[-1], ConfigError):
+            raise answers[-1]
+        return answers[-1]
+
+    with site.service(nobody, load) as service:
+        with pytest.raises(ConfigError, match="no project with an"):
+            service.ping()
+        # The ledger stays where it is, and a file that is being written is no trouble.
+        answers.append(replace(site.settings, state=elsewhere))
+        service.ping()
+        answers.append(ConfigError("half"))
+        job_id = service.submit(site.job().ad)
+        assert service.status(job_id)[0] == 1
+    assert not (site.directory / "elsewhere").exists()
+
+
 def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLock) -> None:
     site.local.stop_web()
     with site.service() as service:
