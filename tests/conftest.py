@@ -18,6 +18,28 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
+#: The files that take longest by the clock. One of them begun at the end would keep all waiting.
+LONG = (
+    "test_demo.py",
+    "test_submit_faults.py",
+    "test_console.py",
+    "test_submit.py",
+    "test_histories.py",
+    "test_pipes.py",
+    "test_process.py",
+    "test_local_project_stories.py",
+    "test_bench.py",
+    "test_fetch_faults.py",
+    "test_promise.py",
+    "test_packaging.py",
+    "test_submit_killed.py",
+    "test_pipes_blah.py",
+    "test_sending.py",
+    "test_sending_killed.py",
+    "test_sending_halving.py",
+    "test_killed.py",
+)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -31,6 +53,12 @@ def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest."""
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
 
 
 @pytest.hookimpl(wrapper=True)
