@@ -18,6 +18,7 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
+from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.bridge.test_submit import gridmanager, set_state, state_of
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import Debt
     from tests.bridge.conftest import Site
     from tests.faultproxy import Exchange
+
+
+#: The project with all its misbehaviours: what is kept there is kept on the sane one.
+pytestmark = pytest.mark.parametrize(
+    "local_project", [Quirks.as_is()], ids=["as-is"], indirect=True, scope="module"
+)
 
 
 def half_made(site: Site, jobs: int = 6) -> SubmitRequest:

@@ -175,9 +175,9 @@ def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(lasting: Daemon, lin
     assert lasting.ask(b"RESULTS") == b"S 0"
 
 
-def test_bytes_that_are_no_utf8_come_back_in_an_error(daemon: Daemon) -> None:
-    assert daemon.ask(b"BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ \xff\xfe\\\\\\\n") == b"S"
-    assert daemon.await_results(1) == [b"2 no\\ batch\\ named\\ \xff\xfe\\\\\\\n"]
+def test_bytes_that_are_no_utf8_come_back_in_an_error(lasting: Daemon) -> None:
+    assert lasting.ask(b"BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ \xff\xfe\\\\\\\n") == b"S"
+    assert lasting.await_results(1) == [b"2 no\\ batch\\ named\\ \xff\xfe\\\\\\\n"]
 
 
 def test_a_line_of_30_mb_is_answered(daemon: Daemon) -> None:
@@ -235,27 +235,27 @@ def test_r_is_printed_once_until_results(daemon: Daemon) -> None:
     assert results == [b"2 NULL", b"3 NULL"]
 
 
-def test_five_hundred_pings_at_once_are_all_answered(daemon: Daemon) -> None:
-    daemon.send(b"".join(b"BOINC_PING %d\n" % i for i in range(2, 502)))
-    assert [daemon.line() for _ in range(500)] == [b"S"] * 500
-    assert len(daemon.await_results(500)) == 500
+def test_five_hundred_pings_at_once_are_all_answered(lasting: Daemon) -> None:
+    lasting.send(b"".join(b"BOINC_PING %d\n" % i for i in range(2, 502)))
+    assert [lasting.line() for _ in range(500)] == [b"S"] * 500
+    assert len(lasting.await_results(500)) == 500
 
 
-def test_no_descriptor_is_left_open_by_requests(daemon: Daemon) -> None:
-    process = psutil.Process(daemon.process.pid)
-    daemon.ask(b"BOINC_PING 2")
-    daemon.await_results(1)
+def test_no_descriptor_is_left_open_by_requests(lasting: Daemon) -> None:
+    process = psutil.Process(lasting.process.pid)
+    lasting.ask(b"BOINC_PING 2")
+    lasting.await_results(1)
     before = process.num_fds()
     for i in range(3, 60):
-        daemon.ask(b"BOINC_PING %d" % i)
-    daemon.await_results(57)
+        lasting.ask(b"BOINC_PING %d" % i)
+    lasting.await_results(57)
     assert process.num_fds() == before
 
 
-def test_waiting_takes_no_time_of_the_processor(daemon: Daemon) -> None:
-    daemon.ask(b"BOINC_PING 2")
-    daemon.await_results(1)
-    process = psutil.Process(daemon.process.pid)
+def test_waiting_takes_no_time_of_the_processor(lasting: Daemon) -> None:
+    lasting.ask(b"BOINC_PING 2")
+    lasting.await_results(1)
+    process = psutil.Process(lasting.process.pid)
     wait_for(lambda: process.cpu_percent(0.3) < 5, "the daemon is idle")
 
 
