@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -134,8 +135,10 @@ def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) 
         print(f"The ledger {ledger.path} is empty.")
         return
     _title("Projects")
+    accounts = Counter((each.owner.url, each.owner.project_name) for each in found.projects)
     for project in found.projects:
-        _print_project(project, now)
+        owner = project.owner
+        _print_project(project, now, with_account=accounts[owner.url, owner.project_name] > 1)
     lines = [
         (batch, _batch_line(batch, found.counts[batch.id]))
         for project in found.projects
@@ -149,7 +152,7 @@ def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) 
     rows = [job for project in found.projects for job in project.jobs]
     jobs = ledger.jobs
     if jobs is None or not rows:
-        print("\nNo such jobs.")
+        print("\nNo job is under way." if batches else "\nNo such jobs.")
         return
     _title("\nJobs")
     table = words.columns(
@@ -170,7 +173,7 @@ def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) 
         _print_notes(words.job_notes(job, settings.htcondor.lease, now))
 
 
-def _print_project(project: _Project, now: float) -> None:
+def _print_project(project: _Project, now: float, *, with_account: bool) -> None:
     owner = project.owner
     states = [
         f"{number} {words.STATE_WORDS[state]}"
@@ -178,6 +181,8 @@ def _print_project(project: _Project, now: float) -> None:
         if number
     ]
     section = words.project_words(owner.project_name)
+    if with_account:
+        section += f" account key {owner.account}"
     print(f"  {words.printable(owner.url)} {section}: {', '.join(states) or 'no jobs'}")
     if project.trouble is not None:
         since = (

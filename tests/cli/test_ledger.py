@@ -73,9 +73,11 @@ def directory(cluster: int) -> str:
     return f"home_bl_cm.example.edu_9618_submit1_{cluster}.0_1795261016"
 
 
-def accept(jobs: JobLedger, cluster: int, *, url: str = URL, name: str = "") -> int:
+def accept(
+    jobs: JobLedger, cluster: int, *, url: str = URL, name: str = "", account: str = ACCOUNT
+) -> int:
     description = json.dumps({"iwd": "/home/alice/my run", "args": ["a b", "c"], "stdout": "o"})
-    job = NewJob(directory(cluster), url, ACCOUNT, name, "uppercase", "t", 600, description)
+    job = NewJob(directory(cluster), url, account, name, "uppercase", "t", 600, description)
     return jobs.accept(job).id
 
 
@@ -166,6 +168,16 @@ def test_a_project_is_chosen_by_its_name_or_address(do: Any, jobs: JobLedger) ->
     said = do("list", "--project", "beta")
     assert said.status == 1
     assert "has nothing of a project 'beta'; it has" in said.err
+
+
+def test_accounts_on_one_project_can_be_told_apart(do: Any, jobs: JobLedger) -> None:
+    jobs.cancel(accept(jobs, 1))
+    assert "account" not in do("list").out
+    jobs.cancel(accept(jobs, 2, account="other"))
+    said = do("list").out
+    assert f"{URL} [project] account key {ACCOUNT}: 1 cancelled" in said
+    assert f"{URL} [project] account key other: 1 cancelled" in said
+    assert said.endswith("\nNo job is under way.\n")
 
 
 def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
