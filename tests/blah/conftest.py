@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from boinc_gahp.ledger.jobs import JobLedger
+
 _numbers = itertools.count(1)
 
 
@@ -35,3 +37,10 @@ def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
         site.heal()
         yield site
         site.heal()
+
+
+@pytest.fixture
+def jobs(site: Site) -> Iterator[JobLedger]:
+    """The ledger, opened as another process would open it."""
+    with site.jobs() as jobs:
+        yield jobs

@@ -229,6 +229,10 @@ def row_of(jobs: JobLedger, job_id: str) -> JobRow:
     return row
 
 
+def await_state(jobs: JobLedger, job_id: str, state: str) -> None:
+    wait_for(lambda: row_of(jobs, job_id).state == state, f"job {state}")
+
+
 def await_status(
     service: Service, job_ids: Sequence[str], status: int, timeout: float = 60.0
 ) -> None:
@@ -241,6 +245,16 @@ def await_status(
         return all(word == status for word, _ in words.values())
 
     wait_for(have, f"status {status} of {len(job_ids)} jobs", timeout)
+
+
+def failed(site: Site) -> int:
+    """Return how many workunits of the account were aborted or failed."""
+    rows = site.local.core.db.connection().execute(
+        "SELECT count(*) FROM workunit w JOIN batch b ON w.batch = b.id JOIN user u "
+        "ON b.user_id = u.id WHERE u.authenticator = ? AND w.error_mask != 0",
+        (site.authenticator,),
+    )
+    return int(rows.fetchone()[0])
 
 
 def listing(directory: Path) -> list[tuple[str, int, int, int]]:

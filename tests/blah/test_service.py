@@ -44,12 +44,6 @@ def service(site: Site, lock: KeeperLock) -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture
-def jobs(site: Site) -> Iterator[JobLedger]:
-    with site.jobs() as jobs:
-        yield jobs
-
-
 def running(jobs: JobLedger, job_id: str) -> int:
     """Have a job be on the project as far as the ledger knows, its outputs to be fetched."""
     row = row_of(jobs, job_id)

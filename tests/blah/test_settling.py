@@ -1,0 +1,76 @@
+"""What is owed to projects is paid without a daemon, as ``boinc_gahp ledger settle`` does."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.settling import settle
+from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.ledger import KeeperLock
+from tests import faultproxy
+from tests.blah.helpers import await_state, failed, row_of
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from boinc_gahp.blah.keeper import Settled
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.blah.helpers import Site
+
+
+def settled(site: Site, seconds: float = 20.0) -> Settled:
+    opener = Opener()
+    try:
+        (settlement,) = settle(site.settings, opener, time.monotonic() + seconds)
+    finally:
+        opener.close()
+    assert settlement.problem is None
+    assert settlement.settled is not None
+    return settlement.settled
+
+
+def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
+    site: Site, jobs: JobLedger
+) -> None:
+    site.local.pause_volunteers()
+    with site.service() as service:
+        ids = [service.submit(site.job().ad) for _ in range(3)]
+        for job_id in ids:
+            await_state(jobs, job_id, "queued")
+    lock = KeeperLock(site.directory / "state", *site.owner)
+    assert lock.try_acquire()
+    site.reset(quiet=30.0, longest_wait=30.0)
+    with site.service() as service:
+        service.cancel(ids[0])
+        waiting = service.submit(site.job().ad)
+    assert settled(site).kept_elsewhere
+    lock.release()
+    result = settled(site)
+    assert (result.aborts, result.retirements, result.unclear) == ((1, 0), (0, 0), (0, 0))
+    assert result.is_done
+    assert failed(site) == 1
+    assert row_of(jobs, waiting).state == "waiting"
+    assert row_of(jobs, ids[1]).state == "queued"
+
+
+def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobLedger) -> None:
+    site.local.pause_volunteers()
+    site.proxy.fail("submit_batch", faultproxy.status(503), times=None)
+    with site.service() as service:
+        first, second = (service.submit(site.job().ad) for _ in range(2))
+        wait_for(lambda: site.proxy.count("submit_batch"), "the submission")
+        service.close()
+        service.cancel(first)
+        service.cancel(second)
+    (batch,) = jobs.batches(*site.owner)
+    assert batch.state == "giving_up"
+    result = settled(site, 0.5)
+    assert result.unclear[0] == 1
+    assert not result.is_done
+    site.proxy.heal()
+    # The minute after which no submit_batch can be running any more has passed.
+    jobs.store.write(
+        lambda connection: connection.execute("UPDATE batch SET not_before = 0").rowcount
+    )
+    settled(site, 0.5)
+    assert site.workunits() == []
