@@ -168,16 +168,8 @@ def test_a_project_is_chosen_by_its_name_or_address(do: Any, jobs: JobLedger) ->
     said = do("list", "--project", "beta")
     assert said.status == 1
     assert "has nothing of a project 'beta'; it has" in said.err
-
-
-def test_accounts_on_one_project_can_be_told_apart(do: Any, jobs: JobLedger) -> None:
-    jobs.cancel(accept(jobs, 1))
-    assert "account" not in do("list").out
-    jobs.cancel(accept(jobs, 2, account="other"))
-    said = do("list").out
-    assert f"{URL} [project] account key {ACCOUNT}: 1 cancelled" in said
-    assert f"{URL} [project] account key other: 1 cancelled" in said
-    assert said.endswith("\nNo job is under way.\n")
+    accept(jobs, 3, account="other")
+    assert f"{URL} [project] account key other: 1 waiting" in do("list").out
 
 
 def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
