@@ -37,9 +37,18 @@ def test_the_settings_for_htcondor_are_taken(pool: Pool) -> None:
     )
     routes = pool.ask("root", "condor_config_val", "JOB_ROUTER_ROUTE_NAMES")
     assert routes.split() == ["Boinc"]
-    # Where a limit of one's own was set before the file is read, it counts.
     shown = pool.ask("root", "condor_config_val", "GRIDMANAGER_MAX_SUBMITTED_JOBS_PER_RESOURCE")
     assert int(shown) == 20000
+
+
+def test_the_settings_for_htcondor_9_and_before_can_be_read(pool: Pool) -> None:
+    # There is no such HTCondor in Debian any more; a setting is read as it was then.
+    file = pool.root / "tmp" / "condor9.conf"
+    file.write_text((ROOT / "conf" / "10-boinc_gahp.condor9.conf").read_text("utf-8"), "utf-8")
+    ask = ("env", "CONDOR_CONFIG=/tmp/condor9.conf", "condor_config_val")
+    names = ("BOINC_GAHP", "GRIDMANAGER_GAHP_CALL_TIMEOUT", "GRIDMANAGER_MAX_PENDING_REQUESTS")
+    shown = pool.ask("root", *ask, *names).split()
+    assert shown == ["/opt/boinc_gahp/bin/boinc_gahp", "3600", "50"]
 
 
 def test_grid_vanilla_and_remaps_samples_run(node: Node) -> None:
