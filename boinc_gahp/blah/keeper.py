@@ -365,13 +365,13 @@ class Keeper:
         for batch in self._unwanted():
             if time.monotonic() > deadline:
                 break
-            if batch.not_before <= now:
-                self._send_one(batch.id)
-                left = self._jobs.batch(batch.id)
-                if left is not None and left.state in UNCLEAR:
-                    times.append(max(left.not_before, self._resting.get(batch.id, now)))
-            else:
+            if is_ahead(batch.not_before, now, self._longest_pause):
                 times.append(batch.not_before)
+                continue
+            self._send_one(batch.id)
+            left = self._jobs.batch(batch.id)
+            if left is not None and left.state in UNCLEAR:
+                times.append(max(left.not_before, self._resting.get(batch.id, now)))
         return min(times, default=None)
 
     def _unwanted(self) -> list[BatchRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,22 @@ def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
     site.proxy.fail("abort_batch", faultproxy.body(b"<abort_batch><success/></abort_batch>"))
     desk.run()
     hang.release()
+    desk.check_once(ids)
+
+
+def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough(
+    desk: Desk,
+) -> None:
+    ids = desk.accept(2)
+    desk.sender.plan(time.time() + 1)
+    (batch,) = desk.batches("planned")
+    desk.kept.jobs.about_to_send(batch.id, 12345)
+    desk.kept.jobs.give_up(batch.id, time.time() + 86400)
+    (batch,) = desk.batches("giving_up")
+    desk.sender.give_up(batch)
+    (batch,) = desk.batches("giving_up")
+    assert time.time() < batch.not_before <= time.time() + giving_up.ABORT_AGAIN
+    desk.run()
     desk.check_once(ids)
 
 
