@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # How long an example takes says more of what else the machine does than of the code. The examples
 # that all tests together can have in a few minutes; EXAMPLES=1000 looks longer.
 settings.register_profile(
-    "untimed", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "50"))
+    "untimed", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "30"))
 )
 settings.load_profile("untimed")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boinc_gahp.templates import (
@@ -114,13 +114,11 @@ LAYOUT = {
 }
 
 
-@settings(max_examples=50)
 @given(input_templates())
 def test_an_input_template_that_is_written_is_laid_out_right(template: InputTemplate) -> None:
     assert not LAYOUT & {p.code for p in check_template(write_input_template(template))}
 
 
-@settings(max_examples=50)
 @given(output_templates())
 def test_an_output_template_that_is_written_is_laid_out_right(template: OutputTemplate) -> None:
     assert not LAYOUT & {p.code for p in check_template(write_output_template(template))}
@@ -131,7 +129,6 @@ def staged(name: str, gzipped_nbytes: int | None = None) -> JobFile:
     return JobFile(name, nbytes, f"{nbytes:032x}", (f"http://h/d/{name}",), gzipped_nbytes)
 
 
-@settings(max_examples=50)
 @given(input_templates(), st.data())
 def test_what_is_filled_into_a_workunit_comes_back(
     template: InputTemplate, data: st.DataObject
@@ -165,7 +162,6 @@ def test_what_is_filled_into_a_workunit_comes_back(
             assert file.gzipped_urls == tuple(f"{url}.gz" for url in file.urls)
 
 
-@settings(max_examples=50)
 @given(output_templates(), lines)
 def test_what_is_filled_into_a_result_comes_back(template: OutputTemplate, name: str) -> None:
     document = read_result_document(fill_output(template, name, "http://h/up?a&b", "r1"))
@@ -180,14 +176,12 @@ def test_what_is_filled_into_a_result_comes_back(template: OutputTemplate, name:
         ]
 
 
-@settings(max_examples=30)
 @given(input_templates(), st.integers(1, 4000))
 def test_the_longest_names_that_fit_are_told(template: InputTemplate, chars: int) -> None:
     worst = worst_input(template, name_chars=chars)
     assert worst.fits == (worst.nbytes < DOCUMENT_LIMIT) == (chars <= worst.fitting_chars)
 
 
-@settings(max_examples=30)
 @given(output_templates(), st.integers(1, 10_000))
 def test_the_longest_result_names_that_fit_are_told(template: OutputTemplate, chars: int) -> None:
     worst = worst_output(template, name_chars=chars)
