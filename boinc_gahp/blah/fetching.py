@@ -22,6 +22,7 @@ from boinc_gahp.blah import failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.kept import Withdrawn
+from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
 from boinc_gahp.errors import GahpError, LedgerError, OutputError
 from boinc_gahp.ledger.jobs import Hold
@@ -36,27 +37,7 @@ log = logging.getLogger("boinc_gahp.blah")
 PATIENCE = 86400.0
 
 #: Troubles of the submit node that pass, or are mended by somebody who need not know the job.
-_PASSING = frozenset(
-    {
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EIO,
-        errno.ESTALE,
-        errno.ENOMEM,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.EAGAIN,
-        errno.EBUSY,
-        errno.EINTR,
-        errno.ETIMEDOUT,
-        errno.ENOTCONN,
-        errno.ENETDOWN,
-        errno.ENETUNREACH,
-        errno.EHOSTDOWN,
-        errno.EHOSTUNREACH,
-        errno.EREMOTEIO,
-    }
-)
+_PASSING = PASSING | {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY}
 
 
 class Fetcher:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
 import time
@@ -10,6 +11,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from boinc_gahp.config.settings import HTCondor
 
+#: What the operating system says where files may be all right and a file server or this process's
+#: limits are not.
+PASSING = frozenset(
+    {
+        errno.ESTALE,
+        errno.ENOMEM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EAGAIN,
+        errno.EINTR,
+        errno.ETIMEDOUT,
+        errno.ENOTCONN,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.EREMOTEIO,
+    }
+)
 #: Seconds that something waits at most, where the settings do not say how long.
 _OTHERWISE = 120.0
 

@@ -358,7 +358,7 @@ class Sender:
         holds = {
             attempt.ids[name]: hold_for(why, batch)
             for name, why in refused.items()
-            if name in attempt.ids
+            if name in attempt.ids and verdict_on(why) is Verdict.JOBS
         }
         if not holds:
             holds = {job_id: hold_for(error, batch) for job_id in self._blamed(attempt, error)}

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import TemplateError
 from boinc_gahp.errors import (
     BadRequest,
@@ -73,7 +74,8 @@ def verdict_on(error: GahpError) -> Verdict:
         return Verdict.JOBS
     if isinstance(error, StagingError):
         # Without a path it is the project that does not keep what it is sent.
-        return Verdict.LATER if error.path is None else Verdict.JOBS
+        later = error.path is None or error.errno in PASSING
+        return Verdict.LATER if later else Verdict.JOBS
     if isinstance(error, BatchConflict):
         return Verdict.SUSPECT if isinstance(error, JobsNotListed) else Verdict.ANEW
     return Verdict.ALL if isinstance(error, TemplateError) else Verdict.LATER

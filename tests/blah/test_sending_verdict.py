@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from boinc_gahp.blah.codes import HoldCode
@@ -47,6 +49,8 @@ def transport(status: int | None, rpc: str = "submit_batch") -> TransportError:
 
 
 CASES: dict[str, tuple[GahpError, Verdict]] = {
+    "a file server is away": (StagingError("x", path="/f", errno=errno.ESTALE), Verdict.LATER),
+    "too many open files": (StagingError("x", path="/f", errno=errno.EMFILE), Verdict.LATER),
     "project stopped": (said("project down for maintenance", ProjectDown), Verdict.LATER),
     "no connection": (transport(None), Verdict.LATER),
     "502": (transport(502), Verdict.LATER),
