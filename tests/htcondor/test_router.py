@@ -45,6 +45,14 @@ def sent(node: Node) -> dict[str, Cluster]:
                 'transfer_output_remaps = "out0 = results/joined; out1 = /home/bob/mapped/sizes"',
             )
         ),
+        "spooled": pool.room("bob", "spooled", {"in": "spooled\n", "results/.keep": ""}).submit(
+            vanilla(
+                "uppercase",
+                "transfer_input_files = in",
+                'transfer_output_remaps = "out = results/mine"',
+            ),
+            "-spool",
+        ),
         "gated": pool.room("bob", "gated").submit(vanilla("gated", "arguments = routed")),
         "again": pool.room("bob", "again").submit(vanilla("gated", "arguments = again")),
         "removed": pool.room("bob", "removed").submit(vanilla("gated", "arguments = never")),
@@ -75,6 +83,13 @@ def test_remaps_are_kept_on_the_way_through_the_router(sent: dict[str, Cluster])
     assert room.read("sizes") == "sizes 2 2\nargs --optional new=syntax\n"
     assert room.files().isdisjoint({"out0", "out1"})
     assert room.read("out2") == "optional output\n"
+
+
+def test_a_spooled_job_is_fetched_by_its_user(sent: dict[str, Cluster]) -> None:
+    sent["spooled"].wait()
+    room = sent["spooled"].room
+    room.ask("condor_transfer_data", str(sent["spooled"].number))
+    assert room.read("results/mine") == "SPOOLED\n"
 
 
 def test_condor_q_shows_the_job_running_and_done(sent: dict[str, Cluster], node: Node) -> None:
