@@ -91,6 +91,8 @@ def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, sit
         service.submit(job.ad)
     with pytest.raises(GahpError, match="elsewhere"):
         service.submit(site.job(BoincProject='"elsewhere"').ad)
+    with pytest.raises(GahpError, match="cannot be read"):
+        service.submit("no ad")
 
 
 def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(
