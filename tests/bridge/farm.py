@@ -81,11 +81,10 @@ def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> Submi
     return request
 
 
-@pytest.fixture(scope="module", params=["sane", "as_is"])
-def farm(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Farm]:
-    quirks = Quirks() if request.param == "sane" else Quirks.as_is()
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+    """The project with all its misbehaviours; daemons in tests/daemon fetch from a sane one."""
+    quirks = Quirks.as_is()
     room = tmp_path_factory.mktemp("inputs")
     directory = tmp_path_factory.mktemp("project")
     with (

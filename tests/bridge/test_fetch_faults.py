@@ -19,9 +19,6 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: The project with all its misbehaviours: what survives it survives the sane one.
-pytestmark = pytest.mark.parametrize("farm", ["as_is"], indirect=True, scope="module")
-
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
 
 

@@ -36,12 +36,12 @@ def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.removesuffix(".rep.xml"))
-@pytest.mark.parametrize("size", [1, 7, 100_000], ids=lambda size: f"{size} bytes at a time")
-def test_every_recording_reads_the_same(path: Path, size: int) -> None:
+def test_every_recording_reads_the_same_in_chunks_of_any_size(path: Path) -> None:
     rpc = path.name.partition("__")[0]
     data = path.read_bytes()[:20_000]
-    chunks = [data[at : at + size] for at in range(0, len(data), size)]
-    assert outcome(rpc, chunks, at_a_glance=True) == outcome(rpc, chunks, at_a_glance=False)
+    for size in (1, 7, 100_000):
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        assert outcome(rpc, chunks, at_a_glance=True) == outcome(rpc, chunks, at_a_glance=False)
 
 
 _WORDS = st.sampled_from(
