@@ -15,6 +15,7 @@ from boinc_gahp.blah.arguments import split_v2
 from boinc_gahp.blah.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.blah.description import JobDescription, LocalFile, RemoteFile
 from boinc_gahp.blah.files import (
+    check_remap,
     is_directory,
     read_inputs,
     read_outputs,
@@ -63,7 +64,7 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         args=_arguments(attributes),
         inputs=_inputs(attributes, wishes, iwd),
         outputs=None if outputs is None else read_outputs(as_text("TransferOutput", outputs)),
-        remaps=_remaps(attributes),
+        remaps=_remaps(attributes, iwd),
         stdout=stdout,
         stderr=stderr,
         rsc_fpops_est=wishes.amount("RscFpopsEst"),
@@ -203,12 +204,15 @@ def _inputs(attributes: Attributes, wishes: Wishes, iwd: str) -> tuple[LocalFile
     return (*local, *read_remote(remote[0], as_text(*remote)))
 
 
-def _remaps(attributes: Attributes) -> tuple[tuple[str, str], ...]:
+def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:
     text = attributes.text("TransferOutputRemaps")
     try:
-        return read_remaps(text or "")
+        remaps = read_remaps(text or "")
     except ValueError as error:
         raise AdRefused(f"transfer_output_remaps is {show(text)}: {error}") from None
+    for name, path in remaps:
+        check_remap(name, path, iwd)
+    return remaps
 
 
 def _memory(attributes: Attributes, wishes: Wishes) -> float | None:

@@ -91,6 +91,19 @@ def read_stream(said: str, name: str | None, iwd: str) -> str | None:
     return path
 
 
+def check_remap(name: str, path: str, iwd: str) -> None:
+    """Refuse a remap into a directory that is not there, before volunteers work for nothing.
+
+    HTCondor does not make such a directory either; that of ``output`` and ``error`` is made.
+    """
+    directory = Path(iwd, path) if path.endswith("/") else Path(iwd, path).parent
+    if not is_directory(directory):
+        raise AdRefused(
+            f"transfer_output_remaps sends {show(name)} to {show(path)}, and there is no directory "
+            f"{show(directory)}: create it, or name another"
+        )
+
+
 def read_template(shown: str, name: str, iwd: str) -> str:
     """Return the text of a template; that it is one is for whoever sends the job to say."""
     path = Path(iwd, name)

@@ -76,6 +76,7 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
     # Recorded (gridmanager-batch.md, "A whole BLAH_JOB_SUBMIT line"), without the environment and
     # the directory, in another directory.
     inputs = local(tmp_path, "a.dat", "in data.dat", "in.txt")
+    (tmp_path / "results").mkdir()
     text = (
         r'[ In = "in.txt"; Cmd = "/home/alice/t1/app.sh"; Err = "job.1.0.err"; '
         rf'Iwd = "{tmp_path}"; Out = "job.1.0.out"; Queue = "projqueue"; gridtype = "boinc"; '
@@ -87,7 +88,7 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
         r'TransferInput = "a.dat,in data.dat"; CERequirements = Custom == "hello world" && '
         r'BoincApp == "uppercase"; TransferOutput = "out1.dat,out2.dat"; '
         r'BatchExtraSubmitArgs = "--app foo --delay-bound 86400"; '
-        r'TransferOutputRemaps = "out1.dat=results/out1_1.dat;out2.dat=/home/alice/x2.dat" ]'
+        r'TransferOutputRemaps = "out1.dat=results/out1_1.dat;out2.dat=/tmp/x2.dat" ]'
     )
     assert read_ad(text, SETTINGS) == JobDescription(
         job_directory="home_bl_127.0.0.1_19618_vm_1.0_1795261016",
@@ -99,7 +100,7 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
         ),
         inputs=inputs,
         outputs=("out1.dat", "out2.dat"),
-        remaps=(("out1.dat", "results/out1_1.dat"), ("out2.dat", "/home/alice/x2.dat")),
+        remaps=(("out1.dat", "results/out1_1.dat"), ("out2.dat", "/tmp/x2.dat")),
         stdout="job.1.0.out",
         stderr="job.1.0.err",
         rsc_memory_bound=512 * 2**20,

@@ -133,6 +133,18 @@ def test_remaps_that_are_none_are_shown(tmp_path: Path) -> None:
     assert "transfer_output_remaps is \"a=b;c\": 'c' has no =" in text
 
 
+def test_a_remap_into_a_directory_that_is_not_there_is_refused_before_the_job_runs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "there").mkdir()
+    found = job(tmp_path, TransferOutputRemaps="a=there/x;b=there/;c=there")
+    assert [path for _, path in found.remaps] == ["there/x", "there/", "there"]
+    for path in ("gone/x", "gone/", str(tmp_path / "gone/x")):
+        text = refused(tmp_path, TransferOutputRemaps=f"a={path}")
+        assert f'sends "a" to "{path}", and there is no directory' in text
+        assert str(tmp_path / "gone") in text
+
+
 def test_streams_go_to_files_or_nowhere(tmp_path: Path) -> None:
     found = job(tmp_path, Out="new/directory/out", Err="/dev/null")
     assert (found.stdout, found.stderr) == ("new/directory/out", None)
