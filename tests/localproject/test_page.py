@@ -1,4 +1,4 @@
-"""What the project's page shows (issue 3, "A page"; ``seeds/002``, "Example web interface")."""
+"""What the project's page shows (``seeds/002``, "Example web interface")."""
 
 from __future__ import annotations
 
