@@ -1,0 +1,45 @@
+"""What becomes of jobs when this program or its ledger fails in the middle of sending them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.blah import sending
+from boinc_gahp.errors import LedgerError
+from tests.blah.desk import Desk, desk_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.blah.helpers import Site
+
+
+@pytest.fixture
+def desk(site: Site) -> Iterator[Desk]:
+    site.local.pause_volunteers()
+    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+    site.timeouts = replace(site.timeouts, read=0.7, retry=1)
+    with desk_of(site) as desk:
+        yield desk
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("unforeseen"), LedgerError("disk full")], ids=repr)
+def test_a_fault_in_the_middle_of_sending_holds_nothing_and_each_job_is_sent_once(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    ids = desk.accept(3)
+    met = []
+
+    def fail(*_: object) -> None:
+        met.append(fault)
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sending, "request_of", fail)
+        desk.turn()
+        assert (len(met), set(desk.states(ids))) == (1, {"sending"})
+    desk.run()
+    desk.check_once(ids)
