@@ -264,5 +264,5 @@ def as_json(ledger: Opened, job: JobRow, orphaned_after: float, now: float) -> d
         **values,
         "htcondor_id": "" if ledger.jobs is None else words.job_id(ledger.jobs, job),
         "cluster_proc": words.cluster_proc(job),
-        "orphan": job.is_alive and now - job.asked > orphaned_after,
+        "orphan": words.is_orphan(job, orphaned_after, now),
     }

@@ -162,10 +162,15 @@ def project_words(name: str) -> str:
     return f"[projects.{printable(name)}]" if name else "[project]"
 
 
+def is_orphan(job: JobRow, orphaned_after: float, now: float) -> bool:
+    """Tell whether HTCondor has not asked about a job that is alive for ``orphaned_after`` s."""
+    return job.is_alive and now - job.asked > orphaned_after
+
+
 def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
     """Return what somebody may want to do something about."""
     notes = []
-    if job.is_alive and now - job.asked > orphaned_after:
+    if is_orphan(job, orphaned_after, now):
         notes.append(
             f"orphan: HTCondor has not asked for {span(now - job.asked)}; its lease is not renewed"
         )

@@ -148,20 +148,6 @@ class Progress(Requests):
             [(words, job_id, words) for job_id in job_ids],
         )
 
-    def orphans(self, silence: float) -> list[JobRow]:
-        """Return the jobs alive that HTCondor has not asked about for ``silence`` seconds.
-
-        They come without their descriptions.
-        """
-        with self._store.read() as connection:
-            return job_rows(
-                connection,
-                "WHERE job.project_id IN (SELECT id FROM project) "  # noqa: S608
-                f"AND job.state IN {ALIVE_SQL} AND job.asked < ? ORDER BY job.asked, job.id",
-                (time.time() - silence,),
-                described=False,
-            )
-
     def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
         """Note what is wrong with a project now; since when is kept. None: it answers."""
         words = None if trouble is None else text(trouble)

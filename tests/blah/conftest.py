@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
+from tests.blah.desk import desk_of
 from tests.blah.helpers import Site
 from tests.faultproxy import FaultProxy
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.ledger.jobs import JobLedger
+    from tests.blah.desk import Desk
 
 _numbers = itertools.count(1)
 
@@ -44,3 +46,10 @@ def jobs(site: Site) -> Iterator[JobLedger]:
     """The ledger, opened as another process would open it."""
     with site.jobs() as jobs:
         yield jobs
+
+
+@pytest.fixture
+def desk(site: Site) -> Iterator[Desk]:
+    """A sender at work on the node's ledger."""
+    with desk_of(site) as desk:
+        yield desk

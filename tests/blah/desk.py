@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from boinc_gahp.blah import giving_up, sending
 from boinc_gahp.blah.description import JobDescription, LocalFile
 from boinc_gahp.blah.sending import Sender
 from boinc_gahp.ledger.jobs import NewJob
@@ -16,6 +17,8 @@ from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
@@ -130,6 +133,16 @@ class Desk:
         assert self.states(ids) == ["queued"] * len(ids)
         names = sorted(str(self.row(job_id).job_name) for job_id in ids)
         assert sorted(self.alive_workunits()) == names
+
+
+def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 0.7) -> Site:
+    """Have the node's hosts do nothing, and all waits be short; ``read``: seconds for an answer."""
+    site.local.pause_volunteers()
+    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+    site.timeouts = replace(site.timeouts, read=read, retry=1)
+    for module in (giving_up, sending):
+        monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
+    return site
 
 
 @contextmanager

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.blah import giving_up
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
-from tests.blah.desk import Desk, desk_of, refuse
+from tests.blah.desk import Desk, desk_of, for_sending, refuse
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.blah.helpers import Site
     from tests.faultproxy import Exchange, Fault
 
 
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """The submit node, with hosts that do nothing and with short waits."""
-    site.local.pause_volunteers()
-    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
-    site.timeouts = replace(site.timeouts, read=0.7, retry=1)
-    monkeypatch.setattr(giving_up, "ABORT_AGAIN", 0.3)
-    monkeypatch.setattr("boinc_gahp.blah.sending.ABORT_AGAIN", 0.3)
-    return site
-
-
-@pytest.fixture
-def desk(site: Site) -> Iterator[Desk]:
-    with desk_of(site) as desk:
-        yield desk
+    return for_sending(site, monkeypatch)
 
 
 def states_of_batches(site: Site) -> list[BatchState]:

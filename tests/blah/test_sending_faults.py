@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.blah import sending
 from boinc_gahp.errors import LedgerError
-from tests.blah.desk import Desk, desk_of
+from tests.blah.desk import Desk, for_sending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.blah.helpers import Site
 
 
 @pytest.fixture
-def desk(site: Site) -> Iterator[Desk]:
-    site.local.pause_volunteers()
-    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
-    site.timeouts = replace(site.timeouts, read=0.7, retry=1)
-    with desk_of(site) as desk:
-        yield desk
+def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    return for_sending(site, monkeypatch)
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("unforeseen"), LedgerError("disk full")], ids=repr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,11 +11,9 @@ from boinc_gahp.blah import giving_up
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
-from tests.blah.desk import Desk, desk_of, refuse
+from tests.blah.desk import Desk, desk_of, for_sending, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.blah.helpers import Site
 
 #: One job's argument, and what the project has against it.
@@ -25,18 +22,7 @@ BAD, WORDS = b"number17<", "create_work failed: bad stdin argument 17"
 
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    site.local.pause_volunteers()
-    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
-    site.timeouts = replace(site.timeouts, read=0.7, retry=1)
-    monkeypatch.setattr(giving_up, "ABORT_AGAIN", 0.2)
-    monkeypatch.setattr("boinc_gahp.blah.sending.ABORT_AGAIN", 0.2)
-    return site
-
-
-@pytest.fixture
-def desk(site: Site) -> Iterator[Desk]:
-    with desk_of(site) as desk:
-        yield desk
+    return for_sending(site, monkeypatch)
 
 
 def families(desk: Desk) -> set[str]:

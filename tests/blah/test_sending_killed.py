@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.blah import giving_up
 from boinc_gahp.blah.codes import HoldCode
 from tests import faultproxy
-from tests.blah.desk import Desk, desk_of, refuse
+from tests.blah.desk import Desk, desk_of, for_sending, refuse
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import Project
-from tests.blah.desk import Desk
+from tests.blah.desk import Desk, for_sending
 url, authenticator, directory = sys.argv[1:]
 settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))
 ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
@@ -49,13 +47,7 @@ while not desk.is_idle():
 
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    site.local.pause_volunteers()
-    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
-    site.timeouts = replace(site.timeouts, read=2, retry=1)
-    # Of the second process alone: the first one never gets so far.
-    monkeypatch.setattr(giving_up, "ABORT_AGAIN", 0.2)
-    monkeypatch.setattr("boinc_gahp.blah.sending.ABORT_AGAIN", 0.2)
-    return site
+    return for_sending(site, monkeypatch, read=2)
 
 
 def kill_at(site: Site, step: str, *, carried_out: bool) -> faultproxy.Hang:

@@ -58,9 +58,6 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
     assert jobs.leases(*MINE, now, 50.0, 30.0) == []
     jobs.leased(asked.id, now + 500)
     assert jobs.leases(*MINE, now, 200.0, 30.0) == []
-    assert [row.id for row in jobs.orphans(30.0)] == sorted(
-        [silent_id, 4], key=lambda each: get(jobs, each).asked
-    )
 
 
 def test_owners_are_those_with_anything_alive_or_owed(jobs: JobLedger) -> None:

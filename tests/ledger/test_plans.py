@@ -89,7 +89,6 @@ def use_everything(jobs: JobLedger) -> None:
     Halving(jobs.store).about_to_send(planned.id, 8, more)
     jobs.give_up(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)
-    jobs.orphans(1.0)
     jobs.tally(URL, ACCOUNT)
     jobs.prune(1e12)
     jobs.accept(new_job("a"))
