@@ -79,8 +79,7 @@ class Exchange:
 
     def begin(self) -> bool:
         """Read the head and enough of the body to know the RPC; False at end of connection."""
-        line = self._stream.readline()
-        if not line:
+        if not (line := self._stream.readline()):
             return False
         self.method, self.target, _ = line.decode("latin-1").split(" ", 2)
         while (line := self._stream.readline().rstrip(b"\r\n")) != b"":
@@ -90,8 +89,7 @@ class Exchange:
             self.client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._rest = self._chunks()
         while not (rpc := self._name()) and len(self.body) < _LOOK_AT:
-            chunk = next(self._rest, b"")
-            if not chunk:
+            if not (chunk := next(self._rest, b"")):
                 break
             self.body += chunk
         self.rpc = rpc or f"{self.method} {urlsplit(self.target).path}"
@@ -418,8 +416,7 @@ class FaultProxy:
         self._drop(client)
 
     def _answer(self, exchange: Exchange) -> bool:
-        fault = self._turn(exchange.rpc)
-        if fault:
+        if fault := self._turn(exchange.rpc):
             return fault(exchange)
         exchange.send(exchange.forward())
         return True

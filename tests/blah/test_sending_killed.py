@@ -28,7 +28,7 @@ from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import Project
-from tests.blah.desk import Desk, for_sending
+from tests.blah.desk import Desk
 url, authenticator, directory = sys.argv[1:]
 settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))
 ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
@@ -47,6 +47,7 @@ while not desk.is_idle():
 
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    # What is patched holds for the second process alone: the first one never gets so far.
     return for_sending(site, monkeypatch, read=2)
 
 
