@@ -11,6 +11,11 @@
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
     │   └── JobsNotListed    the project's admin: jobs that were taken do not exist
+    ├── WrongBatch           whoever named a batch: what the name stands for has to be made clear
+    │   ├── NoSuchBatch      ... no batch of the account has this name or id
+    │   ├── AmbiguousBatch   ... several have
+    │   └── ForeignBatch     ... it is another account's
+    ├── NoSuchJob            whoever named a job: the batch has none of this name or id
     ├── LedgerError          the submit node's admin: the state directory
     └── RpcError             has .rpc and .host
         ├── TransportError   the network, or the project's web server
@@ -101,6 +106,34 @@ class BatchConflict(GahpError):
 
 class JobsNotListed(BatchConflict):
     """The project has taken a batch's jobs without an error, and does not list them."""
+
+
+class WrongBatch(GahpError):
+    """What was said does not stand for one batch of this account.
+
+    Attributes:
+        said: what the batch was called.
+    """
+
+    def __init__(self, message: str, *, said: str) -> None:
+        super().__init__(message)
+        self.said = said
+
+
+class NoSuchBatch(WrongBatch):
+    """No batch of this account has this name or id."""
+
+
+class AmbiguousBatch(WrongBatch):
+    """Several batches are called so, or one has as its id what another has as its name."""
+
+
+class ForeignBatch(WrongBatch):
+    """The batch is another account's."""
+
+
+class NoSuchJob(GahpError):
+    """A batch has no job of this name or id."""
 
 
 class LedgerError(GahpError):

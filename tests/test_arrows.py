@@ -22,6 +22,7 @@ ARROWS = {
     "ledger": set(),
     "bridge": {"rpc", "templates", "ledger"},
     "blah": {"bridge", "ledger"},
+    "remote": {"bridge", "rpc", "templates"},
     "daemon": {"gahp", "bridge", "blah"},
     "localproject": {"templates"},
     "cli": {
@@ -32,6 +33,7 @@ ARROWS = {
         "bridge",
         "blah",
         "daemon",
+        "remote",
         "localproject",
         "logs",
     },
@@ -41,7 +43,7 @@ ARROWS = {
     "secret": set(),
     "_version": set(),
     # The package itself hands out the Python API.
-    "": {"rpc"},
+    "": {"remote"},
 }
 OPEN_TO_ALL = {"errors", "secret", "config", "_version", ""}
 

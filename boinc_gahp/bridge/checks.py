@@ -12,13 +12,13 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.selection import find
-from boinc_gahp.bridge.types import LocalInput
+from boinc_gahp.bridge.types import LocalInput, RemoteInput
 from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boinc_gahp.bridge.types import Input, JobRequest, RemoteInput
+    from boinc_gahp.bridge.types import Input, JobRequest
     from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
@@ -282,7 +282,10 @@ def check_outputs(job: JobRequest, template: OutputTemplate, app_name: str) -> N
 
 
 def _source(item: Input) -> str:
-    return item.path if isinstance(item, LocalInput) else item.url
+    """Return what tells a file from others to whoever named it."""
+    if isinstance(item, LocalInput):
+        return item.path
+    return item.url if isinstance(item, RemoteInput) else item.logical_name
 
 
 def extension(path: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
-from boinc_gahp.bridge.types import LocalInput
+from boinc_gahp.bridge.types import LocalInput, RemoteInput, StagedInput
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
@@ -121,6 +121,9 @@ class Judged:
             app_name=request.app_name,
             batch_id=batch_id,
             app_version_num=request.app_version_num,
+            priority=request.priority,
+            input_template_filename=request.input_template_filename,
+            output_template_filename=request.output_template_filename,
             job_params=JobParams(
                 rsc_fpops_est=request.rsc_fpops_est,
                 rsc_fpops_bound=request.rsc_fpops_bound,
@@ -163,7 +166,7 @@ class Judged:
 
     def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
         for item in job.inputs:
-            if not isinstance(item, LocalInput):
+            if isinstance(item, RemoteInput):
                 checks.check_remote(job, item)
         own = self._own_template(job)
         if own is not None:
@@ -219,16 +222,22 @@ class Judged:
         return Job(
             name=job.name,
             command_line=checks.command_line(job, escape=escape),
-            input_files=tuple(
-                InputFile.local_staged(physical_name(item.path))
-                if isinstance(item, LocalInput)
-                else InputFile.remote(item.url, item.nbytes, item.md5)
-                for item in inputs
-            ),
+            input_files=tuple(_input_file(item, physical_name) for item in inputs),
+            rsc_fpops_est=job.rsc_fpops_est,
             priority=job.priority,
             input_template=job.input_template,
             output_template=job.output_template,
         )
+
+
+def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
+    if isinstance(item, LocalInput):
+        return InputFile.local_staged(physical_name(item.path))
+    if isinstance(item, RemoteInput):
+        return InputFile.remote(item.url, item.nbytes, item.md5)
+    if isinstance(item, StagedInput):
+        return InputFile.local_staged(item.physical_name)
+    return InputFile.inline(item.text)
 
 
 def check_unchanged(item: LocalInput, nbytes: int, mtime_ns: int) -> None:

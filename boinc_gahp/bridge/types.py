@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,47 @@ class RemoteInput:
     logical_name: str
 
 
-Input = LocalInput | RemoteInput
+@dataclass(frozen=True, slots=True)
+class StagedInput:
+    """An input file that is on the project already, by its physical name there."""
+
+    physical_name: str
+    logical_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class InlineInput:
+    """An input file whose contents, text only and not empty, travel in the request itself."""
+
+    text: str
+    logical_name: str
+
+
+Input = LocalInput | RemoteInput | StagedInput | InlineInput
+
+#: What a submit is doing: computing MD5s, asking for files and sending them, sending jobs.
+Step = Literal["reading", "staging", "submitting", "waiting", "fetching"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far something is that takes long; steps come in the order of :data:`Step`.
+
+    Attributes:
+        step: what is being done.
+        done: how much of ``total`` is through.
+        total: may grow while more becomes known; 0 where there is nothing to do.
+        unit: what the two count.
+    """
+
+    step: Step
+    done: int
+    total: int
+    unit: Literal["bytes", "files", "jobs"]
+
+
+#: Called now and then, by one thread at a time; returns quickly. What it raises ends the work.
+OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +82,11 @@ class JobRequest:
     """One job of a batch: arguments are separate words, as the Request Line had them.
 
     Attributes:
-        priority: None: the project's default.
+        priority: None: the batch's, or else the project's default.
         input_template: XML of the job's own; None: the app's. Likewise the output template.
         outputs: those that will be asked for, if that is known: each has to be one of the
             template's.
+        rsc_fpops_est: floating-point operations that it takes; None: the batch's.
     """
 
     name: str
@@ -54,6 +96,7 @@ class JobRequest:
     input_template: str | None = None
     output_template: str | None = None
     outputs: tuple[str, ...] = ()
+    rsc_fpops_est: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +104,11 @@ class SubmitRequest:
     """A batch to be submitted; of its parameters, None leaves the choice to the app's template.
 
     Attributes:
+        priority: of jobs without one of their own.
+        input_template_filename: a file in the project's own directory of templates, for jobs
+            without a template of their own; None: the app's. Likewise for outputs.
         lease: seconds that a new batch is kept without a renewal; None: ``[jobs] lease``.
+        progress: told how far the submit is.
         about_to_send: called with the project's id of the batch right before every submit_batch,
             which is not sent if this raises.
     """
@@ -75,8 +122,12 @@ class SubmitRequest:
     rsc_disk_bound: float | None = None
     delay_bound: float | None = None
     app_version_num: int | None = None
+    priority: int | None = None
+    input_template_filename: str | None = None
+    output_template_filename: str | None = None
     lease: float | None = None
     about_to_send: Callable[[int], None] | None = None
+    progress: OnProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)

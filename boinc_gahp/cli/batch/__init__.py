@@ -1,0 +1,1 @@
+"""``boinc_gahp batch``: remote job submission for people."""

@@ -1,0 +1,1 @@
+"""Remote job submission: the Python API for people and programs."""

@@ -1,0 +1,126 @@
+"""What remote job submission is asked, and what it answers.
+
+Points in time are seconds since the epoch, durations seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from boinc_gahp.bridge import Failure, OnProgress, Progress
+
+__all__ = [
+    "Failure",
+    "File",
+    "InlineFile",
+    "Job",
+    "JobState",
+    "LocalFile",
+    "OnProgress",
+    "Parameters",
+    "Progress",
+    "RemoteFile",
+    "StagedFile",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A file on this machine: sent once, by content, whatever it is called."""
+
+    path: str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file that is on the project already, by its physical name there."""
+
+    physical_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file on another web server, which volunteers fetch from there.
+
+    Attributes:
+        url: its http(s) address.
+        nbytes: its size; None: it is fetched once, when jobs are submitted, and measured.
+        md5: in hex; None: likewise.
+    """
+
+    url: str
+    nbytes: int | None = None
+    md5: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFile:
+    """A file whose contents, text only and not empty, travel in the request itself."""
+
+    text: str
+
+
+#: An input file; a plain path stands for a :class:`LocalFile`.
+File = LocalFile | StagedFile | RemoteFile | InlineFile | str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job to be submitted.
+
+    Attributes:
+        args: words, as they are; or one string, which is split as a shell would.
+        inputs: files by the open names of the app's input template. Where no name fits and there
+            are as many as it wants, by position.
+        name: unique over the whole project, for ever; None: made of the batch's name and the job's
+            number in it.
+        priority: None: the batch's.
+        fpops: floating-point operations that it takes, about; None: the batch's.
+        input_template: XML text of its own; None: the app's.
+        output_template: likewise.
+    """
+
+    args: Sequence[str] | str = ()
+    inputs: Mapping[str, File] = field(default_factory=dict)
+    name: str | None = None
+    priority: int | None = None
+    fpops: float | None = None
+    input_template: str | None = None
+    output_template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a batch's jobs need, and may use; None leaves the choice to the app's template.
+
+    Attributes:
+        fpops_est: floating-point operations that a job takes, about.
+        fpops_bound: the number of them at which a volunteer gives it up.
+        memory_bound: bytes of memory.
+        disk_bound: bytes of disk.
+        delay_bound: seconds that a volunteer has for it.
+    """
+
+    fpops_est: float | None = None
+    fpops_bound: float | None = None
+    memory_bound: float | None = None
+    disk_bound: float | None = None
+    delay_bound: float | None = None
+
+
+class JobState(Enum):
+    """How a job is doing; the values are words for people."""
+
+    QUEUED = "queued"
+    """No volunteer has it yet."""
+    IN_PROGRESS = "in progress"
+    """At least one instance was sent."""
+    DONE = "done"
+    """It has a canonical instance: its outputs can be fetched."""
+    FAILED = "failed"
+    """It came to nothing, or was aborted before it was done."""
+    UNKNOWN = "unknown"
+    """A word that this program does not know; never read as success."""
