@@ -40,15 +40,16 @@ make_environment() {
     "$python" -m venv --clear .venv || fail "the virtual environment could not be made"
 }
 
-# install_extra NAME: boinc_gahp itself, and what setup.cfg wants for the extra NAME.
+# install_extra NAME...: boinc_gahp itself, and what setup.cfg wants for the extras NAME.
 install_extra() {
     make_environment
-    if missing=$(.venv/bin/python scripts/missing_requirements.py "$1"); then
+    if missing=$(.venv/bin/python scripts/missing_requirements.py "$@"); then
         [ -n "$missing" ] || return 0
     else
         fail "the requirements could not be compared with what is installed"
     fi
     echo "Installing into .venv: $(echo "$missing" | tr '\n' ' ')"
-    .venv/bin/python -m pip --disable-pip-version-check install --quiet --quiet --editable ".[$1]" ||
+    .venv/bin/python -m pip --disable-pip-version-check install --quiet --quiet \
+        --editable ".[$(echo "$*" | tr ' ' ',')]" ||
         fail "pip could not install boinc_gahp; see above"
 }

@@ -1,4 +1,4 @@
-"""Print what setup.cfg wants for an extra, and this interpreter lacks: a requirement a line."""
+"""Print what setup.cfg wants for extras, and this interpreter lacks: a requirement a line."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from pip._vendor.packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def requirements(extra: str) -> list[str]:
-    """Return the requirements of boinc_gahp with ``extra``."""
+def requirements(extras: list[str]) -> list[str]:
+    """Return the requirements of boinc_gahp with ``extras``, each once."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
-    texts = [parser["options"]["install_requires"], parser["options.extras_require"][extra]]
-    return [line for text in texts for line in text.splitlines() if line.strip()]
+    known = parser["options.extras_require"]
+    if unknown := [extra for extra in extras if extra not in known]:
+        raise SystemExit(f"setup.cfg has no extra {', '.join(unknown)}; it has {', '.join(known)}")
+    texts = [parser["options"]["install_requires"], *(known[extra] for extra in extras)]
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    return list(dict.fromkeys(lines))
 
 
 def is_missing(requirement: Requirement) -> bool:
@@ -45,6 +49,6 @@ def is_installed_from_here() -> bool:
 
 if not is_installed_from_here():
     print("boinc_gahp")
-for each in requirements(sys.argv[1]):
+for each in requirements(sys.argv[1:]):
     if is_missing(Requirement(each)):
         print(each)

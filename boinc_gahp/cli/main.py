@@ -11,20 +11,28 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp import __version__
 from boinc_gahp.errors import GahpError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 #: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
 #: does the work and returns the exit status.
 COMMANDS = {
+    "batch": ("batch", "submit jobs, watch them, fetch outputs: for people and programs"),
     "check": ("check", "tell whether settings, project, account and apps fit together"),
+    "completion": ("completion", "print what lets a shell complete boinc_gahp's command lines"),
     "demo": ("demo", "show the whole way: a local project, the daemon, a batch of 20 jobs"),
     "ledger": ("ledger", "list jobs from HTCondor, pay what is owed to projects, clear up"),
     "local-project": ("local_project", "make and run a BOINC project on this machine"),
     "template": ("template", "say what is wrong with a job template"),
 }
+
+#: The options before a command.
+OPTIONS = ("--config", "--version", "--help", "-h")
 
 FAILED = 1
 USAGE = 2
@@ -44,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:] if argv is None else argv)
     except UsageError as error:
-        _complain(f"{error}; boinc_gahp --help lists what there is")
+        _complain(f"{error} boinc_gahp --help lists what there is")
         return USAGE
     except GahpError as error:
         _complain(str(error))
@@ -65,7 +73,7 @@ def _run(arguments: list[str]) -> int:
         if option == "--config":
             if not equals:
                 if not arguments:
-                    raise UsageError("--config wants the path of a settings file")
+                    raise UsageError("--config wants the path of a settings file;")
                 value, *arguments = arguments
             config = value
         elif first == "--version":
@@ -75,11 +83,11 @@ def _run(arguments: list[str]) -> int:
             print(_help(), end="")
             return 0
         elif first.startswith("-"):
-            raise UsageError(f"there is no option {first}")
+            raise UsageError(f"there is no option {option}{_nearest(option, OPTIONS)}")
         elif first in COMMANDS:
             return _run_command(first, arguments, config)
         else:
-            raise UsageError(f"there is no command {first!r}")
+            raise UsageError(f"there is no command {first!r}{_nearest(first, COMMANDS)}")
     return _serve(config)
 
 
@@ -109,6 +117,13 @@ def _serve(config: str | None) -> NoReturn:
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
     status: int = import_module(f"boinc_gahp.cli.{COMMANDS[name][0]}").run(arguments, config)
     return status
+
+
+def _nearest(said: str, names: Iterable[str]) -> str:
+    """Return the nearest of the names as a question, or what separates two sentences."""
+    from boinc_gahp.cli.parsing import nearest
+
+    return nearest(said, names) or ";"
 
 
 def _complain(text: str) -> None:

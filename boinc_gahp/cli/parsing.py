@@ -8,7 +8,6 @@ of the documentation see the same options.
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -108,6 +107,8 @@ class Parser(argparse.ArgumentParser):
 
 def nearest(said: str, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the name that is most like what was said, or nothing."""
+    import difflib  # only where something is wrong already
+
     known = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(said.casefold(), known, n=1)
     return f"; did you mean {known[found[0]]}?" if found else ""
