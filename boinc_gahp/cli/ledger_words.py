@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli.words import at, columns, count, now, printable, span
 from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
@@ -21,6 +20,32 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger import BatchRow, JobRow
+
+__all__ = [
+    "BATCH_WORDS",
+    "STATE_WORDS",
+    "LedgerWish",
+    "Opened",
+    "at",
+    "batch_notes",
+    "cluster_proc",
+    "columns",
+    "count",
+    "exists",
+    "is_orphan",
+    "job_id",
+    "job_notes",
+    "none_yet",
+    "now",
+    "opened",
+    "parser",
+    "positive",
+    "printable",
+    "project_words",
+    "settings_of",
+    "span",
+    "state_words",
+]
 
 #: A job's states, as people know them.
 STATE_WORDS = {
@@ -46,7 +71,6 @@ BATCH_WORDS = {
 }
 
 _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
-_UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
 
 
 class LedgerWish(GahpError):
@@ -111,36 +135,6 @@ def opened(settings: Settings) -> Iterator[Opened | None]:
         store.close()
 
 
-def printable(text: str) -> str:
-    """Return text on one line that cannot do anything to a terminal."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
-        for each in " ".join(text.split())
-    )
-
-
-def at(moment: float) -> str:
-    """Return a time, given in seconds since the epoch, in this machine's time zone."""
-    try:
-        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return f"{moment:g} s after the epoch"
-
-
-def span(seconds: float) -> str:
-    """Return a time span in the largest unit that it has two of, or else in seconds."""
-    for unit, name in _UNITS:
-        if seconds >= 2 * unit:
-            number = int(seconds // unit)
-            return f"{number} {name}s" if name == "day" else f"{number} {name}"
-    return f"{max(0, int(seconds))} s"
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number of things."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
 def job_id(jobs: JobLedger, job: JobRow) -> str:
     """Return a job's id, as HTCondor has it."""
     return f"boinc/{jobs.token}.{job.id}"
@@ -195,22 +189,6 @@ def batch_notes(batch: BatchRow, now: float) -> list[str]:
         again = f"; tried again at {at(batch.not_before)}" if batch.not_before > now else ""
         notes.append(printable(batch.trouble) + again)
     return notes
-
-
-def columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """Return rows of a table as lines; all cells but the last of a row are made equally wide."""
-    if not rows:
-        return []
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def now() -> float:
-    """Return the time, in seconds since the epoch."""
-    return time.time()
 
 
 def positive(unit: str) -> Callable[[str], float]:

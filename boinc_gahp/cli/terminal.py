@@ -1,19 +1,60 @@
-"""Colours, for terminals only and unless NO_COLOR asks for none (no-color.org)."""
+"""What a stream can show: colours (unless NO_COLOR asks for none, no-color.org), widths, lines."""
 
 from __future__ import annotations
 
 import os
 from typing import TextIO
 
-_CODES = {"green": "32", "yellow": "33", "red": "31", "faint": "2", "bold": "1"}
+_CODES = {"green": "32", "yellow": "33", "red": "31", "cyan": "36", "faint": "2", "bold": "1"}
+
+#: The width of a terminal that does not tell.
+_WIDTH = 80
 
 
 def has_colours(stream: TextIO) -> bool:
     """Tell whether colours may be written to ``stream``."""
-    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return wanted and stream.isatty()
+    return not os.environ.get("NO_COLOR") and is_live(stream)
 
 
 def coloured(text: str, colour: str, stream: TextIO) -> str:
     """Return ``text`` in a colour, if ``stream`` takes colours."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if has_colours(stream) else text
+
+
+def is_live(stream: TextIO) -> bool:
+    """Tell whether ``stream`` is a terminal on which the cursor can be moved."""
+    return os.environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return how many columns the terminal ``stream`` has; None if it is none."""
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH
+    except (OSError, ValueError):
+        return _WIDTH
+
+
+def bar(fraction: float, width: int, stream: TextIO) -> str:
+    """Return a bar of ``width`` columns, without colour, as ``stream`` can show it.
+
+    A full bar is only what is whole, an empty one only what has not begun.
+    """
+    full, half, empty = _BARS[_can_draw(stream)]
+    halves = round(min(1.0, max(0.0, fraction)) * 2 * width)
+    if 0 < fraction < 1:
+        halves = min(2 * width - 1, max(1, halves))
+    shown = full * (halves // 2) + half * (halves % 2)
+    return shown + empty * (width - len(shown))
+
+
+_BARS = {True: ("━", "╸", " "), False: ("#", "-", " ")}
+
+
+def _can_draw(stream: TextIO) -> bool:
+    try:
+        "━╸…".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,1 +1,75 @@
-"""``boinc_gahp batch``: remote job submission for people."""
+"""``boinc_gahp batch``: remote job submission for people and scripts, without HTCondor.
+
+Each action is a function ``NAME(arguments, config) -> exit status`` of a module of this package,
+with a function ``NAME_parser(config) -> Parser`` beside it. It prints what there is to say and
+raises what is wrong.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from importlib import import_module
+
+from boinc_gahp.cli.parsing import Parser, nearest
+
+__all__ = ["ACTIONS", "run", "run_parser"]
+
+#: Each action: the module and the function in it, and what it is for.
+ACTIONS = {
+    "list": ("listing", "list_batches", "list your batches, newest first"),
+    "show": ("showing", "show", "show a batch and its jobs"),
+    "estimate": ("estimating", "estimate", "ask the project how long jobs would take"),
+    "submit": ("submitting", "submit", "send jobs as a batch, with their input files"),
+    "wait": ("waiting", "wait", "wait until batches are over, with live progress"),
+    "fetch": ("fetching", "fetch", "fetch the outputs of finished jobs"),
+    "abort": ("controlling", "abort", "stop batches, or some jobs of one"),
+    "retire": ("controlling", "retire", "let the project delete what it keeps of batches"),
+    "extend": ("controlling", "extend", "have the project keep batches for longer"),
+}
+
+_DESCRIPTION = """\
+Submits jobs to a BOINC project as batches, watches them, fetches their outputs.
+
+A BATCH is told by its id or by its name; id:5 and name:5 say which is meant where a name looks like
+an id. The project and your account there come from the settings: [project], or with --project NAME
+[projects.NAME].
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Do what the first of the arguments names; return the exit status."""
+    parser = run_parser(config)
+    if not arguments or arguments[0] in {"-h", "--help"}:
+        parser.print_help(sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    action, *rest = arguments
+    if action not in ACTIONS:
+        kind = "option" if action.startswith("-") else "action"
+        near = "" if kind == "option" else nearest(action, ACTIONS)
+        parser.error(f"there is no {kind} {action!r}{near}")
+    module, function, _ = ACTIONS[action]
+    act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a name still shows the rest.
+            stream.reconfigure(errors="backslashreplace")
+    status: int = act(rest, config)
+    return status
+
+
+def run_parser(_config: str | None = None) -> Parser:
+    """Return the parser of what comes before an action: it only has the help."""
+    width = max(map(len, ACTIONS)) + 2
+    actions = "".join(f"  {name:<{width}}{text}\n" for name, (_, _, text) in ACTIONS.items())
+    return Parser(
+        "batch",
+        f"{_DESCRIPTION}\nactions:\n{actions}\n"
+        "boinc_gahp batch ACTION --help tells more about one, with examples.",
+        examples=(
+            "boinc_gahp batch submit uppercase --input in=data.txt",
+            "boinc_gahp batch wait 12",
+            "boinc_gahp batch fetch 12",
+        ),
+        usage="ACTION ...",
+    )

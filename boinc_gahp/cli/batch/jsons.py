@@ -1,0 +1,145 @@
+"""The shapes of what ``boinc_gahp batch … --json`` prints, and the printing.
+
+Times are RFC 3339 in UTC, or null where there is none; durations seconds; sizes bytes; states the
+names of :class:`~boinc_gahp.rpc.types.BatchState` and :class:`~boinc_gahp.remote.JobState` in lower
+case. Keys stand in the order in which people think of them, and stay as they are.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TextIO
+
+    from boinc_gahp.remote import Batch, BatchJob
+    from boinc_gahp.rpc.types import Instance
+
+__all__ = ["batch_json", "instance_json", "job_json", "moment", "print_json", "print_line"]
+
+
+def moment(seconds: float | None) -> str | None:
+    """Return a time, given in seconds since the epoch; None for none, which 0 is, too."""
+    if not seconds:
+        return None
+    try:
+        at = datetime.fromtimestamp(int(seconds), tz=timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def batch_json(batch: Batch) -> dict[str, Any]:
+    """Return a batch as the project last told of it."""
+    return {
+        "id": batch.id,
+        "name": batch.name,
+        "app": batch.info.app_name,
+        "state": batch.state.name.lower(),
+        "jobs": batch.njobs,
+        "failed_jobs": batch.nerror_jobs,
+        "fraction_done": batch.fraction_done,
+        "created": moment(batch.create_time),
+        "estimated_end": moment(batch.info.est_completion_time),
+        "ended": moment(batch.completion_time),
+        "kept_until": moment(batch.expire_time),
+        "credit_estimate": batch.info.credit_estimate,
+        "credit": batch.info.credit_canonical,
+        "cpu_time": batch.info.total_cpu_time,
+    }
+
+
+def job_json(job: BatchJob) -> dict[str, Any]:
+    """Return a job; ``cpu_time`` is that of its canonical instance."""
+    return {
+        "id": job.id,
+        "name": job.name,
+        "state": job.state.name.lower(),
+        "canonical_instance": job.canonical_instance_id or None,
+        "cpu_time": job.cpu_time,
+        "errors": list(job.errors),
+        "exit_statuses": list(job.exit_statuses),
+    }
+
+
+def instance_json(instance: Instance) -> dict[str, Any]:
+    """Return an instance; ``output_sizes`` in the order of its uploads."""
+    return {
+        "id": instance.id,
+        "name": instance.name,
+        "state": instance.state,
+        "output_sizes": list(instance.outfile_sizes),
+    }
+
+
+def print_json(
+    document: Mapping[str, Any] | Iterable[Any],
+    stream: TextIO | None = None,
+    **lists: Iterable[Any],
+) -> None:
+    """Print one JSON document, indented by 2 spaces.
+
+    Args:
+        document: an object, printed whole; or any other iterable, printed as a list of which every
+            element has a line and is written as soon as it is there.
+        stream: instead of stdout.
+        lists: members of the object that come after its others, each a list printed likewise.
+    """
+    out = _utf8(sys.stdout) if stream is None else stream
+    if not hasattr(document, "keys"):
+        _write_list(out, document, "")
+        out.write("\n")
+        return
+    lines = [f"  {_dump(key)}: {_indented(value)}" for key, value in dict(document).items()]
+    out.write("{\n" + ",\n".join(lines))
+    for name, items in lists.items():
+        out.write(f",\n  {_dump(name)}: " if lines else f"\n  {_dump(name)}: ")
+        _write_list(out, items, "  ")
+        lines.append(name)
+    out.write("\n}\n" if lines else "}\n")
+
+
+def print_line(document: Mapping[str, Any]) -> None:
+    """Print an object as one line, at once."""
+    print(_dump(dict(document)), file=_utf8(sys.stdout), flush=True)
+
+
+def _utf8(stream: TextIO) -> TextIO:
+    """Return the stream, writing UTF-8, as JSON wants it, whatever the locale is."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="strict")
+    return stream
+
+
+def _write_list(out: TextIO, items: Iterable[Any], indent: str) -> None:
+    empty = True
+    for item in items:
+        out.write(("[\n" if empty else ",\n") + f"{indent}  {_dump(item)}")
+        empty = False
+    out.write("[]" if empty else f"\n{indent}]")
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(_clean(value), ensure_ascii=False, indent=2).replace("\n", "\n  ")
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(_clean(value), ensure_ascii=False)
+
+
+def _clean(value: Any) -> Any:
+    """Return a value that JSON can hold: no infinity, and no half of a surrogate pair in texts."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    if isinstance(value, dict):
+        return {_clean(key): _clean(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(each) for each in value]
+    return value

@@ -1,0 +1,29 @@
+"""The project that an action of ``boinc_gahp batch`` talks to."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from boinc_gahp.remote import Project
+
+
+@contextmanager
+def opened(options: Namespace) -> Iterator[Project]:
+    """Lend the project that ``--project`` and ``--config`` name; its connections end afterwards.
+
+    Raises:
+        ConfigError: the settings are wrong, or name no such project, or no authenticator.
+    """
+    # Little of what is imported for a project is needed to say what is wrong with a command line.
+    from boinc_gahp.remote import Project
+
+    # Without any handler, logging would print warnings between what there is to say.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with Project.from_settings(options.project, config=options.config) as project:
+        yield project

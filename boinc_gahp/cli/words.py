@@ -1,0 +1,89 @@
+"""Words for people: texts that a terminal can take, times, spans, sizes and numbers of things."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import datetime
+
+_UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
+_SIZES = ("kB", "MB", "GB", "TB", "PB")
+
+
+def printable(text: str) -> str:
+    """Return text on one line that cannot do anything to a terminal."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
+        for each in " ".join(text.split())
+    )
+
+
+def now() -> float:
+    """Return the time, in seconds since the epoch."""
+    return time.time()
+
+
+def at(moment: float) -> str:
+    """Return a time, given in seconds since the epoch, in this machine's time zone."""
+    try:
+        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return f"{moment:g} s after the epoch"
+
+
+def span(seconds: float) -> str:
+    """Return a time span in the largest unit that it has two of, or else in seconds."""
+    for unit, name in _UNITS:
+        if seconds >= 2 * unit:
+            number = int(seconds // unit)
+            return f"{number} {name}s" if name == "day" else f"{number} {name}"
+    return f"{max(0, int(seconds))} s"
+
+
+def ago(moment: float, present: float) -> str:
+    """Return how long ago a time was, as of ``present``: ``3 h ago``, ``just now``.
+
+    A project's clock may be ahead of this machine's, so a moment to come is now, too.
+    """
+    return "just now" if present - moment < 5 else f"{span(present - moment)} ago"
+
+
+def ahead(moment: float, present: float) -> str:
+    """Return how far off a time to come is, as of ``present``: ``in about 2 h``, ``any moment``."""
+    return "any moment" if moment - present < 5 else f"in about {span(moment - present)}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(nbytes: float) -> str:
+    """Return a size in bytes as people read it: ``999 bytes``, ``1.5 kB``, ``12 MB``."""
+    if nbytes < 1000:
+        return count(int(nbytes), "byte")
+    amount = float(nbytes)
+    for unit in _SIZES:
+        amount /= 1000
+        # What rounds to 1000 belongs to the next unit.
+        if amount < 999.5 or unit == _SIZES[-1]:
+            break
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
+
+
+def percent(fraction: float) -> str:
+    """Return a fraction in per cent; 100% is only what is whole, 0% only what has not begun."""
+    if not 0 < fraction < 1:
+        return "100%" if fraction >= 1 else "0%"
+    return f"{min(99, max(1, math.floor(fraction * 100)))}%"
+
+
+def columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return rows of a table as lines; all cells but the last of a row are made equally wide."""
+    if not rows:
+        return []
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
