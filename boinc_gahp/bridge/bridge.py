@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import control, failed, fetch, looking, query, submit, withdrawing
+from boinc_gahp.bridge import collect, control, failed, fetch, looking, query, submit, withdrawing
 from boinc_gahp.bridge.context import Context
 from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
@@ -16,9 +16,10 @@ from boinc_gahp.bridge.types import Client
 from boinc_gahp.config import ProjectSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from boinc_gahp.bridge.collect import Collected, CollectRequest
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.types import (
         BatchLook,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.errors import GahpError
     from boinc_gahp.ledger import Ledger
-    from boinc_gahp.rpc import Batch, Project
+    from boinc_gahp.rpc import Batch, BatchJob, Project
 
 _A_PERSON = Client()
 
@@ -109,6 +110,16 @@ class Bridge:
     def fetch_output(self, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
         """See :func:`boinc_gahp.bridge.fetch.fetch_output`."""
         return fetch.fetch_output(self._context, request, gate)
+
+    def collect(
+        self, request: CollectRequest, gate: Gate, count: Callable[[int], object]
+    ) -> Collected:
+        """See :func:`boinc_gahp.bridge.collect.collect`."""
+        return collect.collect(self._context, request, gate, count)
+
+    def failure_of(self, job: BatchJob) -> Failure:
+        """See :func:`boinc_gahp.bridge.failed.failure_of`."""
+        return failed.failure_of(self._context, job)
 
     def failure(self, job_name: str, batch_id: int) -> Failure | None:
         """See :func:`boinc_gahp.bridge.failed.failure`."""

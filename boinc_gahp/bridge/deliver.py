@@ -36,8 +36,11 @@ def deliver(
     instance: str,
     *,
     gate: Gate,
-) -> None:
+    unpacks: bool = True,
+) -> tuple[Path, ...]:
     """Fetch the outputs that are asked for, and rename each into place when it is whole.
+
+    Returns where they are; an optional output that is absent is nowhere.
 
     What was delivered before and is still there is not fetched again. A job ad's stdout that no
     output is for becomes an empty file.
@@ -49,17 +52,19 @@ def deliver(
         uploaded: where they come from.
         instance: the canonical instance's name.
         gate: is entered for each change in the job's directory.
+        unpacks: whether an app's one output is unpacked if it is a zip archive.
 
     Raises:
         OutputError, RpcError: outputs that were complete by then stay.
         Exception: what the gate raises when it is closed.
     """
     delivery = _Delivery(context, request, uploaded, instance, gate=gate)
-    if len(outputs) == 1 and outputs[0].name.lower().endswith(".zip"):
+    if unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip"):
         delivery.archive(outputs[0])
     else:
         delivery.files({output.name: output for output in outputs})
     delivery.stdout()
+    return tuple(dict.fromkeys(delivery.places))
 
 
 def write_text(request: FetchRequest, path: Path, text: str, gate: Gate) -> None:
@@ -102,6 +107,8 @@ class _Delivery:
         self._delivered = context.delivered
         self._stdout = stdout_path(request)
         self._has_stdout = self._stdout is None
+        #: Where outputs are that are in place.
+        self.places: list[Path] = []
 
     def files(self, outputs: Mapping[str, Output]) -> None:
         """Deliver plain outputs."""
@@ -126,6 +133,7 @@ class _Delivery:
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
         """Remember an output that is in place and on the disk."""
+        self.places.append(item.destination)
         self._has_stdout = self._has_stdout or item.destination == self._stdout
         self._delivered.remember(self._key(item.output, item.destination), status, md5)
 
@@ -228,6 +236,8 @@ class _Delivery:
         key = self._key(item.output, item.destination)
         there = self._delivered.is_there(key, item.destination)
         self._has_stdout = self._has_stdout or (there and item.destination == self._stdout)
+        if there:
+            self.places.append(item.destination)
         return there
 
     def _missing(self, output: Output) -> OutputError:

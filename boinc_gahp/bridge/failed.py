@@ -79,8 +79,14 @@ def failure(context: Context, job_name: str, batch_id: int) -> Failure | None:
                 words=words,
             )
         return None
-    if not _is_over(job):
-        return None
+    return failure_of(context, job) if _is_over(job) else None
+
+
+def failure_of(context: Context, job: BatchJob) -> Failure:
+    """Return what is known of a job that query_batch, with details, shows to be in error.
+
+    Raises nothing: what cannot be asked is not known.
+    """
     known = _learn(context, job)
     return Failure(
         job.errors, known.why, job.exit_statuses, known.report, known.stderr, known.result

@@ -78,7 +78,7 @@ def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> 
         )
     instance = None if located is None else context.known.instance(located.ids)
     gate.check()
-    outputs = _outputs(context, request, located, instance)
+    outputs = outputs_of(context, request, located, instance)
     is_archive = len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
     if not is_archive:
         # A wrong name in the line is told before anything is written.
@@ -90,7 +90,7 @@ def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> 
         context,
         request,
         outputs,
-        _uploaded(context, request.job_name, instance),
+        uploaded_by(context, request.job_name, instance),
         request.job_name if instance is None else instance.name,
         gate=gate,
     )
@@ -127,7 +127,7 @@ def _look_for(
     return located, completed
 
 
-def _outputs(
+def outputs_of(
     context: Context, request: FetchRequest, located: Located | None, instance: Instance | None
 ) -> list[Output]:
     """Return the app's outputs, or its own template's, and those the instance has beyond them.
@@ -169,7 +169,7 @@ def _outputs(
     return outputs
 
 
-def _uploaded(context: Context, job_name: str, instance: Instance | None) -> Uploaded:
+def uploaded_by(context: Context, job_name: str, instance: Instance | None) -> Uploaded:
     """Return the instance's files.
 
     ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
