@@ -1,7 +1,8 @@
 """The settings as values.
 
 Every field of these classes is a key of ``boinc_gahp.toml`` in the section named after the class's
-place in :class:`Settings`. Durations are seconds, sizes bytes.
+place in :class:`Settings`. Durations are seconds, sizes bytes. The comment before each field is
+what the reference and ``boinc_gahp.toml(5)`` say of it.
 """
 
 from __future__ import annotations
@@ -18,49 +19,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """``[project]`` or ``[projects.NAME]``."""
+    """``[project]`` or ``[projects.NAME]``: where a project is, and how it is talked to."""
 
+    #: The project's address, as volunteers attach to it.
     url: str
+    #: The account's key. Nobody else may be able to read a file that holds it.
     authenticator: Authenticator | None = None
-    #: CA bundle (PEM file) for this project's certificate; None: the system's.
+    #: The certificates to trust for this project (a PEM file), instead of the system's.
     ca_bundle: str | None = None
-    #: Proxy URL; None: the usual variables (HTTPS_PROXY, ...).
+    #: The proxy that requests go through, instead of what ``HTTPS_PROXY``, ``HTTP_PROXY`` and
+    #: ``NO_PROXY`` say.
     proxy: str | None = None
-    #: Send ``'`` and ``\`` in command lines by doubling them (``web-rpcs.md``, "submit_batch").
+    #: Send ``'`` and ``\`` in command lines by doubling them, as servers need it that are not
+    #: mended; without it jobs with such arguments are refused (``web-rpcs.md``, "submit_batch").
     escape_command_lines: bool = False
-    #: The largest request that the project's PHP takes (post_max_size, less a margin).
+    #: The largest request that the project's PHP takes: its ``post_max_size`` (8 MiB as shipped),
+    #: less a margin.
     max_post_bytes: int = 7_500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """``[timeouts]``."""
+    """``[timeouts]``: how long is waited for a project."""
 
+    #: To establish a connection.
     connect: float = 10.0
     #: Longest silence while an answer is awaited.
     read: float = 120.0
-    #: Total time of the retries of one RPC that may be repeated.
+    #: All attempts of one request together, where it may be repeated; 0: one attempt.
     retry: float = 120.0
-    #: Time that a gridmanager gives a BOINC_SUBMIT, less a margin (GRIDMANAGER_GAHP_CALL_TIMEOUT
-    #: is 300): an answer has to be there by then.
+    #: The time that HTCondor 9 gives a ``BOINC_SUBMIT``, less a margin: an answer that comes too
+    #: late is lost. ``GRIDMANAGER_GAHP_CALL_TIMEOUT`` is 300 by default; change both together.
     submit: float = 270.0
-    #: submit_batch is not started with less than this left.
+    #: Jobs are not sent with less than this left of ``submit``; the files are, for the next time.
     submit_margin: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """``[staging]``: how input files travel."""
+    """``[staging]``: how input files travel to the project."""
 
-    #: upload_files requests at a time.
+    #: Uploads at a time, for each batch.
     concurrent_posts: int = 4
-    #: PHP's max_file_uploads.
+    #: The most files in one upload; PHP's ``max_file_uploads``.
     files_per_post: int = 20
-    #: Stay below PHP's post_max_size (8 MiB as shipped).
+    #: The most bytes of files in one upload, below PHP's ``post_max_size`` (8 MiB as shipped); a
+    #: larger file goes alone.
     bytes_per_post: int = 7_500_000
-    #: delete_time of an uploaded file, from now.
+    #: The project keeps an uploaded file for this long, and longer while a batch needs it.
     keep: float = 7 * 86400.0
-    #: Remember MD5s of files between runs.
+    #: Remember files' MD5s in the cache directory, between runs.
     md5_cache: bool = True
 
 
@@ -68,14 +76,15 @@ class Staging:
 class Jobs:
     """``[jobs]``: what becomes of batches and their outputs."""
 
-    #: A new batch's first lease, from now.
+    #: The project may end a batch this long after it was made. HTCondor renews it.
     lease: float = 86400.0
-    #: Templates of an app are asked for again after this.
+    #: An app's templates are asked for again after this; 0: each time.
     templates_cached: float = 300.0
-    #: Unpack outputs that the volunteer compressed (gzip_when_done).
+    #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).
     gunzip_outputs: bool = True
-    #: Bounds for the contents of a zip archive that is unpacked.
+    #: For an app whose outputs come in one zip archive: the most bytes that are unpacked from it.
     unzip_max_bytes: int = 20_000_000_000
+    #: The most files that are unpacked from such an archive.
     unzip_max_files: int = 100_000
 
 
@@ -83,56 +92,64 @@ class Jobs:
 class HTCondor:
     """``[htcondor]``: jobs that HTCondor 10 and later send with ``grid_resource = batch boinc``."""
 
-    #: Jobs that wait are sent as a batch once no new one has come for this long ...
+    #: Jobs that wait are sent as a batch once no new one has come for this long.
     quiet: float = 2.0
-    #: ... and at the latest when the first of them has waited this long.
+    #: They are sent at the latest when the first of them has waited this long.
     longest_wait: float = 10.0
     #: The most jobs in a batch.
     batch_jobs: int = 10_000
-    #: The most bytes of jobs in a submit_batch request (a project's max_post_bytes bounds it, too).
+    #: The most bytes of jobs in one request; the project's ``max_post_bytes`` holds beside it.
     batch_bytes: int = 6_000_000
-    #: A batch's lease, from now; renewed while HTCondor asks about its jobs. A job that it has not
-    #: asked about for this long is an orphan.
+    #: The project may end a batch after this time, which begins anew while HTCondor asks about its
+    #: jobs. A job that HTCondor has not asked about for this long is an orphan.
     lease: float = 14 * 86400.0
-    #: The project is asked about its jobs this often at most and at least, as it has news ...
+    #: The project is asked about jobs this often while much is going on.
     poll_shortest: float = 5.0
+    #: It is asked about jobs this often while nothing is going on.
     poll_longest: float = 300.0
-    #: ... and about all of them, not only about what has changed, this often.
+    #: It is asked about all jobs, not only about those with news, this often.
     poll_all: float = 600.0
     #: Jobs whose outputs are fetched at a time.
     fetches: int = 8
-    #: A batch's last job waits this long for the batch's retirement before it is completed.
+    #: The last job of a batch is completed once the project has forgotten the batch, or after this
+    #: time.
     retire_wait: float = 30.0
-    #: Ended jobs stay in the ledger for this long.
+    #: Jobs that ended stay in the ledger for this long.
     history: float = 30 * 86400.0
-    #: Take jobs whose environment, or whose executable, will not reach the volunteers.
+    #: Take jobs with an environment, which does not reach the volunteers, and would put them on
+    #: hold else.
     ignore_environment: bool = False
+    #: Take jobs with an executable of their own and no app; volunteers run the project's app, and
+    #: such jobs would be put on hold else.
     ignore_executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``[limits]``."""
+    """``[limits]``: how much is done at a time."""
 
-    #: Unanswered requests, after which ``F Threads\ limit\ reached`` is returned.
+    #: Requests that are not answered yet, after which HTCondor is told to wait
+    #: (``F Threads\ limit\ reached``).
     pending_requests: int = 1000
-    #: Threads for submits and fetches.
+    #: Submits and fetches at a time.
     workers: int = 32
-    #: Threads for ping, query, abort, lease and retire.
+    #: Pings, queries, aborts, leases and retirements at a time.
     control_workers: int = 8
-    #: A longer Request Line is answered with E.
+    #: A longer Request Line is refused (``E``).
     line_bytes: int = 256_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Logging:
-    """``[logging]``."""
+    """``[logging]``: one log for each user, shared by that user's daemons."""
 
-    #: debug, info, warning, error or off.
+    #: What is written into it: this, and what is worse.
     level: str = "info"
-    #: None: ``boinc_gahp.log`` in the state directory.
+    #: The log; without it ``boinc_gahp.log`` in the state directory.
     file: str | None = None
+    #: The size at which the log is renamed to ``boinc_gahp.log.1``, and a new one begun.
     max_bytes: int = 10_000_000
+    #: So many old logs are kept.
     keep: int = 5
 
 
@@ -140,7 +157,11 @@ class Logging:
 class State:
     """``[state]``: directories; ``{user}`` and ``~`` are replaced."""
 
+    #: Where the ledger and the log are: on a local disk, never on NFS or the like. Without it
+    #: ``boinc_gahp`` in ``XDG_STATE_HOME``, that is ``~/.local/state/boinc_gahp``.
     dir: Path | None = None
+    #: Where files' MD5s are remembered. Without it ``boinc_gahp`` in ``XDG_CACHE_HOME``, that is
+    #: ``~/.cache/boinc_gahp``.
     cache_dir: Path | None = None
 
 
