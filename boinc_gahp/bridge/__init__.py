@@ -2,6 +2,7 @@
 
 from boinc_gahp.bridge.bridge import Bridge
 from boinc_gahp.bridge.fetch import NoResult
+from boinc_gahp.bridge.gate import OPEN, EventGate, Gate, Stopped
 from boinc_gahp.bridge.temporary import NotNow, remove_all, sweep
 from boinc_gahp.bridge.types import (
     AdFiles,
@@ -24,14 +25,17 @@ from boinc_gahp.bridge.types import (
 from boinc_gahp.templates import TemplateError
 
 __all__ = [
+    "OPEN",
     "AdFiles",
     "BatchLook",
     "BatchStatuses",
     "Bridge",
     "Client",
+    "EventGate",
     "Failure",
     "FetchRequest",
     "FetchResult",
+    "Gate",
     "InlineInput",
     "Input",
     "JobRequest",
@@ -42,6 +46,7 @@ __all__ = [
     "Progress",
     "RemoteInput",
     "StagedInput",
+    "Stopped",
     "SubmitRequest",
     "TemplateError",
     "remove_all",

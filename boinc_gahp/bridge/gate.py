@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from boinc_gahp.errors import GahpError
+
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
     from types import TracebackType
 
@@ -66,3 +69,41 @@ class _Open:
 
 #: Stands open for good: for fetches that no cancel can come after.
 OPEN: Gate = _Open()
+
+
+class Stopped(GahpError):
+    """What was under way is no longer wanted; what was complete by then stays."""
+
+
+class EventGate:
+    """A gate that is closed by setting an event; then everything raises :class:`Stopped`.
+
+    Nobody is called when the event is set: a temporary file vanishes when its fetch comes to its
+    next step.
+    """
+
+    def __init__(self, closed: threading.Event) -> None:
+        self._closed = closed
+
+    def check(self) -> None:
+        """Raise Stopped if the event is set."""
+        if self._closed.is_set():
+            raise Stopped("stopped on request: what is complete stays, fetch again for the rest")
+
+    def at_close(self, clear: Callable[[], None]) -> None:
+        """Do nothing: the fetch clears up itself."""
+
+    def not_at_close(self, clear: Callable[[], None]) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> None:
+        """Go in; raises Stopped if the event is set."""
+        self.check()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Come out."""

@@ -10,6 +10,7 @@
 from boinc_gahp.rpc.client import Project
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
+from boinc_gahp.rpc.spool import NoRoom
 from boinc_gahp.rpc.types import (
     Batch,
     BatchDetails,
@@ -40,6 +41,7 @@ __all__ = [
     "JobParams",
     "JobStatus",
     "JobStatuses",
+    "NoRoom",
     "OutputStream",
     "Project",
     "UploadFile",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import build, regular, results, table
+from boinc_gahp.rpc import build, fields, regular, results, table
 from boinc_gahp.rpc.address import address
 from boinc_gahp.rpc.bodies import Form, size_of
 from boinc_gahp.rpc.caller import Caller, Question
@@ -17,12 +17,13 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import Incomplete, Records
+from boinc_gahp.rpc.spool import Dropped, SpooledJobs
 from boinc_gahp.rpc.transport import HttpTransport
 from boinc_gahp.rpc.types import BatchDetails
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lxml import etree
     from typing_extensions import Self
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (
         Batch,
+        BatchJob,
         BatchSubmission,
         CompletedJob,
         Instance,
@@ -104,7 +106,7 @@ class Project:
 
     def ping(self) -> None:
         """Ask whether the project answers; needs no account."""
-        self._ask(table.PING, build.document("ping", None), _success)
+        self._ask(table.PING, build.document("ping", None), results.success)
 
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
         """Create a batch in state INIT; return its id.
@@ -151,7 +153,7 @@ class Project:
         return self._simple(
             table.QUERY_BATCHES,
             lambda _: tuple(batches.items),
-            *_flags(get_cpu_time=get_cpu_time),
+            *fields.flags(get_cpu_time=get_cpu_time),
             records=batches,
         )
 
@@ -171,10 +173,38 @@ class Project:
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
-            _which(batch_id, batch_name),
-            *_flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
+            fields.which(batch_id, batch_name),
+            *fields.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
-            subject=_said(batch_id, batch_name),
+            subject=fields.said(batch_id, batch_name),
+        )
+
+    def batch(self, batch_id: int) -> Batch:
+        """Return one batch without its jobs, which are read and forgotten, however many."""
+        return self._one_batch(batch_id, Dropped(("job",), results.batch_job, regular.JOB))
+
+    def iter_jobs(self, batch_id: int) -> Iterator[BatchJob]:
+        """Yield a batch's jobs with their details, in the order of their submission.
+
+        The project is asked when the first job is wanted. By then its answer has ended and was
+        found complete, so that jobs are never fewer than they are; it waits in a temporary file if
+        it is long, and memory does not grow with it.
+
+        Raises:
+            NoRoom: there is no room for the temporary file.
+        """
+        with SpooledJobs(f"batch {batch_id}") as jobs:
+            self._one_batch(batch_id, jobs, get_job_details=True)
+            yield from jobs
+
+    def _one_batch(self, batch_id: int, jobs: Records[BatchJob], **flags: bool) -> Batch:
+        return self._simple(
+            table.QUERY_BATCH,
+            results.batch,
+            fields.which(batch_id, None),
+            *fields.flags(**flags),
+            records=jobs,
+            subject=fields.said(batch_id, None),
         )
 
     def query_batch2(
@@ -199,18 +229,18 @@ class Project:
         """Abort a batch's jobs; it is ABORTED then, unless a submit_batch into it still runs."""
         self._simple(
             table.ABORT_BATCH,
-            _success,
-            _which(batch_id, batch_name),
-            subject=_said(batch_id, batch_name),
+            results.success,
+            fields.which(batch_id, batch_name),
+            subject=fields.said(batch_id, batch_name),
         )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Give a batch's files and records free to be deleted; harmless to repeat."""
         self._simple(
             table.RETIRE_BATCH,
-            _success,
-            _which(batch_id, batch_name),
-            subject=_said(batch_id, batch_name),
+            results.success,
+            fields.which(batch_id, batch_name),
+            subject=fields.said(batch_id, batch_name),
         )
 
     def set_expire_time(
@@ -219,10 +249,10 @@ class Project:
         """Set when the project may abort and retire a batch that nobody asked about."""
         self._simple(
             table.SET_EXPIRE_TIME,
-            _success,
-            _which(batch_id, batch_name),
+            results.success,
+            fields.which(batch_id, batch_name),
             build.leaf("expire_time", build.number(expire_time, "expire_time")),
-            subject=_said(batch_id, batch_name),
+            subject=fields.said(batch_id, batch_name),
         )
 
     # -- jobs
@@ -254,7 +284,7 @@ class Project:
     def abort_jobs(self, job_names: Sequence[str]) -> None:
         """Abort jobs; at an unknown one the project stops, and the ones before it are aborted."""
         self._simple(
-            table.ABORT_JOBS, _success, *(build.leaf("job_name", name) for name in job_names)
+            table.ABORT_JOBS, results.success, *(build.leaf("job_name", name) for name in job_names)
         )
 
     def get_templates(self, *, app_name: str | None = None, job_name: str | None = None) -> str:
@@ -297,7 +327,7 @@ class Project:
         return self._simple(
             table.QUERY_FILES,
             indices,
-            *_file_fields(physical_names, batch_id, delete_time),
+            *fields.files(physical_names, batch_id, delete_time),
             records=absent,
         )
 
@@ -319,11 +349,11 @@ class Project:
         """
         names = [file.physical_name for file in files]
         xml = build.document(
-            "upload_files", self._authenticator, _file_fields(names, batch_id, delete_time)
+            "upload_files", self._authenticator, fields.files(names, batch_id, delete_time)
         )
         form = partial(Form, xml, files, self._until, keep_going)
         question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
-        self._caller.ask(question, _success, self._until)
+        self._caller.ask(question, results.success, self._until)
 
     # -- outputs
 
@@ -401,11 +431,9 @@ class Project:
         form = partial(Form, xml, (), self._until)
         return self._caller.ask(Question(rpc, url, form, records, subject), answer, self._until)
 
-    def _output(
-        self, rpc: Rpc, fields: dict[str, str], auth_str: str, subject: str
-    ) -> OutputStream:
+    def _output(self, rpc: Rpc, about: dict[str, str], auth_str: str, subject: str) -> OutputStream:
         query = urlencode(
-            {"cmd": rpc.name, **fields, "auth_str": auth_str}, errors="surrogateescape"
+            {"cmd": rpc.name, **about, "auth_str": auth_str}, errors="surrogateescape"
         )
         question = Question(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
 
@@ -417,34 +445,3 @@ class Project:
             return OutputStream(reply, border, self._caller.judge(question), ended)
 
         return self._caller.open(question, begin, self._until)
-
-
-def _said(batch_id: int | None, batch_name: str | None) -> str:
-    return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
-
-
-def _which(batch_id: int | None, batch_name: str | None) -> etree._Element:
-    if batch_id is not None:
-        return build.leaf("batch_id", str(batch_id))
-    if batch_name is None:
-        raise BadRequest("neither batch_id nor batch_name is given")
-    return build.leaf("batch_name", batch_name)
-
-
-def _flags(**flags: bool) -> Iterable[etree._Element]:
-    return (build.leaf(name, "1") for name, wanted in flags.items() if wanted)
-
-
-def _file_fields(
-    names: Sequence[str], batch_id: int | None, delete_time: float | None
-) -> Iterable[etree._Element]:
-    if batch_id is not None:
-        yield build.leaf("batch_id", str(batch_id))
-    if delete_time is not None:
-        yield build.leaf("delete_time", build.number(int(delete_time), "delete_time"))
-    for name in names:
-        yield build.leaf("phys_name", name)
-
-
-def _success(root: etree._Element) -> None:
-    results.text(root, "success")

@@ -40,6 +40,21 @@ def _job(match: re.Match[bytes]) -> BatchJob:
     return BatchJob(int(number), name.decode(), int(instance))
 
 
+def _detailed_job(match: re.Match[bytes]) -> BatchJob:
+    number, name, instance, errors, exit_statuses, cpu_time, status = match.groups()
+    return BatchJob(
+        int(number),
+        name.decode(),
+        int(instance),
+        status.decode(),
+        tuple(_TEXT.findall(errors.decode())) if errors else (),
+        tuple(map(int, _TEXT.findall(exit_statuses.decode()))) if exit_statuses else (),
+        float(cpu_time) if cpu_time else None,
+    )
+
+
+_TEXT = re.compile(r">([\w-]+)<")
+
 #: ``<job>`` of query_batch2.
 STATUS = Regular(
     re.compile(
@@ -54,4 +69,15 @@ JOB = Regular(
         rb"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*</job>\s*"
     ),
     _job,
+)
+#: ``<job>`` of query_batch with details.
+DETAILED_JOB = Regular(
+    re.compile(
+        rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]*)</name>\s*"
+        rb"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*"
+        rb"((?:<error>[a-z_]+</error>\s*)*)((?:<exit_status>-?\d{1,18}</exit_status>\s*)*)"
+        rb"(?:<cpu_time>(\d{1,18}(?:\.\d{1,18})?)</cpu_time>\s*)?"
+        rb"<status>([a-z_]+)</status>\s*</job>\s*"
+    ),
+    _detailed_job,
 )

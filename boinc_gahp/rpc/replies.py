@@ -58,7 +58,15 @@ class Records(Generic[R]):
 
     def take(self, element: etree._Element) -> None:
         """Make a value of ``element`` and keep it."""
-        self.items.append(self.make(element))
+        self.add(self.make(element))
+
+    def add(self, value: R) -> None:
+        """Keep a value."""
+        self.items.append(value)
+
+    def clear(self) -> None:
+        """Forget the values of an attempt that came to nothing."""
+        self.items.clear()
 
 
 @dataclass(slots=True)
@@ -109,7 +117,7 @@ class Reply:
 def read(chunks: Iterable[bytes], root: str, records: Records[Any] | None = None) -> Reply:
     """Read a whole reply; what it repeats goes to ``records``, emptied before."""
     if records is not None:
-        records.items.clear()
+        records.clear()
     reading = _Reading(root, records)
     for chunk in chunks:
         reading.feed(chunk)
@@ -177,7 +185,7 @@ class _Reading:
                 # What stands before it comes before it.
                 if match.start() > here:
                     self._feed(data[here : match.start()])
-                self._records.items.append(regular.make(match))
+                self._records.add(regular.make(match))
                 here = match.end()
         self._feed(data[here:])
 

@@ -156,6 +156,11 @@ def size_or_status(element: etree._Element) -> int | JobStatus:
     return index(element) if element.tag == "batch_size" else job_status(element)
 
 
+def success(root: etree._Element) -> None:
+    """Return nothing, from a reply that has nothing to say."""
+    text(root, "success")
+
+
 def index(element: etree._Element) -> int:
     """Return the whole number that is the element's text."""
     return whole(element.text or "", str(element.tag))

@@ -1,0 +1,110 @@
+"""Jobs that may be too many for memory: they wait in a temporary file until the reply has ended."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boinc_gahp.errors import GahpError
+from boinc_gahp.rpc import regular, results
+from boinc_gahp.rpc.replies import Records
+from boinc_gahp.rpc.types import BatchJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Self
+
+R = TypeVar("R")
+
+#: Bytes that stay in memory: some thousands of jobs.
+_IN_MEMORY = 1 << 18
+#: Jobs on a line of the file.
+_A_LINE = 200
+
+
+class NoRoom(GahpError):
+    """A list of jobs does not fit into the directory for temporary files."""
+
+
+class Dropped(Records[R]):
+    """Records that nobody wants."""
+
+    def add(self, value: R) -> None:
+        """Forget a value."""
+
+
+class SpooledJobs(Records[BatchJob]):
+    """The jobs of query_batch with details; a context manager that removes the file.
+
+    Args:
+        whose: for error messages.
+    """
+
+    def __init__(self, whose: str) -> None:
+        super().__init__(("job",), results.batch_job, regular.DETAILED_JOB)
+        self._whose = whose
+        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  (closed in __exit__)
+            max_size=_IN_MEMORY
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._file.close()
+
+    def add(self, value: BatchJob) -> None:
+        """Keep a job."""
+        self.items.append(value)
+        if len(self.items) >= _A_LINE:
+            self._write()
+
+    def clear(self) -> None:
+        """Forget the jobs of an attempt that came to nothing."""
+        self.items.clear()
+        self._file.seek(0)
+        self._file.truncate()
+
+    def __iter__(self) -> Iterator[BatchJob]:
+        """Yield the jobs, once."""
+        self._write()
+        try:
+            self._file.seek(0)
+        except OSError as error:
+            raise self._no_room(error) from error
+        for line in self._file:
+            yield from map(_job, json.loads(line))
+
+    def _write(self) -> None:
+        line = json.dumps(
+            [
+                (
+                    job.id,
+                    job.name,
+                    job.canonical_instance_id,
+                    job.status,
+                    job.errors,
+                    job.exit_statuses,
+                    job.cpu_time,
+                )
+                for job in self.items
+            ]
+        )
+        self.items.clear()
+        try:
+            self._file.write(line.encode() + b"\n")
+        except OSError as error:
+            raise self._no_room(error) from error
+
+    def _no_room(self, error: OSError) -> NoRoom:
+        return NoRoom(
+            f"no room for the jobs of {self._whose} in a temporary file: {error.strerror}; free "
+            "some, or set TMPDIR to another directory"
+        )
+
+
+def _job(fields: list[Any]) -> BatchJob:
+    number, name, instance, status, errors, exit_statuses, cpu_time = fields
+    return BatchJob(number, name, instance, status, tuple(errors), tuple(exit_statuses), cpu_time)
