@@ -1,7 +1,7 @@
-"""HTCondor jobs on a BOINC project's volunteers.
+"""HTCondor jobs, and anybody's, on a BOINC project's volunteers.
 
 Importing this package is cheap on purpose: the daemon prints its banner before anything heavy is
-loaded. The Python API is fetched at first use.
+loaded. The Python API (:mod:`boinc_gahp.remote`) is fetched at first use.
 """
 
 from __future__ import annotations
@@ -11,14 +11,45 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp._version import __version__
 
 if TYPE_CHECKING:
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.remote import (
+        Batch,
+        BatchJob,
+        BatchState,
+        InlineFile,
+        Job,
+        JobState,
+        LocalFile,
+        Parameters,
+        Progress,
+        Project,
+        RemoteFile,
+        StagedFile,
+    )
 
-__all__ = ["Project", "__version__"]
+__all__ = [
+    "Batch",
+    "BatchJob",
+    "BatchState",
+    "InlineFile",
+    "Job",
+    "JobState",
+    "LocalFile",
+    "Parameters",
+    "Progress",
+    "Project",
+    "RemoteFile",
+    "StagedFile",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Project":
-        from boinc_gahp.rpc import Project  # noqa: PLC0415  (kept out of the daemon's start-up)
+    if name in __all__:
+        from boinc_gahp import remote  # noqa: PLC0415  (kept out of the daemon's start-up)
 
-        return Project
+        return getattr(remote, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,1 +1,57 @@
-"""Remote job submission: the Python API for people and programs."""
+"""Remote job submission: the Python API for people and programs.
+
+::
+
+    from boinc_gahp import Job, Project
+
+    with Project("https://boinc.example.edu/test/", authenticator) as project:
+        jobs = [Job(args=["--rate", str(rate)], inputs={"in": "data.txt"}) for rate in range(10)]
+        batch = project.submit("logistic", jobs, name="sweep", progress=print)
+        batch.wait(progress=print)
+        batch.fetch("results")
+        for failure in batch.failures():
+            print(failure)
+        batch.retire()
+"""
+
+from boinc_gahp.remote.batch import Batch, Counts
+from boinc_gahp.remote.job import BatchJob
+from boinc_gahp.remote.project import Project
+from boinc_gahp.remote.session import Session
+from boinc_gahp.remote.types import (
+    Failure,
+    File,
+    InlineFile,
+    Job,
+    JobState,
+    LocalFile,
+    OnProgress,
+    Parameters,
+    Progress,
+    RemoteFile,
+    StagedFile,
+)
+from boinc_gahp.remote.watching import Forecast, Poll
+from boinc_gahp.rpc import BatchState
+
+__all__ = [
+    "Batch",
+    "BatchJob",
+    "BatchState",
+    "Counts",
+    "Failure",
+    "File",
+    "Forecast",
+    "InlineFile",
+    "Job",
+    "JobState",
+    "LocalFile",
+    "OnProgress",
+    "Parameters",
+    "Poll",
+    "Progress",
+    "Project",
+    "RemoteFile",
+    "Session",
+    "StagedFile",
+]

@@ -1,0 +1,76 @@
+"""Abort, retire and lease of a batch, each by its id."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BadRequest, BatchConflict
+from boinc_gahp.remote import finding
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boinc_gahp.remote.batch import Batch
+
+#: Looks at a batch that was aborted while a submit_batch may have been running, seconds apart: one
+#: of 100,000 jobs takes about 7 s (``web-rpcs.md``, "Timings").
+_LOOKS = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: Later than the year 5138: such times are in milliseconds.
+_LATEST = 1e11
+
+
+def abort(batch: Batch) -> None:
+    """Abort a batch, so that it lasts; one that is over stays as it is.
+
+    An abort takes a retired batch back to the living ones, and makes a complete one look as if it
+    had come to nothing (``web-rpcs.md``, "Queries"). A submit_batch that is still running undoes
+    an abort when it ends ("submit_batch"): that can only be if the batch was seen before its end.
+    """
+    session = batch.project.session
+    batch.refresh()
+    if batch.state in (BatchState.COMPLETE, BatchState.RETIRED):
+        return
+    may_be_undone = batch.state is BatchState.INIT
+    lasts = session.bridge.withdraw(batch.id, batch.name, retire=False)
+    for pause in _LOOKS if may_be_undone or not lasts else ():
+        if session.closing.wait(pause):
+            break
+        batch.refresh()
+        lasts = batch.state in (BatchState.ABORTED, BatchState.RETIRED)
+        if not lasts:
+            lasts = session.bridge.withdraw(batch.id, batch.name, retire=False)
+    batch.refresh()
+    if batch.state not in (BatchState.ABORTED, BatchState.RETIRED):
+        raise BatchConflict(
+            f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
+            f"{batch.state.name} again: it is still being submitted somewhere; abort it again when "
+            "that has ended"
+        )
+
+
+def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
+    """Abort jobs by their names or ids; those that are over stay as they are."""
+    names = finding.job_names(batch, jobs)
+    batch.project.session.bridge.abort_jobs(names, remember=False)
+    batch.refresh()
+
+
+def retire(batch: Batch) -> None:
+    """Retire a batch."""
+    batch.project.rpc.retire_batch(batch_id=batch.id)
+    batch.refresh()
+
+
+def extend(batch: Batch, until: float) -> None:
+    """Set a batch's lease."""
+    if math.isnan(until) or until <= time.time() or _LATEST < until < math.inf:
+        raise BadRequest(
+            f"the lease of batch {batch.name!r} cannot end at {until!r}: expected seconds since "
+            f"1970, later than now ({time.time():.0f}); math.inf is for ever"
+        )
+    expire_time = 0.0 if until == math.inf else float(until)
+    batch.project.rpc.set_expire_time(expire_time, batch_id=batch.id)
+    batch.refresh()

@@ -1,0 +1,263 @@
+"""Which batch, and which job, is meant by a name or an id.
+
+A project finds a batch by its name among those of all accounts, retired ones included, and gives
+the oldest; names that differ in case, accents or trailing spaces are the same for it, and those
+with quotes in them it does not find at all (``web-rpcs.md``, "create_batch"). So names are looked
+up in the account's own list, and everything is done by id.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge.checks import fold
+from boinc_gahp.errors import (
+    AmbiguousBatch,
+    BadRequest,
+    ForeignBatch,
+    NoSuchBatch,
+    NoSuchJob,
+    NotFound,
+    PermissionDenied,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boinc_gahp import rpc
+    from boinc_gahp.remote.batch import Batch
+    from boinc_gahp.remote.job import BatchJob
+    from boinc_gahp.remote.session import Session
+
+#: Batches, or jobs, that an error names one by one.
+_NAMED = 5
+#: The largest id that the project's database holds.
+_MAX_ID = 2**31 - 1
+#: Fewer bytes than 20 batches in a list.
+_FEW_JOBS = 100
+_FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
+_NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
+
+
+def listed(session: Session) -> list[rpc.Batch]:
+    """Return the account's batches, newest first, retired ones left out; raises RpcError."""
+    batches = session.rpc.query_batches()
+    return sorted(batches, key=lambda batch: (batch.create_time, batch.id), reverse=True)
+
+
+def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batch:
+    """Return what the project tells of the batch with this id, retired or not.
+
+    Args:
+        session: the project.
+        batch_id: the batch's id.
+        njobs: how many jobs it has, if that is known: of a batch with few, query_batch tells in
+            fewer bytes than query_batches of all.
+
+    Raises:
+        NoSuchBatch: there is none.
+        ForeignBatch: it is another account's.
+        RpcError: the project could not be asked.
+    """
+    is_small = njobs is not None and njobs <= _FEW_JOBS
+    own = [] if is_small else listed(session)
+    found = _with_id(session, own, batch_id)
+    if found is None:
+        raise _none(session, str(batch_id), listed(session) if is_small else own)
+    return found
+
+
+def batch(session: Session, which: int | str) -> rpc.Batch:
+    """Return the batch that is meant; see :meth:`Project.batch`."""
+    if isinstance(which, int):
+        return by_id(session, which)
+    forced = _FORCED.fullmatch(which)
+    if forced is not None and forced[1] == "id":
+        if not _NUMBER.fullmatch(forced[2]):
+            raise NoSuchBatch(
+                f"{which!r} names no batch: an id is a number, and a batch that is called so is "
+                f"name:{which}",
+                said=which,
+            )
+        return by_id(session, int(forced[2]))
+    name = which if forced is None else forced[2]
+    number = int(name) if forced is None and _NUMBER.fullmatch(name) else None
+    own = listed(session)
+    called = _with_name(session, own, name)
+    numbered = None
+    if number is not None:
+        try:
+            numbered = _with_id(session, own, number)
+        except ForeignBatch:
+            if called is None:
+                raise
+    if called is not None and numbered is not None and called.id != numbered.id:
+        raise AmbiguousBatch(
+            f"{which!r} is the id of one batch of yours on {session.rpc.host}, "
+            f"{_described(numbered)}, and the name of another, {_described(called)}: say "
+            f"id:{numbered.id} or id:{called.id}",
+            said=which,
+        )
+    found = called or numbered or _unlisted(session, name)
+    if found is None:
+        raise _none(session, which, own)
+    return found
+
+
+def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.Batch | None:
+    """Return the account's batch with an id; one that is not listed may be retired."""
+    for each in own:
+        if each.id == batch_id:
+            return each
+    if not 0 < batch_id <= _MAX_ID:
+        return None
+    try:
+        return session.rpc.query_batch(batch_id=batch_id).batch
+    except NotFound:
+        return None
+    except PermissionDenied as error:
+        if "not owner" not in error.words:
+            raise
+        raise ForeignBatch(
+            f"batch {batch_id} of {session.rpc.host} belongs to another account: only that one "
+            "can see or change it",
+            said=str(batch_id),
+        ) from error
+
+
+def _with_name(session: Session, own: Sequence[rpc.Batch], name: str) -> rpc.Batch | None:
+    """Return the listed batch of this name: exactly, or else as the project compares names."""
+    found = [each for each in own if each.name == name]
+    if not found:
+        found = [each for each in own if fold(each.name) == fold(name)]
+    if len(found) > 1:
+        raise AmbiguousBatch(
+            f"{len(found)} batches of yours on {session.rpc.host} are called {name!r}: "
+            f"{_several(found)}; say which by its id, for example id:{found[0].id}",
+            said=name,
+        )
+    return found[0] if found else None
+
+
+def _unlisted(session: Session, name: str) -> rpc.Batch | None:
+    """Return the account's retired batch of this name, if it is the one that the project finds."""
+    try:
+        found = session.rpc.query_batch(batch_name=name).batch
+    except (NotFound, BadRequest):
+        return None
+    except PermissionDenied as error:
+        if "not owner" not in error.words:
+            raise
+        raise ForeignBatch(
+            f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "
+            "have none of this name; one of yours that is retired is found by its id only",
+            said=name,
+        ) from error
+    # What it thinks is the same may be something else for a person ("ss" and "\u00df").
+    return found if fold(found.name) == fold(name) else None
+
+
+def _none(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoSuchBatch:
+    """Return the error for a word that stands for nothing, with what might have been meant."""
+    if not own:
+        known = "you have no batches there that are not retired"
+    else:
+        known = f"your newest there: {_several(own)}"
+    names = [each.name for each in own]
+    return NoSuchBatch(
+        f"you have no batch {said!r} on {session.rpc.host}{nearest(said, names)} ({known})",
+        said=said,
+    )
+
+
+def _described(found: rpc.Batch) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.create_time))
+    state = found.state.name.lower().replace("_", " ")
+    return f"{found.name!r} (id {found.id}, {state}, of {when})"
+
+
+def _several(found: Sequence[rpc.Batch]) -> str:
+    words = [_described(each) for each in found[:_NAMED]]
+    if len(found) > _NAMED:
+        words.append(f"and {len(found) - _NAMED} more")
+    return ", ".join(words)
+
+
+def nearest(said: str, names: Iterable[str]) -> str:
+    """Return ``; did you mean 'NAME'?`` for the name that is most like ``said``, or nothing."""
+    known = {fold(name): name for name in names}
+    found = difflib.get_close_matches(fold(said), known, n=1)
+    return f"; did you mean {known[found[0]]!r}?" if found else ""
+
+
+# -- jobs
+
+
+def job(batch: Batch, which: int | str) -> BatchJob:
+    """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
+    by_name, by_number = _words(which)
+    called = numbered = None
+    names = []
+    for each in batch.jobs():
+        names.append(each.name)
+        if each.name == by_name:
+            called = each
+        if each.id == by_number:
+            numbered = each
+    if called is not None and numbered is not None and called.id != numbered.id:
+        raise NoSuchJob(
+            f"{which!r} is the name of one job of {_of(batch)} and the id of another: say "
+            f"id:{called.id} or id:{numbered.id}"
+        )
+    found = called or numbered
+    if found is None:
+        raise no_such_job(batch, which, names)
+    return found
+
+
+def job_names(batch: Batch, which: Iterable[int | str]) -> list[str]:
+    """Return the names of those jobs that are not over; raises NoSuchJob for the first unknown."""
+    wanted = list(which)
+    jobs = list(batch.jobs())
+    by_name = {each.name: each for each in jobs}
+    by_number = {each.id: each for each in jobs}
+    found: dict[str, BatchJob] = {}
+    for said in wanted:
+        name, number = _words(said)
+        each = (None if name is None else by_name.get(name)) or (
+            None if number is None else by_number.get(number)
+        )
+        if each is None:
+            raise no_such_job(batch, said, by_name)
+        found[each.name] = each
+    return [name for name, each in found.items() if not each.is_over]
+
+
+def no_such_job(batch: Batch, said: int | str, names: Iterable[str]) -> NoSuchJob:
+    """Return the error for a word that stands for no job of a batch."""
+    known = list(names)
+    like = nearest(str(said), known)
+    if not known:
+        like = ": it has none at all"
+    elif not like:
+        like = f": its first is {known[0]!r}, its last {known[-1]!r}"
+    return NoSuchJob(f"{_of(batch)} has no job {str(said)!r}{like}")
+
+
+def _of(batch: Batch) -> str:
+    return f"batch {batch.name!r} (id {batch.id}) of {batch.project.host}"
+
+
+def _words(which: int | str) -> tuple[str | None, int | None]:
+    """Return the name and the id that a word for a job may stand for."""
+    if isinstance(which, int):
+        return None, which
+    forced = _FORCED.fullmatch(which)
+    name = which if forced is None else forced[2]
+    number = int(name) if _NUMBER.fullmatch(name) else None
+    if forced is None:
+        return name, number
+    return (None, number) if forced[1] == "id" else (name, None)

@@ -1,0 +1,310 @@
+"""A project with one's account there: the way in to everything else."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from boinc_gahp import config as settings_files
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.remote import finding, watching
+from boinc_gahp.remote.batch import Batch
+from boinc_gahp.remote.finding import nearest
+from boinc_gahp.remote.session import open_session
+from boinc_gahp.remote.types import Parameters
+from boinc_gahp.remote.watching import Poll
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from typing_extensions import Self
+
+    from boinc_gahp.bridge import Bridge, OnProgress
+    from boinc_gahp.config import Settings
+    from boinc_gahp.remote.app import App
+    from boinc_gahp.remote.submission import Plan
+    from boinc_gahp.remote.types import Job
+    from boinc_gahp.rpc import Project as Rpc
+    from boinc_gahp.secret import Authenticator
+
+
+class Project:
+    """A BOINC project, as one account sees it.
+
+    ::
+
+        with Project("https://boinc.example.edu/test/", authenticator) as project:
+            batch = project.submit("uppercase", [Job(inputs={"in": "a.txt"})], name="first")
+            batch.wait()
+            batch.fetch("results")
+            batch.retire()
+
+    Thread-safe: one for all threads of a program. What fails for a moment is tried again; submit
+    makes every job exist once, whatever happens on the way. Errors are those of
+    :mod:`boinc_gahp.errors`.
+
+    Args:
+        url: the project's address, as volunteers use it.
+        authenticator: the account's, from its page on the project's web site.
+        settings: None: the defaults; see :meth:`from_settings`.
+        name: of its section ``[projects.NAME]`` in the settings.
+
+    Attributes:
+        session: connections and settings, shared by all that is made from this object.
+        rpc: the project's web RPCs themselves.
+        name: as given.
+
+    Raises:
+        BadRequest: ``url`` is no project's address.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        authenticator: str | Authenticator,
+        *,
+        settings: Settings | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.session = open_session(url, authenticator, settings, name)
+        self.name = name
+
+    @classmethod
+    def from_settings(
+        cls, name: str | None = None, *, config: str | os.PathLike[str] | None = None
+    ) -> Self:
+        """Return a project of the settings files.
+
+        Args:
+            name: of a section ``[projects.NAME]``; None: ``[project]``.
+            config: a settings file that is read after the others, over them.
+
+        Raises:
+            ConfigError: the settings are wrong, or have no such project, or no authenticator.
+        """
+        settings = settings_files.load(None if config is None else os.fspath(config))
+        if name is not None and name not in settings.projects:
+            known = ", ".join(settings.projects) or "there are none"
+            raise ConfigError(
+                f"no settings file has a project [projects.{name}] (there are: {known})"
+                + nearest(name, settings.projects)
+            )
+        project = settings.project if name is None else settings.projects[name]
+        if project is None:
+            others = ", ".join(settings.projects)
+            raise ConfigError(
+                "no settings file has a project in its section [project]: put url and "
+                "authenticator_file there"
+                + (f", or name one of [projects.NAME] ({others})" if others else "")
+            )
+        if project.authenticator is None:
+            raise ConfigError(
+                f"the settings have no authenticator for {project.url}: put authenticator_file "
+                f"into the section [{'project' if name is None else f'projects.{name}'}]"
+            )
+        return cls(project.url, project.authenticator, settings=settings, name=name)
+
+    # -- what it is
+
+    @property
+    def rpc(self) -> Rpc:
+        """The project's web RPCs themselves, typed and repeated where they may be."""
+        return self.session.rpc
+
+    @property
+    def _bridge(self) -> Bridge:
+        return self.session.bridge
+
+    @property
+    def url(self) -> str:
+        """The project's address; always ends in ``/``."""
+        return self.rpc.url
+
+    @property
+    def host(self) -> str:
+        """Its host, with the port where it is not the usual one."""
+        return self.rpc.host
+
+    @property
+    def account(self) -> str:
+        """16 hex digits that tell accounts apart and give nothing away."""
+        return self.rpc.account
+
+    def ping(self) -> None:
+        """Ask whether the project answers; raises RpcError if it does not."""
+        self.rpc.ping()
+
+    def app(self, name: str) -> App:
+        """Return an app: which inputs it wants, and which outputs come of it.
+
+        Raises:
+            NotFound: the project has no such app.
+            TemplateError: its templates cannot be read.
+            RpcError: the project could not be asked.
+        """
+        from boinc_gahp.remote import app  # noqa: PLC0415
+
+        return app.look_up(self.session, name)
+
+    # -- batches
+
+    def batches(self) -> tuple[Batch, ...]:
+        """Return the account's batches, newest first; retired ones are not among them.
+
+        Raises:
+            RpcError: the project could not be asked.
+        """
+        return tuple(Batch(self, info) for info in finding.listed(self.session))
+
+    def batch(self, which: int | str) -> Batch:
+        """Return one of the account's batches, also one that is retired.
+
+        Args:
+            which: its id or its name. Names that differ in case, accents or spaces at their end
+                are the same for the project: such a one is taken if no batch has exactly this name
+                and no other is like it. ``id:5`` and ``name:5`` say which of the two is meant.
+
+        Raises:
+            NoSuchBatch: there is none; says which one might have been meant.
+            AmbiguousBatch: it could be several; says which, and how to name one.
+            ForeignBatch: it is another account's.
+            RpcError: the project could not be asked.
+        """
+        return Batch(self, finding.batch(self.session, which))
+
+    def submit(
+        self,
+        app: App | str,
+        jobs: Iterable[Job],
+        *,
+        name: str | None = None,
+        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
+        priority: int | None = None,
+        app_version_num: int | None = None,
+        lease: float | None = None,
+        input_template_filename: str | None = None,
+        output_template_filename: str | None = None,
+        progress: OnProgress | None = None,
+    ) -> Batch:
+        """Send files and jobs, each once; see :func:`boinc_gahp.remote.submission.submit`."""
+        from boinc_gahp.remote import submission  # noqa: PLC0415
+
+        batch_id = submission.submit(
+            self.session,
+            _name(app),
+            jobs,
+            name=name,
+            parameters=parameters,
+            priority=priority,
+            app_version_num=app_version_num,
+            lease=lease,
+            input_template_filename=input_template_filename,
+            output_template_filename=output_template_filename,
+            progress=progress,
+        )
+        return Batch(self, finding.by_id(self.session, batch_id))
+
+    def plan(
+        self,
+        app: App | str,
+        jobs: Iterable[Job],
+        *,
+        name: str | None = None,
+        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
+        priority: int | None = None,
+        app_version_num: int | None = None,
+        lease: float | None = None,
+        input_template_filename: str | None = None,
+        output_template_filename: str | None = None,
+        progress: OnProgress | None = None,
+    ) -> Plan:
+        """Look at what :meth:`submit` would do; nothing is sent to the project.
+
+        See :func:`boinc_gahp.remote.submission.plan`.
+        """
+        from boinc_gahp.remote import submission  # noqa: PLC0415
+
+        return submission.plan(
+            self.session,
+            _name(app),
+            jobs,
+            name=name,
+            parameters=parameters,
+            priority=priority,
+            app_version_num=app_version_num,
+            lease=lease,
+            input_template_filename=input_template_filename,
+            output_template_filename=output_template_filename,
+            progress=progress,
+        )
+
+    def estimate(
+        self,
+        app: App | str,
+        jobs: Iterable[Job],
+        *,
+        name: str | None = None,
+        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
+        priority: int | None = None,
+        app_version_num: int | None = None,
+        lease: float | None = None,
+        input_template_filename: str | None = None,
+        output_template_filename: str | None = None,
+        progress: OnProgress | None = None,
+    ) -> float:
+        """Return how many seconds the project thinks the batch would take; nothing is sent to it.
+
+        See :func:`boinc_gahp.remote.submission.estimate`.
+        """
+        from boinc_gahp.remote import submission  # noqa: PLC0415
+
+        return submission.estimate(
+            self.session,
+            _name(app),
+            jobs,
+            name=name,
+            parameters=parameters,
+            priority=priority,
+            app_version_num=app_version_num,
+            lease=lease,
+            input_template_filename=input_template_filename,
+            output_template_filename=output_template_filename,
+            progress=progress,
+        )
+
+    def watch(
+        self,
+        batches: Sequence[Batch],
+        *,
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+    ) -> Iterator[tuple[Batch, ...]]:
+        """Yield the batches, refreshed, after every look at them; end when all are over.
+
+        The first look is at once. While the project is down, :attr:`Batch.trouble` says so, and the
+        same handles are yielded.
+
+        Raises:
+            PermissionDenied: the project does not let the account look (any more).
+            RpcError: the project was closed meanwhile.
+        """
+        return watching.watch(self.session, batches, poll=poll)
+
+    # -- the end
+
+    def close(self) -> None:
+        """Close the connections; whoever waits for a batch, in any thread, stops waiting."""
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        called = f"{self.name!r} " if self.name else ""
+        return f"<Project {called}{self.url} account {self.account}>"
+
+
+def _name(app: App | str) -> str:
+    return app if isinstance(app, str) else app.name

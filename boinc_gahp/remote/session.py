@@ -1,0 +1,95 @@
+"""A project, an account and the settings, as one value: what this room's functions are given."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.config import ProjectSettings, Settings, cache_dir
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.rpc import ClientOptions
+from boinc_gahp.rpc import Project as Rpc
+from boinc_gahp.rpc.address import address
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Session:
+    """What is shared by all that is done with one project and one account; thread-safe.
+
+    Attributes:
+        rpc: the project's web RPCs.
+        bridge: the same in larger steps; shares ``rpc``'s connections.
+        settings: all settings.
+        project_settings: the project's own.
+        closing: set when the session is closed: whoever waits then stops.
+    """
+
+    rpc: Rpc
+    bridge: Bridge
+    settings: Settings
+    project_settings: ProjectSettings
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def close(self) -> None:
+        """Close the connections; a second time does nothing."""
+        if not self.closing.is_set():
+            self.closing.set()
+            self.bridge.close()
+
+
+def open_session(
+    url: str,
+    authenticator: str | Authenticator,
+    settings: Settings | None = None,
+    name: str | None = None,
+) -> Session:
+    """Return a session; nothing is asked of the project yet.
+
+    There is no ledger in it: a person or a program sees what became of a batch on the project
+    itself, and a batch that somebody looks at must not be aborted by a daemon that finds it in a
+    ledger as one that nobody asks about.
+
+    Args:
+        url: the project's address.
+        authenticator: the account's.
+        settings: None: the defaults. Where they have this project, under ``name`` or as the one
+            without a name, its certificates, proxy and sizes are those that they say.
+        name: of the section ``[projects.NAME]``.
+
+    Raises:
+        BadRequest: ``url`` is no project's address.
+    """
+    settings = settings or Settings()
+    if not isinstance(authenticator, Authenticator):
+        authenticator = Authenticator(authenticator)
+    plain, _ = address(url)
+    listed = settings.project if name is None else settings.projects.get(name)
+    if listed is not None and address(listed.url)[0] == plain:
+        project_settings = replace(listed, authenticator=authenticator)
+    else:
+        project_settings = ProjectSettings(plain, authenticator)
+    options = ClientOptions(
+        connect_timeout=settings.timeouts.connect,
+        read_timeout=settings.timeouts.read,
+        retry_total=settings.timeouts.retry,
+        ca_bundle=project_settings.ca_bundle,
+        proxy=project_settings.proxy,
+        pool_size=settings.limits.workers + settings.limits.control_workers,
+    )
+    rpc = Rpc(plain, authenticator, options=options)
+    bridge = Bridge(rpc, settings, None, _cache_dir(settings), project_settings)
+    return Session(rpc, bridge, settings, project_settings)
+
+
+def _cache_dir(settings: Settings) -> Path | None:
+    """Return the cache's directory, or None for a user without a home: only time is lost."""
+    try:
+        return cache_dir(settings)
+    except ConfigError:
+        return None

@@ -1,0 +1,218 @@
+"""Watching batches until they are over, without being a burden to the project."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import NotFound, PermissionDenied, RpcError, TransportError
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from boinc_gahp import rpc
+    from boinc_gahp.remote.batch import Batch
+    from boinc_gahp.remote.session import Session
+
+#: Seconds that a look may take at first, retries included, until the trouble is told; doubled each
+#: time that this was not enough, so that a slow project is not asked in vain for ever.
+_PATIENCE = 10.0
+_LONGEST_PATIENCE = 120.0
+#: Seconds for a look however little time is left: the last one has to come to something.
+_LEAST = 2.0
+#: Bytes of one batch of query_batches, and of one job of query_batch, about.
+_BATCH_BYTES = 700
+_JOB_BYTES = 130
+#: The samples of progress that a forecast keeps.
+_SAMPLES = 200
+_TOO_FAR = 10 * 365 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """How often a project is asked, in seconds.
+
+    The pause begins at the shortest, grows while nothing changes, and shrinks when something does;
+    it is never shorter than a sixtieth of the time that the watch has lasted, nor than ten times
+    what the project took for its answer.
+
+    Attributes:
+        shortest: between an answer and the next question.
+        longest: likewise.
+    """
+
+    shortest: float = 1.0
+    longest: float = 30.0
+
+
+class Forecast:
+    """Estimates when a batch is over, from what is seen of its progress.
+
+    The speed is that of the most recent quarter of what is done, so that a slow beginning is soon
+    forgotten; it falls while nothing happens.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: deque[tuple[float, float]] = deque(maxlen=_SAMPLES)
+        self._end: float | None = None
+
+    @property
+    def end(self) -> float | None:
+        """Seconds since the epoch; None where it cannot be told."""
+        return self._end
+
+    def see(self, info: rpc.Batch, now: float | None = None) -> None:
+        """Take what the project tells of a batch at ``now`` (None: by this machine's clock)."""
+        with self._lock:
+            self._end = self._estimated(info, time.time() if now is None else now)
+
+    def _estimated(self, info: rpc.Batch, now: float) -> float | None:
+        if info.state is not BatchState.IN_PROGRESS:
+            return None
+        if not self._seen:
+            # All of it was done since it was made, if the two clocks agree so far.
+            self._seen.append((min(info.create_time, now), 0.0))
+        fraction = min(1.0, info.fraction_done)
+        if fraction != self._seen[-1][1]:
+            self._seen.append((now, fraction))
+        before = next(
+            (seen for seen in reversed(self._seen) if seen[1] <= 0.75 * fraction), self._seen[0]
+        )
+        done, took = fraction - before[1], now - before[0]
+        if done > 0 and took > 0:
+            left = (1 - fraction) * took / done
+            return now + left if left < _TOO_FAR else None
+        return info.est_completion_time if info.est_completion_time > now else None
+
+
+def wait(batch: Batch, *, timeout: float | None, progress: Callable[[Batch], None] | None) -> Batch:
+    """Wait for one batch; see :meth:`Batch.wait`."""
+    session = batch.project.session
+    until = None if timeout is None else time.monotonic() + timeout
+    for _ in watch(session, [batch], until=until):
+        if progress is not None:
+            progress(batch)
+    if not batch.is_over:
+        trouble = "" if batch.trouble is None else f"; the last look failed: {batch.trouble}"
+        raise TimeoutError(
+            f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} is not over after "
+            f"{timeout:g} s: {batch.nover} of {batch.njobs} jobs are; it goes on{trouble}"
+        )
+    return batch
+
+
+def watch(
+    session: Session,
+    batches: Sequence[Batch],
+    *,
+    poll: Poll = Poll(),
+    until: float | None = None,
+) -> Iterator[tuple[Batch, ...]]:
+    """Yield the batches after every look at them, until all are over or it is ``until``.
+
+    See :meth:`Project.watch`; ``until`` is a time of ``time.monotonic()``.
+    """
+    handles = tuple(batches)
+    rhythm = _Rhythm(poll)
+    look = _Look(session)
+    while True:
+        began = time.monotonic()
+        changed = look.at(handles, until)
+        cost = time.monotonic() - began
+        yield handles
+        if all(batch.is_over for batch in handles):
+            return
+        pause = rhythm.pause(cost, changed=changed)
+        if until is not None:
+            pause = min(pause, until - time.monotonic())
+            if pause <= 0:
+                return
+        session.closing.wait(pause)
+
+
+class _Rhythm:
+    """The pauses between looks."""
+
+    def __init__(self, poll: Poll) -> None:
+        self._poll = poll
+        self._began = time.monotonic()
+        self._quiet = poll.shortest
+
+    def pause(self, cost: float, *, changed: bool) -> float:
+        """Return the next pause; ``cost`` is how long the project took to answer."""
+        poll = self._poll
+        self._quiet = self._quiet / 2 if changed else self._quiet * 1.5
+        self._quiet = min(max(self._quiet, poll.shortest), poll.longest)
+        least = max((time.monotonic() - self._began) / 60, 10 * cost)
+        # Watchers that began together are not to ask together for ever.
+        return min(max(self._quiet, least), poll.longest) * random.uniform(0.9, 1.1)  # noqa: S311
+
+
+class _Look:
+    """Looks at batches in the cheapest way that there is."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._patience = _PATIENCE
+        self._listed: int | None = None
+
+    def at(self, handles: Sequence[Batch], until: float | None) -> bool:
+        """Refresh the batches that are not over; return whether anything is new."""
+        open_ = [batch for batch in handles if not batch.is_over]
+        if not open_:
+            return False
+        now = time.monotonic()
+        patience = self._patience
+        if until is not None:
+            patience = max(min(patience, until - now), _LEAST)
+        project = self._session.rpc.until(now + patience)
+        try:
+            news = self._news(project, open_)
+        except PermissionDenied:
+            raise
+        except RpcError as error:
+            if self._session.closing.is_set():
+                raise
+            if isinstance(error, TransportError) and error.may_have_happened:
+                # It may have been about to answer.
+                self._patience = min(2 * self._patience, _LONGEST_PATIENCE)
+            for batch in open_:
+                batch.trouble = error
+            return False
+        changed = False
+        for batch in open_:
+            info = news.get(batch.id)
+            if info is None:
+                batch.vanish()
+                changed = True
+            else:
+                changed = batch.see(info) or changed
+        return changed
+
+    def _news(self, project: rpc.Project, open_: Sequence[Batch]) -> dict[int, rpc.Batch]:
+        """Return what the project tells of those batches; one that it does not know is missing."""
+        wanted = {batch.id for batch in open_}
+        found: dict[int, rpc.Batch] = {}
+        if not self._single_is_cheaper(open_):
+            listed = project.query_batches()
+            self._listed = len(listed)
+            found = {info.id: info for info in listed if info.id in wanted}
+        for batch_id in wanted - found.keys():
+            # Retired or gone, which the list does not tell apart; or asked for alone.
+            try:
+                found[batch_id] = project.query_batch(batch_id=batch_id).batch
+            except NotFound:
+                continue
+        return found
+
+    def _single_is_cheaper(self, open_: Sequence[Batch]) -> bool:
+        """Tell whether the few jobs of these batches are less than the list of all batches."""
+        jobs = sum(batch.njobs for batch in open_)
+        alone = jobs * _JOB_BYTES + len(open_) * _BATCH_BYTES
+        return self._listed is not None and alone < self._listed * _BATCH_BYTES / 2
