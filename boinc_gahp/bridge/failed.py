@@ -22,7 +22,7 @@ log = logging.getLogger("boinc_gahp.bridge")
 _PATIENCE = 10.0
 
 #: The project's words for a job's error_mask (wire/query_batch__details_after, ...).
-_MEANINGS = {
+MEANINGS = {
     "couldnt_send_result": "no volunteer could take it",
     "too_many_error_results": "too many instances failed",
     "too_many_success_results": "too many instances succeeded without agreeing",
@@ -147,7 +147,7 @@ def _completed(context: Context, job_name: str) -> CompletedJob | None:
 
 
 def _words(job: BatchJob) -> list[str]:
-    return [f"{word}: {_MEANINGS[word]}" if word in _MEANINGS else word for word in job.errors]
+    return [f"{word}: {MEANINGS[word]}" if word in MEANINGS else word for word in job.errors]
 
 
 def _report(context: Context, job: BatchJob, why: str) -> str:
