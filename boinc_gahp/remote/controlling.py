@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from boinc_gahp.remote.batch import Batch
 
-#: Looks at a batch that was aborted while a submit_batch may have been running, seconds apart: one
-#: of 100,000 jobs takes about 7 s (``web-rpcs.md``, "Timings").
-_LOOKS = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: Seconds before each look at a batch that was aborted while a submit_batch may have been running:
+#: the largest that PHP takes as it ships needs 2.2 s (``web-rpcs.md``, "Timings").
+_LOOKS = (0.25, 0.5, 1.0, 2.0)
 #: Later than the year 5138: such times are in milliseconds.
 _LATEST = 1e11
 
@@ -53,8 +53,9 @@ def abort(batch: Batch) -> None:
 
 def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; those that are over stay as they are."""
-    names = finding.job_names(batch, jobs)
-    batch.project.session.bridge.abort_jobs(names, remember=False)
+    names = [job.name for job in finding.jobs(batch, jobs) if not job.is_over]
+    if names:
+        batch.project.session.bridge.abort_jobs(names, remember=False)
     batch.refresh()
 
 

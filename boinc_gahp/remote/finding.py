@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.bridge.checks import fold
 from boinc_gahp.errors import (
@@ -66,7 +66,7 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batc
     own = [] if is_small else listed(session)
     found = _with_id(session, own, batch_id)
     if found is None:
-        raise _none(session, str(batch_id), listed(session) if is_small else own)
+        _give_up(session, str(batch_id), listed(session) if is_small else own)
     return found
 
 
@@ -103,7 +103,7 @@ def batch(session: Session, which: int | str) -> rpc.Batch:
         )
     found = called or numbered or _unlisted(session, name)
     if found is None:
-        raise _none(session, which, own)
+        _give_up(session, which, own)
     return found
 
 
@@ -115,7 +115,7 @@ def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.B
     if not 0 < batch_id <= _MAX_ID:
         return None
     try:
-        return session.rpc.query_batch(batch_id=batch_id).batch
+        return session.rpc.batch(batch_id)
     except NotFound:
         return None
     except PermissionDenied as error:
@@ -160,14 +160,14 @@ def _unlisted(session: Session, name: str) -> rpc.Batch | None:
     return found if fold(found.name) == fold(name) else None
 
 
-def _none(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoSuchBatch:
-    """Return the error for a word that stands for nothing, with what might have been meant."""
+def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
+    """Raise the error for a word that stands for no batch, with what might have been meant."""
     if not own:
         known = "you have no batches there that are not retired"
     else:
         known = f"your newest there: {_several(own)}"
     names = [each.name for each in own]
-    return NoSuchBatch(
+    raise NoSuchBatch(
         f"you have no batch {said!r} on {session.rpc.host}{nearest(said, names)} ({known})",
         said=said,
     )
@@ -198,53 +198,50 @@ def nearest(said: str, names: Iterable[str]) -> str:
 
 def job(batch: Batch, which: int | str) -> BatchJob:
     """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
-    by_name, by_number = _words(which)
-    called = numbered = None
+    return jobs(batch, [which])[0]
+
+
+def jobs(batch: Batch, which: Iterable[int | str]) -> list[BatchJob]:
+    """Return jobs of a batch by their names or ids, in this order; each is there once.
+
+    Raises:
+        NoSuchJob: for the first word that stands for none, or for two.
+        RpcError: the project could not be asked.
+    """
+    wanted = {said: _words(said) for said in which}
+    by_name = {name for name, _ in wanted.values()}
+    by_number = {number for _, number in wanted.values()}
+    named: dict[str | None, BatchJob] = {}
+    numbered: dict[int | None, BatchJob] = {}
     names = []
-    for each in batch.jobs():
+    for each in batch.jobs() if wanted else ():
         names.append(each.name)
-        if each.name == by_name:
-            called = each
-        if each.id == by_number:
-            numbered = each
-    if called is not None and numbered is not None and called.id != numbered.id:
-        raise NoSuchJob(
-            f"{which!r} is the name of one job of {_of(batch)} and the id of another: say "
-            f"id:{called.id} or id:{numbered.id}"
-        )
-    found = called or numbered
-    if found is None:
-        raise no_such_job(batch, which, names)
-    return found
+        if each.name in by_name:
+            named[each.name] = each
+        if each.id in by_number:
+            numbered[each.id] = each
+    found: dict[int, BatchJob] = {}
+    for said, (name, number) in wanted.items():
+        one, other = named.get(name), numbered.get(number)
+        if one is not None and other is not None and one is not other:
+            raise NoSuchJob(
+                f"{said!r} is the name of one job of {_of(batch)}, and the id of another, "
+                f"{other.name!r}: say name:{said} or id:{said}"
+            )
+        meant = one or other
+        if meant is None:
+            _give_up_job(batch, said, names)
+        found[meant.id] = meant
+    return list(found.values())
 
 
-def job_names(batch: Batch, which: Iterable[int | str]) -> list[str]:
-    """Return the names of those jobs that are not over; raises NoSuchJob for the first unknown."""
-    wanted = list(which)
-    jobs = list(batch.jobs())
-    by_name = {each.name: each for each in jobs}
-    by_number = {each.id: each for each in jobs}
-    found: dict[str, BatchJob] = {}
-    for said in wanted:
-        name, number = _words(said)
-        each = (None if name is None else by_name.get(name)) or (
-            None if number is None else by_number.get(number)
-        )
-        if each is None:
-            raise no_such_job(batch, said, by_name)
-        found[each.name] = each
-    return [name for name, each in found.items() if not each.is_over]
-
-
-def no_such_job(batch: Batch, said: int | str, names: Iterable[str]) -> NoSuchJob:
-    """Return the error for a word that stands for no job of a batch."""
-    known = list(names)
-    like = nearest(str(said), known)
-    if not known:
+def _give_up_job(batch: Batch, said: int | str, names: Sequence[str]) -> NoReturn:
+    like = nearest(str(said), names)
+    if not names:
         like = ": it has none at all"
     elif not like:
-        like = f": its first is {known[0]!r}, its last {known[-1]!r}"
-    return NoSuchJob(f"{_of(batch)} has no job {str(said)!r}{like}")
+        like = f": its first is {names[0]!r}, its last {names[-1]!r}"
+    raise NoSuchJob(f"{_of(batch)} has no job {str(said)!r}{like}")
 
 
 def _of(batch: Batch) -> str:

@@ -206,7 +206,7 @@ class _Look:
         for batch_id in wanted - found.keys():
             # Retired or gone, which the list does not tell apart; or asked for alone.
             try:
-                found[batch_id] = project.query_batch(batch_id=batch_id).batch
+                found[batch_id] = project.batch(batch_id)
             except NotFound:
                 continue
         return found
