@@ -6,17 +6,19 @@ import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import collect, control, failed, fetch, looking, query, submit, withdrawing
+from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.context import Context
 from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.judging import Judged
 from boinc_gahp.bridge.known import Known
+from boinc_gahp.bridge.staging import Physical
 from boinc_gahp.bridge.types import Client
 from boinc_gahp.config import ProjectSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from boinc_gahp.bridge.collect import Collected, CollectRequest
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         Failure,
         FetchRequest,
         FetchResult,
+        Judgement,
         SubmitRequest,
     )
     from boinc_gahp.config import Settings
@@ -91,6 +94,33 @@ class Bridge:
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.bridge.judging.Judged.size`."""
         return Judged(self._context, request).size()
+
+    def judge(self, request: SubmitRequest) -> Judgement:
+        """See :meth:`boinc_gahp.bridge.judging.Judged.judgement`."""
+        return Judged(self._context, request).judgement()
+
+    def estimate(self, request: SubmitRequest) -> float:
+        """See :meth:`boinc_gahp.bridge.judging.Judged.estimate`."""
+        return Judged(self._context, request).estimate()
+
+    def physical_names(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the names that local files have on projects; reads those that are not remembered.
+
+        Raises:
+            StagingError: a file cannot be read, or changed meanwhile.
+        """
+        files = self._context.digests.of(paths)
+        physical = Physical(files)
+        return {path: physical.name_of(path) for path in files}
+
+    def absent(self, physical_names: Iterable[str]) -> set[str]:
+        """Return those of the names that the project has no file of; nothing is changed there.
+
+        Raises:
+            RpcError: the project could not be asked, or takes one for no name of a file.
+        """
+        names = list(dict.fromkeys(physical_names))
+        return set(Association(self._context.project, 0, 1).absent(names))
 
     def withdraw_empty(self, name: str) -> None:
         """See :func:`boinc_gahp.bridge.withdrawing.withdraw_empty`."""

@@ -7,12 +7,13 @@ of its arguments alone.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.selection import find
-from boinc_gahp.bridge.types import LocalInput, RemoteInput
+from boinc_gahp.bridge.types import InlineInput, LocalInput, RemoteInput, StagedInput
 from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MAX_JOB_NAME = 180
 #: The column's width (``web-rpcs.md``, "create_batch").
 MAX_BATCH_NAME = 255
+#: Longer names of files are refused (``web-rpcs.md``, "Files").
+MAX_PHYSICAL_NAME = 255
 #: What create_work reads for one job, its newline included (``web-rpcs.md``, "submit_batch").
 MAX_JOB_LINE = 4094
 
@@ -52,6 +55,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]
 _WHITE = re.compile(r"\s")
 _NOT_IN_URL = re.compile(r"""[\s"'\\<>\x00-\x20\x7f]|[^\x00-\x7f]""")
 _MD5 = re.compile(r"[0-9A-Fa-f]{32}")
+_NOT_IN_PHYSICAL_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_TEMPLATE_FILENAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 
 
@@ -85,9 +91,12 @@ def check_batch_name(name: str) -> None:
         )
 
 
-def check_job_names(jobs: Iterable[JobRequest]) -> None:
-    """Raise JobRefused for a name that the project would mangle, or that stands there twice."""
-    seen: dict[str, str] = {}
+def check_job_names(jobs: Iterable[JobRequest], seen: dict[str, str] | None = None) -> None:
+    """Raise JobRefused for a name that the project would mangle, or that stands there twice.
+
+    ``seen`` holds the names of other jobs of the batch, as an earlier call has left them.
+    """
+    seen = {} if seen is None else seen
     for job in jobs:
         name = job.name
         if not name or name == "0":
@@ -213,6 +222,77 @@ def check_job_line(
         )
 
 
+def check_template_filename(filename: str | None) -> None:
+    """Raise JobRefused for what is no name of a file in the project's directory of templates."""
+    if filename is not None and not _TEMPLATE_FILENAME.fullmatch(filename):
+        raise JobRefused(
+            f"template file name {_quote(filename)}: expected the name of a file in the project's "
+            "templates directory, of letters, digits and the characters _ . -"
+        )
+
+
+def check_input(job: JobRequest, item: Input) -> None:
+    """Raise JobRefused for a file that the project would not take as it is; none is opened."""
+    if isinstance(item, RemoteInput):
+        check_remote(job, item)
+    elif isinstance(item, StagedInput):
+        _check_staged(job, item)
+    elif isinstance(item, InlineInput):
+        _check_inline(job, item)
+
+
+def _check_staged(job: JobRequest, file: StagedInput) -> None:
+    """Check a physical name, which stands in the job's line without quotes."""
+    name = file.physical_name
+    where = f"job {_quote(job.name)}: staged file {_quote(name)}"
+    bad = _NOT_IN_PHYSICAL_NAME.search(name)
+    if bad:
+        raise JobRefused(
+            f"{where}: its name holds {_character(bad[0])}; names of files on a project have "
+            "letters, digits and the characters _ . -",
+            job_name=job.name,
+        )
+    if not name or name.startswith("-") or not name.strip("."):
+        raise JobRefused(
+            f"{where}: that is no name of a file on a project, which is <MD5>.<extension> for a "
+            "file that this program has staged",
+            job_name=job.name,
+        )
+    if len(name) > MAX_PHYSICAL_NAME:
+        raise JobRefused(
+            f"{where}: its name has {len(name)} characters, a project knows none with more than "
+            f"{MAX_PHYSICAL_NAME}",
+            job_name=job.name,
+        )
+
+
+def _check_inline(job: JobRequest, file: InlineInput) -> None:
+    where = f"job {_quote(job.name)}: inline file {_quote(file.logical_name)}"
+    if not file.text:
+        raise JobRefused(
+            f"{where} is empty, which a project cannot write: give an empty file by its path",
+            job_name=job.name,
+        )
+    bad = _NOT_IN_XML.search(file.text)
+    if bad:
+        raise JobRefused(
+            f"{where} holds {_name(bad[0])}, which a request to a project cannot hold: give such "
+            "contents as a file by its path",
+            job_name=job.name,
+        )
+
+
+def check_fpops(job: JobRequest) -> None:
+    """Raise JobRefused for a job's own number of floating-point operations that is none."""
+    fpops = job.rsc_fpops_est
+    if fpops is not None and not 0 < fpops < math.inf:
+        raise JobRefused(
+            f"job {_quote(job.name)}: rsc_fpops_est is {fpops}; expected the floating-point "
+            "operations that it takes, more than 0",
+            job_name=job.name,
+        )
+
+
 def check_remote(job: JobRequest, file: RemoteInput) -> None:
     """Raise JobRefused for a remote file that create_work would not take as it is.
 
@@ -285,7 +365,9 @@ def _source(item: Input) -> str:
     """Return what tells a file from others to whoever named it."""
     if isinstance(item, LocalInput):
         return item.path
-    return item.url if isinstance(item, RemoteInput) else item.logical_name
+    if isinstance(item, RemoteInput):
+        return item.url
+    return item.physical_name if isinstance(item, StagedInput) else item.logical_name
 
 
 def extension(path: str) -> str:

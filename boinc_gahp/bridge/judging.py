@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
-from boinc_gahp.bridge.types import LocalInput, RemoteInput, StagedInput
+from boinc_gahp.bridge.types import Judgement, LocalInput, RemoteInput, StagedInput
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
 #: the option before it.
 _OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
+#: As long as the name that a project gives an inline file (``jf_<md5>``).
+_INLINE = "jf_" + "0" * 32
 
 
 class Judged:
@@ -54,12 +56,7 @@ class Judged:
             TemplateError: they cannot be read.
         """
         request = self._request
-        if not request.jobs:
-            raise JobRefused(
-                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
-                "for ever"
-            )
-        checks.check_batch_name(request.batch_name)
+        self._check_batch()
         checks.check_job_names(request.jobs)
         template, _ = self._app_templates
         if not all(info.no_delete for info in template.per_job_files):
@@ -74,11 +71,49 @@ class Judged:
         submission = self.submission(0, inputs, inputs, placeholder)
         for job, line in zip(request.jobs, submission.jobs, strict=True):
             self._check_line(job, line)
-        size = self._project.request_size(submission)
-        limit = self._context.project_settings.max_post_bytes
-        if size > limit:
-            raise self.too_large(size, f"more than max_post_bytes allows ({limit})")
+        self._check_size(self._project.request_size(submission))
         return inputs
+
+    def judgement(self) -> Judgement:
+        """Return all that stands against the request; input files are looked at, not read.
+
+        Raises:
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        template, _ = self._app_templates
+        refusals: dict[str, GahpError] = {}
+        inputs: dict[str, tuple[Input, ...]] = {}
+        names: dict[str, str] = {}
+        seen: dict[str, StagingError | tuple[int, int]] = {}
+        for job in self._request.jobs:
+            try:
+                checks.check_job_names([job], names)
+                inputs[job.name] = ordered = self._ordered(job, template)
+                self._check_line(job, self._job(job, ordered, placeholder))
+                _check_files(job.inputs, seen)
+            except GahpError as error:
+                refusals.setdefault(job.name, error)
+                inputs.pop(job.name, None)
+        size, refusal = 0, None
+        try:
+            self._check_batch()
+            size = self._project.request_size(self.submission(0, inputs, inputs, placeholder))
+            self._check_size(size)
+        except GahpError as error:
+            refusal = error
+        items = [item for ordered in inputs.values() for item in ordered]
+        paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalInput))
+        looks = ((path, seen[path]) for path in paths)
+        return Judgement(
+            refusal=refusal,
+            refusals=refusals,
+            inputs=inputs,
+            files={path: look[0] for path, look in looks if isinstance(look, tuple)},
+            staged=frozenset(i.physical_name for i in items if isinstance(i, StagedInput)),
+            request_bytes=size,
+            max_post_bytes=self._context.project_settings.max_post_bytes,
+        )
 
     def refusals(self) -> dict[str, GahpError]:
         """Return, by name, the jobs that cannot be sent whatever others are in the batch, and why.
@@ -104,9 +139,18 @@ class Judged:
                 found[job.name] = error
         return found
 
+    def estimate(self) -> float:
+        """Return how many seconds the project thinks the jobs take; nothing is created.
+
+        Raises:
+            JobRefused, RpcError, TemplateError: as :meth:`inputs`.
+        """
+        inputs = self.inputs()
+        return self._project.estimate_batch(self.submission(None, inputs, inputs, placeholder))
+
     def submission(
         self,
-        batch_id: int,
+        batch_id: int | None,
         names: Collection[str],
         inputs: Mapping[str, tuple[Input, ...]],
         physical_name: Callable[[str], str],
@@ -158,6 +202,22 @@ class Judged:
             nbytes=size,
         )
 
+    def _check_batch(self) -> None:
+        request = self._request
+        if not request.jobs:
+            raise JobRefused(
+                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
+                "for ever"
+            )
+        checks.check_batch_name(request.batch_name)
+        checks.check_template_filename(request.input_template_filename)
+        checks.check_template_filename(request.output_template_filename)
+
+    def _check_size(self, size: int) -> None:
+        limit = self._context.project_settings.max_post_bytes
+        if size > limit:
+            raise self.too_large(size, f"more than max_post_bytes allows ({limit})")
+
     # -- one job
 
     @cached_property
@@ -166,10 +226,12 @@ class Judged:
 
     def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
         for item in job.inputs:
-            if isinstance(item, RemoteInput):
-                checks.check_remote(job, item)
+            checks.check_input(job, item)
+        checks.check_fpops(job)
+        # What a file on the project says, no RPC tells: neither its names nor their number.
+        named = self._request.input_template_filename is not None
         own = self._own_template(job)
-        if own is not None:
+        if own is not None and not named:
             wanted, counted = len(own.per_job_files), len(template.per_job_files)
             if wanted != counted:
                 raise JobRefused(
@@ -178,9 +240,14 @@ class Judged:
                     "app's; use an app with as many",
                     job_name=job.name,
                 )
-        if job.outputs or job.output_template is not None:
+        if self._outputs_are_known(job) and (job.outputs or job.output_template is not None):
             checks.check_outputs(job, self._output_template(job), self._request.app_name)
+        if own is None and named:
+            return job.inputs
         return checks.ordered_inputs(job, own or template, self._request.app_name)
+
+    def _outputs_are_known(self, job: JobRequest) -> bool:
+        return job.output_template is not None or self._request.output_template_filename is None
 
     def _own_template(self, job: JobRequest) -> InputTemplate | None:
         text = job.input_template
@@ -209,10 +276,9 @@ class Judged:
         more = [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
             more.append(f"--priority {job.priority}")
-        words = [
-            f"--remote_file {file.url} {file.nbytes} {file.md5}" if file.url else file.source
-            for file in line.input_files
-        ]
+        if job.rsc_fpops_est is not None:
+            more.append(f"--rsc_fpops_est {job.rsc_fpops_est!r}")
+        words = [_word(file) for file in line.input_files]
         checks.check_job_line(job.name, line.command_line, words, more)
 
     def _job(
@@ -238,6 +304,13 @@ def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
     if isinstance(item, StagedInput):
         return InputFile.local_staged(item.physical_name)
     return InputFile.inline(item.text)
+
+
+def _word(file: InputFile) -> str:
+    """Return what stands for a file in the job's line, or something as long."""
+    if file.mode == "remote":
+        return f"--remote_file {file.url} {file.nbytes} {file.md5}"
+    return _INLINE if file.mode == "inline" else file.source
 
 
 def check_unchanged(item: LocalInput, nbytes: int, mtime_ns: int) -> None:

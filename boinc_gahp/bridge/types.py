@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from boinc_gahp.errors import GahpError
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,29 @@ class SubmitRequest:
     lease: float | None = None
     about_to_send: Callable[[int], None] | None = None
     progress: OnProgress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What can be said of a :class:`SubmitRequest` before anything is created.
+
+    Attributes:
+        refusal: what stands against the batch as a whole (its name, its size, ...); None: nothing.
+        refusals: what stands against jobs, by their names.
+        inputs: the files of each job against which nothing stands, in the order in which they go.
+        files: the local files of these jobs: size in bytes by path.
+        staged: physical names of these jobs' files that are said to be on the project.
+        request_bytes: of the request that would hold these jobs; 0 if it cannot be written.
+        max_post_bytes: the largest request that the project's settings allow.
+    """
+
+    refusal: GahpError | None
+    refusals: Mapping[str, GahpError]
+    inputs: Mapping[str, tuple[Input, ...]]
+    files: Mapping[str, int]
+    staged: frozenset[str]
+    request_bytes: int
+    max_post_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
