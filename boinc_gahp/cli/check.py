@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp import logs
 from boinc_gahp.cli import points
 from boinc_gahp.cli.condor_points import htcondor_points
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.points import Level, Point
 from boinc_gahp.cli.project_points import project_points
 from boinc_gahp.cli.terminal import coloured
@@ -29,20 +29,13 @@ _COLOURS = {
 
 _DESCRIPTION = """\
 Tells whether settings, directories, project, account, apps and HTCondor fit together. Each point is
-"ok", a "note" on what cannot be told, a "warning", or "FAILED", with what to do. The exit status is
-0 only if there is neither warning nor failure.
+"ok", a "note" on what cannot be told, a "warning", or "FAILED", with what to do.
 """
 
 
 def run(arguments: list[str], config: str | None) -> int:
     """Print the points; return 0 if all is well, else 1."""
-    parser = argparse.ArgumentParser(prog="boinc_gahp check", description=_DESCRIPTION)
-    parser.add_argument(
-        "--app", action="append", default=[], help="an app that jobs will use; may be repeated"
-    )
-    parser.add_argument("--project", metavar="NAME", help="look at [projects.NAME]")
-    parser.add_argument("--config", metavar="FILE", default=config, help="a settings file")
-    options = parser.parse_args(arguments)
+    options = run_parser(config).read(arguments)
     # Without any handler, logging would print warnings between the points.
     logging.getLogger().addHandler(logging.NullHandler())
     levels = []
@@ -56,6 +49,30 @@ def run(arguments: list[str], config: str | None) -> int:
         return 1
     print("All is well.")
     return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the command's arguments."""
+    parser = Parser(
+        "check",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp check",
+            "boinc_gahp check --app uppercase --app multi",
+            "boinc_gahp check --project astro --config ~/astro.toml",
+        ),
+        statuses={1: "there is a warning or a failure"},
+    )
+    parser.add_argument(
+        "--app",
+        action="append",
+        default=[],
+        metavar="APP",
+        help="an app that jobs will use; may be repeated",
+    )
+    parser.add_project()
+    parser.add_config(config)
+    return parser
 
 
 def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Point]:

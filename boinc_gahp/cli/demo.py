@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import signal
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.extra import need_local_project
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ _TERMINATED = 128 + signal.SIGTERM
 
 _DESCRIPTION = """\
 Starts a BOINC project with volunteers on this machine, starts the daemon as HTCondor would, submits
-a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch. The exit
-status is 0 only if every output is right.
+a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch.
 """
 
 
@@ -45,20 +44,7 @@ class DemoTrouble(GahpError):
 
 def run(arguments: list[str], _config: str | None) -> int:
     """Run the demo; return the exit status."""
-    parser = argparse.ArgumentParser(prog="boinc_gahp demo", description=_DESCRIPTION)
-    parser.add_argument(
-        "--show-conversation", action="store_true", help="print the GAHP lines that went to and fro"
-    )
-    parser.add_argument(
-        "--directory",
-        type=Path,
-        metavar="DIR",
-        help="a new or empty directory for inputs and outputs (default: a temporary one)",
-    )
-    parser.add_argument(
-        "--keep", action="store_true", help="keep the project, its database and the log there, too"
-    )
-    options = parser.parse_args(arguments)
+    options = run_parser().read(arguments)
     need_local_project()
     directory, is_ours = _directory(options.directory)
     before = signal.signal(signal.SIGTERM, _leave)
@@ -72,6 +58,35 @@ def run(arguments: list[str], _config: str | None) -> int:
         signal.signal(signal.SIGTERM, before)
         if is_ours and not done and not options.keep:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def run_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the command's arguments."""
+    parser = Parser(
+        "demo",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp demo",
+            "boinc_gahp demo --show-conversation --directory ~/demo --keep",
+        ),
+        statuses={0: "every output is right", 1: "it is not; stderr says why it could not go on"},
+    )
+    parser.add_argument(
+        "--show-conversation", action="store_true", help="print the GAHP lines that went to and fro"
+    )
+    parser.completes(
+        parser.add_argument(
+            "--directory",
+            type=Path,
+            metavar="DIR",
+            help="a new or empty directory for inputs and outputs (default: a temporary one)",
+        ),
+        "directory",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the project, its database and the log there, too"
+    )
+    return parser
 
 
 def _demonstrate(directory: Path, show_conversation: bool) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli import ledger_words as words
 from boinc_gahp.cli.ledger_show import find
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file
 from boinc_gahp.ledger import JobLedger, Store
 
@@ -22,6 +23,10 @@ and such a job is put on hold by HTCondor. Jobs that are not over, or that the p
 be told to abort, are dropped only with --alive: what the project has of them goes on there, nothing
 is aborted or retired, and no outputs are fetched.
 """
+_EXAMPLES = (
+    "boinc_gahp ledger forget 12.0",
+    "boinc_gahp ledger forget --ended --older-than 30 --yes",
+)
 
 _ALIVE = """\
 {jobs} not over, or still to be aborted on the project. Forgetting aborts nothing: what the project
@@ -31,19 +36,8 @@ has of them goes on there until it ends or its batch's lease does, and no output
 
 def run(arguments: list[str], config: str | None) -> int:
     """Drop what was asked for; return 0, or 1 if it was not done."""
-    parser = words.parser("forget", _DESCRIPTION, config)
-    parser.add_argument("names", metavar="JOB|BATCH", nargs="*")
-    parser.add_argument("--ended", action="store_true", help="all jobs that have ended")
-    parser.add_argument(
-        "--older-than",
-        type=words.positive("days"),
-        metavar="DAYS",
-        help="with --ended: those that ended at least so long ago (default: as long as the "
-        "settings keep them, [htcondor] history)",
-    )
-    parser.add_argument("--alive", action="store_true", help="drop jobs that are not over, too")
-    parser.add_argument("--yes", action="store_true", help="do not ask first on a terminal")
-    options = parser.parse_args(arguments)
+    parser = run_parser(config)
+    options = parser.read(arguments)
     if bool(options.names) == options.ended:
         parser.error("name jobs or batches, or say --ended")
     if not options.ended and options.older_than is not None:
@@ -71,6 +65,31 @@ def run(arguments: list[str], config: str | None) -> int:
         return _forget(jobs, ids, kept, alive=options.alive, ask=not options.yes)
     finally:
         store.close()
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger forget",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={1: "it was not done: stderr says why, or you answered no"},
+    )
+    parser.add_argument(
+        "names", metavar="JOB|BATCH", nargs="*", help="what to drop; a batch means all its jobs"
+    )
+    parser.add_argument("--ended", action="store_true", help="all jobs that have ended")
+    parser.add_argument(
+        "--older-than",
+        type=words.positive("days"),
+        metavar="DAYS",
+        help="with --ended: those that ended at least so long ago (default: as long as the "
+        "settings keep them, [htcondor] history)",
+    )
+    parser.add_argument("--alive", action="store_true", help="drop jobs that are not over, too")
+    parser.add_argument("--yes", action="store_true", help="do not ask first on a terminal")
+    parser.add_config(config)
+    return parser
 
 
 def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[BatchRow]]:

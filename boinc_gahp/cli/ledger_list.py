@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.config import ledger_file
 from boinc_gahp.ledger.jobs import ALIVE, STATES, Tally
@@ -26,6 +27,11 @@ _DESCRIPTION = """\
 Lists projects (what is wrong with them, what is owed to them), batches, and the jobs that are not
 over; jobs that HTCondor does not ask about any more are called orphans. It only reads.
 """
+_EXAMPLES = (
+    "boinc_gahp ledger list",
+    "boinc_gahp ledger list --state failed --state waiting",
+    "boinc_gahp ledger list --all --json",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +61,7 @@ class _Found:
 
 def run(arguments: list[str], config: str | None) -> int:
     """Print the lists; return 0."""
-    parser = words.parser("list", _DESCRIPTION, config)
-    parser.add_argument(
-        "--state",
-        action="append",
-        choices=STATES,
-        metavar="STATE",
-        help=f"list the jobs of this state; may be repeated: {', '.join(STATES)}",
-    )
-    parser.add_argument("--all", action="store_true", help="list what is over, too")
-    parser.add_argument("--project", metavar="NAME", help="a [projects.NAME], or a part of a URL")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args(arguments)
+    options = run_parser(config).read(arguments)
     settings = words.settings_of(options)
     with words.opened(settings) as ledger:
         if ledger is None:
@@ -80,6 +75,28 @@ def run(arguments: list[str], config: str | None) -> int:
         else:
             _print(ledger, found, settings, batches=options.state is None)
     return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser("ledger list", _DESCRIPTION, examples=_EXAMPLES)
+    parser.add_argument(
+        "--state",
+        action="append",
+        choices=STATES,
+        metavar="STATE",
+        help=f"list the jobs of this state; may be repeated: {', '.join(STATES)}",
+    )
+    parser.add_argument("--all", action="store_true", help="list what is over, too")
+    parser.completes(
+        parser.add_argument(
+            "--project", metavar="NAME", help="a [projects.NAME], or a part of a URL"
+        ),
+        "project",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_config(config)
+    return parser
 
 
 def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str | None) -> _Found:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file, state_dir
 from boinc_gahp.ledger import JobLedger, KeeperLock
 from boinc_gahp.ledger.listing import all_debts
@@ -21,25 +22,17 @@ _DESCRIPTION = """\
 Does now what is owed to projects: aborts of cancelled jobs, retirement of batches that have ended,
 leases. HTCondor ends a user's daemon as soon as the user's last job has left the queue; what it
 could not do any more is done by the user's next daemon, or by this. A project that a daemon of this
-user works for at this moment is left to it. The exit status is 0 if nothing is owed any more.
+user works for at this moment is left to it.
 """
-
-_EPILOG = "as a line for cron: 17 * * * * boinc_gahp ledger settle --quiet"
+_EXAMPLES = (
+    "boinc_gahp ledger settle",
+    "boinc_gahp ledger settle --quiet --timeout 600  # as cron does it",
+)
 
 
 def run(arguments: list[str], config: str | None) -> int:
     """Pay; print what was done, and what stays owed and why."""
-    parser = words.parser("settle", _DESCRIPTION, config)
-    parser.epilog = _EPILOG
-    parser.add_argument(
-        "--timeout",
-        type=words.positive("seconds"),
-        default=60.0,
-        metavar="SECONDS",
-        help="begin nothing more after this time (default: 60)",
-    )
-    parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
-    options = parser.parse_args(arguments)
+    options = run_parser(config).read(arguments)
     deadline = time.monotonic() + options.timeout
     settings = words.settings_of(options)
     path = ledger_file(settings)
@@ -48,6 +41,26 @@ def run(arguments: list[str], config: str | None) -> int:
             print(f"Nothing is owed: there is no ledger {path} yet.")
         return 0
     return _settle(settings, deadline, quiet=options.quiet)
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger settle",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={0: "nothing is owed any more", 1: "something stays owed, or could not be read"},
+    )
+    parser.add_argument(
+        "--timeout",
+        type=words.positive("seconds"),
+        default=60.0,
+        metavar="SECONDS",
+        help="begin nothing more after this time (default: 60)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
+    parser.add_config(config)
+    return parser
 
 
 def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:

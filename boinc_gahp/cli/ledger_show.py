@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import ledger_words as words
 from boinc_gahp.cli.ledger_list import as_json
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file
 
 if TYPE_CHECKING:
@@ -26,14 +27,12 @@ Tells all that is known of a job or a batch. A job is named by its number in the
 or a part of it, or by its name on the project; a batch by its name or the beginning of it. It only
 reads.
 """
+_EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
 
 
 def run(arguments: list[str], config: str | None) -> int:
     """Print what was found; return 0."""
-    parser = words.parser("show", _DESCRIPTION, config)
-    parser.add_argument("name", metavar="JOB|BATCH")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args(arguments)
+    options = run_parser(config).read(arguments)
     settings = words.settings_of(options)
     with words.opened(settings) as ledger:
         if ledger is None or ledger.jobs is None:
@@ -50,6 +49,15 @@ def run(arguments: list[str], config: str | None) -> int:
             shown += [list(_batch_lines(ledger.jobs, batch)) for batch in batches]
             print("\n\n".join("\n".join(lines) for lines in shown))
     return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser("ledger show", _DESCRIPTION, examples=_EXAMPLES)
+    parser.add_argument("name", metavar="JOB|BATCH", help="a job or a batch, as said above")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_config(config)
+    return parser
 
 
 def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:

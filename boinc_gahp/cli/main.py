@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:] if argv is None else argv)
     except UsageError as error:
-        _complain(f"{error} boinc_gahp --help lists what there is")
+        _complain(f"{_ended(str(error))} boinc_gahp --help lists what there is")
         return USAGE
     except GahpError as error:
         _complain(str(error))
@@ -73,7 +73,7 @@ def _run(arguments: list[str]) -> int:
         if option == "--config":
             if not equals:
                 if not arguments:
-                    raise UsageError("--config wants the path of a settings file;")
+                    raise UsageError("--config wants the path of a settings file")
                 value, *arguments = arguments
             config = value
         elif first == "--version":
@@ -120,10 +120,15 @@ def _run_command(name: str, arguments: list[str], config: str | None) -> int:
 
 
 def _nearest(said: str, names: Iterable[str]) -> str:
-    """Return the nearest of the names as a question, or what separates two sentences."""
     from boinc_gahp.cli.parsing import nearest
 
-    return nearest(said, names) or ";"
+    return nearest(said, names)
+
+
+def _ended(message: str) -> str:
+    from boinc_gahp.cli.parsing import ended
+
+    return ended(message)
 
 
 def _complain(text: str) -> None:

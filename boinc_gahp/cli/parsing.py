@@ -1,19 +1,21 @@
 """Parsers of command lines that also say what documentation and completion are made from.
 
 Every action of the command line is a function ``NAME(arguments, config) -> exit status`` with a
-function ``NAME_parser() -> Parser`` beside it, so that help, manual pages, completion and the tests
-of the documentation see the same options.
+function ``NAME_parser(config) -> Parser`` beside it, so that help, manual pages, completion and the
+tests of the documentation see the same options.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shlex
+import shutil
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: What every command may end with; a parser's own ``statuses`` come on top.
 STATUSES = {
@@ -23,9 +25,15 @@ STATUSES = {
     130: "interrupted from the keyboard",
 }
 
+#: What a value is: a path, a project of the settings, a batch of the project, or none of these.
 Kind = Literal["file", "directory", "project", "batch"]
 
+PROGRAM = "boinc_gahp"
+
 _WIDTH = 80
+#: What stands between an example and its remark.
+_REMARK = "  # "
+_SEPARATORS = frozenset("|&;()<>")
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,8 +41,10 @@ class Parser(argparse.ArgumentParser):
 
     Args:
         command: the words before them: ``batch list``; empty for ``boinc_gahp`` itself.
-        description: paragraphs, with an empty line between them.
-        examples: command lines, each as it is typed; a line's remark may follow after ``  # ``.
+        description: paragraphs, with an empty line between them; those with an indented line are
+            shown as they are, the others are filled.
+        examples: command lines, each as it is typed; a remark may follow after ``  # ``, and a line
+            may go on after a backslash.
         statuses: exit statuses beyond, or other than, :data:`STATUSES`.
         usage: instead of argparse's own, without the program's name.
 
@@ -57,11 +67,11 @@ class Parser(argparse.ArgumentParser):
         self.examples = tuple(examples)
         self.statuses = dict(sorted({**STATUSES, **(statuses or {})}.items()))
         super().__init__(
-            prog=f"boinc_gahp {command}".strip(),
+            prog=f"{PROGRAM} {command}".strip(),
             usage=None if usage is None else f"%(prog)s {usage}",
             description=_wrapped(description),
-            epilog=_epilog(self.examples, statuses or {}),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=_epilog(self.examples, self.statuses),
+            formatter_class=_Formatter,
             allow_abbrev=False,
         )
 
@@ -93,16 +103,71 @@ class Parser(argparse.ArgumentParser):
             "project",
         )
 
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Read arguments; options may stand anywhere among the others.
+
+        Leaves the process with status 2 if they are wrong, with 0 if they ask for help.
+        """
+        return self.parse_intermixed_args(list(arguments))
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, with the nearest name, and leave with status 2."""
-        options = [word for action in self._actions for word in action.option_strings]
         found = re.match(r"unrecognized arguments: (-\S+)", message)
         if found:
+            options = [word for action in self._actions for word in action.option_strings]
             message += nearest(found[1].partition("=")[0], options)
         found = re.match(r"argument .*: invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if found:
             message += nearest(found[1], re.findall(r"[\w.-]+", found[2]))
-        self.exit(2, f"{self.prog}: {message}; {self.prog} --help tells more\n")
+        self.exit(2, f"{self.prog}: {ended(message)} {self.prog} --help tells more\n")
+
+
+class Group(Parser):
+    """A parser of what stands before an action: the action's name, or a wish for help.
+
+    Args:
+        command: as :class:`Parser` has it.
+        description: likewise.
+        actions: the actions, with what each is for.
+        examples: as :class:`Parser` has it.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        description: str,
+        actions: Mapping[str, str],
+        *,
+        examples: Iterable[str] = (),
+    ) -> None:
+        self.actions = dict(actions)
+        width = max(map(len, actions)) + 2
+        lines = (_item(f"  {name:<{width}}", text) for name, text in actions.items())
+        super().__init__(
+            command,
+            f"{description}\n\nactions:\n{''.join(lines)}\n"
+            f"{PROGRAM} {command} ACTION --help tells more about one, with examples.",
+            examples=examples,
+            usage="ACTION ...",
+        )
+
+    def chosen(self, arguments: Sequence[str]) -> str:
+        """Return the action that the first of the arguments names.
+
+        Leaves the process with status 2 if there is none, with 0 if help is asked for.
+        """
+        if not arguments:
+            self.error(f"an action is missing: {', '.join(self.actions)}")
+        first = arguments[0]
+        if first in {"-h", "--help"}:
+            self.print_help()
+            self.exit()
+        if first.startswith("-"):
+            self.error(f"{first} stands before the action; options stand after it")
+        if first not in self.actions:
+            near = nearest(first, self.actions) or f" (there are {', '.join(self.actions)})"
+            self.error(f"there is no action {first!r}{near}")
+        return first
 
 
 def nearest(said: str, names: Iterable[str]) -> str:
@@ -114,25 +179,76 @@ def nearest(said: str, names: Iterable[str]) -> str:
     return f"; did you mean {known[found[0]]}?" if found else ""
 
 
+def ended(message: str) -> str:
+    """Return a message that another may follow: with a semicolon, unless it asks something."""
+    return message if message.endswith("?") else f"{message};"
+
+
 def kind_of(action: Any) -> Kind | None:
     """Return what :meth:`Parser.completes` noted for an argument."""
     kind: Kind | None = getattr(action, "completes", None)
     return kind
 
 
+def arguments_of(action: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield a parser's arguments, options and others, without those that help does not show."""
+    yield from (each for each in action._actions if each.help != argparse.SUPPRESS)  # noqa: SLF001
+
+
+def command_lines(example: str) -> list[list[str]]:
+    """Return the words after ``boinc_gahp`` of each place where an example runs it.
+
+    Args:
+        example: a line as a shell takes it, which may have pipes, redirections and a remark.
+
+    Raises:
+        ValueError: a quote is not closed.
+    """
+    text = example.partition(_REMARK)[0].replace("\\\n", " ")
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    words.commenters = ""
+    found: list[list[str]] = []
+    inside = False
+    to_file = False
+    for word in words:
+        if word and set(word) <= _SEPARATORS:
+            to_file = set(word) <= set("<>")
+            inside = inside and to_file
+        elif to_file:
+            to_file = False
+        elif inside:
+            found[-1].append(word)
+        elif word.rpartition("/")[2] == PROGRAM:
+            inside = True
+            found.append([])
+    return found
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help that is as wide as people read well, or as their terminal."""
+
+    def __init__(self, prog: str) -> None:
+        width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        super().__init__(prog, max_help_position=26, width=max(40, min(_WIDTH, width)))
+
+
 def _wrapped(text: str) -> str:
-    """Wrap the paragraphs that are not laid out already."""
+    """Fill the paragraphs that are not laid out already."""
     return "\n\n".join(
-        part if "\n" in part else textwrap.fill(part, _WIDTH) for part in text.split("\n\n")
+        part.strip("\n") if re.search(r"^ ", part, re.MULTILINE) else textwrap.fill(part, _WIDTH)
+        for part in re.split(r"\n{2,}", text.strip("\n"))
+    )
+
+
+def _item(head: str, text: str) -> str:
+    return (
+        textwrap.fill(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) + "\n"
     )
 
 
 def _epilog(examples: Iterable[str], statuses: Mapping[int, str]) -> str:
-    parts = []
-    lines = "".join(f"  {line}\n" for line in examples)
-    if lines:
-        parts.append(f"examples:\n{lines}")
-    if statuses:
-        listed = "".join(f"  {status:<5}{text}\n" for status, text in sorted(statuses.items()))
-        parts.append(f"exit status, beside 0, 1, 2 and 130:\n{listed}")
-    return "\n".join(parts)
+    lines = "".join(f"  {line}\n".replace("\\\n", "\\\n    ") for line in examples)
+    shown = f"examples:\n{lines}\n" if lines else ""
+    listed = "".join(_item(f"  {status:<5}", text) for status, text in statuses.items())
+    return f"{shown}exit status:\n{listed}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli.parsing import Group, Parser
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.templates import Problem, Severity, check_template
 
@@ -17,23 +17,47 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 #: Bytes that are read of a file; a template that goes into a job has at most 64 KB.
 _MOST = 4 << 20
 
+#: Each action: the module and the function in it, and what it is for.
+ACTIONS = {"check": ("template", "check", "say what is wrong with templates")}
+
 _DESCRIPTION = """\
 Says what is wrong with job templates: an input template, an output template, or both in one file.
 Each finding is a line: file:line: error or warning: what, what is expected and why [code].
 """
-_EPILOG = """\
-exit status: 0 no errors, 1 errors (with --strict also warnings), 2 a file cannot be read, or the
-command line is wrong
-"""
+_EXAMPLES = (
+    "boinc_gahp template check templates/uppercase_in templates/uppercase_out",
+    "boinc_gahp template check --strict --kind input - < uppercase_in",
+)
+_STATUSES = {
+    0: "no errors",
+    1: "errors; with --strict also warnings",
+    2: "a file cannot be read, or the command line is wrong",
+}
 
 
 class Unreadable(Exception):
     """A file that cannot be checked; the text says why and what to do."""
 
 
-def run(arguments: list[str], _config: str | None) -> int:
+def run(arguments: list[str], config: str | None) -> int:
+    """Do what the first of the arguments names; return the exit status."""
+    run_parser().chosen(arguments)
+    return check(arguments[1:], config)
+
+
+def run_parser(_config: str | None = None) -> Group:
+    """Return the parser of the action's name."""
+    return Group(
+        "template",
+        "Looks after job templates.",
+        {name: text for name, (_, _, text) in ACTIONS.items()},
+        examples=_EXAMPLES[:1],
+    )
+
+
+def check(arguments: list[str], _config: str | None) -> int:
     """Check templates; return the exit status."""
-    options = _parser().parse_args(arguments)
+    options = check_parser().read(arguments)
     errors = warnings = unreadable = 0
     for name in options.files:
         try:
@@ -53,21 +77,14 @@ def run(arguments: list[str], _config: str | None) -> int:
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="boinc_gahp template", description="Looks after job templates."
+def check_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``check``."""
+    parser = Parser("template check", _DESCRIPTION, examples=_EXAMPLES, statuses=_STATUSES)
+    parser.completes(
+        parser.add_argument("files", nargs="+", metavar="FILE", help="- is standard input"), "file"
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser(
-        "check",
-        help="say what is wrong with templates",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    check.add_argument("files", nargs="+", metavar="FILE", help="- is standard input")
-    check.add_argument("--strict", action="store_true", help="let warnings count as errors do")
-    check.add_argument(
+    parser.add_argument("--strict", action="store_true", help="let warnings count as errors do")
+    parser.add_argument(
         "--kind", choices=("input", "output"), help="what the files hold (default: either or both)"
     )
     return parser

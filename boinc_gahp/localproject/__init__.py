@@ -3,16 +3,25 @@
 It answers BOINC's web RPCs as the real server does (``web-rpcs.md``), keeps its data in BOINC's own
 tables on SQLite, and has a few volunteers that run jobs as processes on this machine
 (``back-end.md``).
+
+What is here is imported at first use: the command line's parsers need little of it, and not the
+packages of the extra.
 """
 
-from .commands import init_project, run_project
-from .create_work import NewJob, RemoteFile, WorkError
-from .database import DatabaseError
-from .directory import ProjectDirectoryError
-from .generator import WorkRequest
-from .project import LocalProject, ProjectFailed
-from .quirks import PhpLimits, Quirks
-from .states import BatchState, ErrorMask
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .commands import init_project, run_project
+    from .create_work import NewJob, RemoteFile, WorkError
+    from .database import DatabaseError
+    from .directory import ProjectDirectoryError
+    from .generator import WorkRequest
+    from .project import LocalProject, ProjectFailed
+    from .quirks import PhpLimits, Quirks
+    from .states import BatchState, ErrorMask
 
 __all__ = [
     "BatchState",
@@ -30,3 +39,26 @@ __all__ = [
     "init_project",
     "run_project",
 ]
+
+_MODULES = {
+    "BatchState": "states",
+    "DatabaseError": "database",
+    "ErrorMask": "states",
+    "LocalProject": "project",
+    "NewJob": "create_work",
+    "PhpLimits": "quirks",
+    "ProjectDirectoryError": "directory",
+    "ProjectFailed": "project",
+    "Quirks": "quirks",
+    "RemoteFile": "create_work",
+    "WorkError": "create_work",
+    "WorkRequest": "generator",
+    "init_project": "commands",
+    "run_project": "commands",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

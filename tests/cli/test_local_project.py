@@ -54,8 +54,8 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Pa
         (["run", "p", "--hosts", "many"], "'many' was given"),
         (["run", "", "--hosts", "1"], "DIR: it is empty"),
         (["run", "p", "--listen", ""], "--listen: it is empty"),
-        (["start", "p"], "invalid choice"),
-        ([], "required: ACTION"),
+        (["stat", "p"], "there is no action 'stat'; did you mean status?"),
+        ([], "an action is missing: init, run"),
     ],
     ids=["port", "hosts", "unset-directory", "unset-address", "action", "nothing"],
 )

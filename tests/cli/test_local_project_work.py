@@ -153,7 +153,9 @@ def test_what_is_not_there_is_said_with_what_there_is(do: Do, words: list[str], 
 def test_a_wrong_command_line_gets_status_2(do: Do, words: list[str]) -> None:
     status, out, errors = do("create-work", *words)
     assert (status, out) == (2, "")
-    assert "usage: boinc_gahp local-project create-work" in errors
+    assert errors.startswith("boinc_gahp local-project create-work: ")
+    assert errors.endswith(" boinc_gahp local-project create-work --help tells more\n")
+    assert errors.count("\n") == 1
 
 
 def test_stage_file_says_the_names_and_refuses_other_contents(

@@ -108,11 +108,12 @@ def test_a_new_projects_templates_are_clean(home: Path, capsys: pytest.CaptureFi
     ("arguments", "words"),
     [
         (["check"], "required: FILE"),
-        ([], "required: ACTION"),
-        (["chek", "x"], "invalid choice"),
+        ([], "an action is missing: check"),
+        (["chek", "x"], "there is no action 'chek'; did you mean check?"),
         (["check", "--kind", "both", "x"], "invalid choice: 'both'"),
+        (["--strict", "check", "x"], "--strict stands before the action"),
     ],
-    ids=["no-file", "no-action", "action", "kind"],
+    ids=["no-file", "no-action", "action", "kind", "option-first"],
 )
 def test_a_wrong_command_line_gets_status_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]

@@ -1,20 +1,20 @@
 """``boinc_gahp local-project``: a BOINC project on this machine, for trying out.
 
-Each action is a function of a module of this package; it gets the words after its name, prints what
-there is to say, and raises what is wrong.
+Each action is a function ``NAME(arguments, config)`` of a module of this package, with its parser
+beside it; it prints what there is to say, and raises what is wrong.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from importlib import import_module
 
 from boinc_gahp.cli.extra import need_local_project
 from boinc_gahp.cli.local_project.arguments import LocalProjectTrouble, explained
+from boinc_gahp.cli.parsing import Group
 
-__all__ = ["ACTIONS", "LocalProjectTrouble", "run"]
+__all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]
 
 #: Each action: the module and the function in it, and what it is for.
 ACTIONS = {
@@ -30,26 +30,29 @@ ACTIONS = {
 }
 
 
-def run(arguments: list[str], _config: str | None) -> int:
+def run(arguments: list[str], config: str | None) -> int:
     """Do what the first of the arguments names; return the exit status."""
-    width = max(map(len, ACTIONS)) + 2
-    parser = argparse.ArgumentParser(
-        prog="boinc_gahp local-project",
-        usage="%(prog)s ACTION ...",
-        description="A whole BOINC project on this machine, with volunteers, on 127.0.0.1.",
-        epilog="actions:\n"
-        + "".join(f"  {name:<{width}}{text}\n" for name, (_, _, text) in ACTIONS.items())
-        + "\nboinc_gahp local-project ACTION --help tells more about one, with examples.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("action", choices=ACTIONS, metavar="ACTION", help=argparse.SUPPRESS)
-    action = parser.parse_args(arguments[:1]).action
-    need_local_project()
-    module, function, _ = ACTIONS[action]
+    module, function, _ = ACTIONS[run_parser().chosen(arguments)]
+    words = arguments[1:]
+    if not {"-h", "--help"} & set(words):
+        need_local_project()
     act = getattr(import_module(f"boinc_gahp.cli.local_project.{module}"), function)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a name still shows the rest.
         sys.stdout.reconfigure(errors="backslashreplace")
     with explained():
-        status: int = act(arguments[1:])
+        status: int = act(words, config)
     return status
+
+
+def run_parser(_config: str | None = None) -> Group:
+    """Return the parser of the action's name."""
+    return Group(
+        "local-project",
+        "A whole BOINC project on this machine, with volunteers, on 127.0.0.1.",
+        {name: text for name, (_, _, text) in ACTIONS.items()},
+        examples=(
+            "boinc_gahp local-project init ~/project",
+            "boinc_gahp local-project run ~/project",
+        ),
+    )

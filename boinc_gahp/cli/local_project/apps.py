@@ -15,22 +15,23 @@ from boinc_gahp.cli.local_project.arguments import (
 )
 
 if TYPE_CHECKING:
-    import argparse
+    from boinc_gahp.cli.parsing import Parser
 
 _MOST = 2**31 - 1
 
 
-def add_app(words: list[str]) -> int:
+def add_app(arguments: list[str], _config: str | None) -> int:
     """Add an app, or a version of one."""
     from boinc_gahp.localproject import new_app
 
-    options = _parser().parse_args(words)
+    parser = add_app_parser()
+    options = parser.read(arguments)
     templates = None
     if options.input_template or options.output_template:
         if not (options.input_template and options.output_template):
-            _parser().error("--input-template and --output-template go together")
+            parser.error("--input-template and --output-template go together")
         if options.inputs or options.outputs:
-            _parser().error("--in and --out are for an app without templates of its own")
+            parser.error("--in and --out are for an app without templates of its own")
         templates = (options.input_template, options.output_template)
     wanted = new_app.NewApp(
         name=options.name,
@@ -59,7 +60,8 @@ def add_app(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def add_app_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``add-app``."""
     parser = action_parser(
         "add-app",
         "Adds an app: volunteers start its command, with the job's arguments after it, in a "
@@ -68,19 +70,27 @@ def _parser() -> argparse.ArgumentParser:
         "this Python, the supplied apps and the project's directory. Both job templates are "
         "written to DIR/templates, and can be edited there. The app can be used at once. For an "
         "app that is there already, another --version with its --command is added.",
-        "boinc_gahp local-project add-app ~/project sort --command 'sort -o out in' --in in "
-        "--out out\n"
-        "boinc_gahp local-project add-app ~/project fit --command '{python} /home/me/fit.py' \\\n"
-        "  --in data.csv --in start.txt --out fit.json --optional-out plot.png --quorum 2 "
-        "--validator bitwise\n"
-        "boinc_gahp local-project add-app ~/project sort --command 'sort -r -o out in' "
-        "--version 101",
+        (
+            "boinc_gahp local-project add-app ~/project sort --in in --out out \\\n"
+            "--command 'sort -o out in'",
+            "boinc_gahp local-project add-app ~/project fit --in data.csv --in start.txt \\\n"
+            "--out fit.json --optional-out plot.png --quorum 2 --validator bitwise \\\n"
+            "--command '{python} /home/me/fit.py'",
+            "boinc_gahp local-project add-app ~/project sort --version 101 \\\n"
+            "--command 'sort -r -o out in'",
+        ),
         'DIR NAME --command "..." [--in NAME]... --out NAME... [OPTION]...',
     )
     add = parser.add_argument
-    add("name", metavar="NAME")
+    add("name", metavar="NAME", help="the app's name")
     add("--command", required=True, metavar='"PROGRAM ARG..."', help="what volunteers start")
-    add("--version", type=partial(whole_number, 1, _MOST), default=100, metavar="N")
+    add(
+        "--version",
+        type=partial(whole_number, 1, _MOST),
+        default=100,
+        metavar="N",
+        help="(default: 100)",
+    )
     add(
         "--in",
         dest="inputs",
@@ -133,7 +143,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="ask the work generator while fewer results wait (default: 10)",
     )
-    add("--size-classes", type=partial(whole_number, 0, 100), default=0, metavar="N")
-    add("--input-template", type=Path, metavar="FILE", help="in place of --in")
-    add("--output-template", type=Path, metavar="FILE", help="in place of --out")
+    add(
+        "--size-classes",
+        type=partial(whole_number, 0, 100),
+        default=0,
+        metavar="N",
+        help="into how many classes hosts are sorted by their speed (default: 0, none)",
+    )
+    for option, place in (("--input-template", "--in"), ("--output-template", "--out")):
+        parser.completes(
+            add(option, type=Path, metavar="FILE", help=f"in place of {place}"), "file"
+        )
     return parser

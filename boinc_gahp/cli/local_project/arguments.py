@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sqlite3
-import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from boinc_gahp.localproject.core import Core
-
-_WIDTH = 80
 
 #: What to do about what SQLite says.
 _SQLITE = {
@@ -35,25 +33,22 @@ class LocalProjectTrouble(GahpError):
 
 
 def action_parser(
-    action: str, description: str, examples: str, usage: str
-) -> argparse.ArgumentParser:
+    action: str,
+    description: str,
+    examples: Iterable[str],
+    usage: str,
+    *,
+    kind: type[Parser] = Parser,
+) -> Parser:
     """Return the parser of an action's arguments; the first is the project's directory."""
-    parser = argparse.ArgumentParser(
-        prog=f"boinc_gahp local-project {action}",
-        usage=f"%(prog)s {usage}",
-        description=_wrapped(description),
-        epilog="examples:\n" + "".join(f"  {line}\n" for line in examples.splitlines()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = kind(f"local-project {action}", description, examples=examples, usage=usage)
+    parser.completes(
+        parser.add_argument(
+            "directory", type=directory, metavar="DIR", help="the project's directory"
+        ),
+        "directory",
     )
-    parser.add_argument("directory", type=directory, metavar="DIR", help="the project's directory")
     return parser
-
-
-def _wrapped(text: str) -> str:
-    """Wrap the paragraphs that are not laid out already."""
-    return "\n\n".join(
-        part if "\n" in part else textwrap.fill(part, _WIDTH) for part in text.split("\n\n")
-    )
 
 
 def directory(text: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.local_project.arguments import (
     LocalProjectTrouble,
@@ -12,32 +13,20 @@ from boinc_gahp.cli.local_project.arguments import (
     refused,
 )
 
+if TYPE_CHECKING:
+    from boinc_gahp.cli.parsing import Parser
+
 _NORMAL = "normal"
 _CAPACITIES = ("speed", "memory", "disk", "bandwidth")
 
 
-def behave(words: list[str]) -> int:
+def behave(arguments: list[str], _config: str | None) -> int:
     """Let a host, or all hosts with a job, misbehave."""
     from boinc_gahp.localproject import behaviour
     from boinc_gahp.localproject.work import job_has_ended
 
-    kinds = {**behaviour.spellings(), _NORMAL: "as before"}
-    width = max(map(len, kinds))
-    listed = "\n".join(f"  {kind:<{width}}  {does}" for kind, does in kinds.items())
-    parser = action_parser(
-        "behave",
-        "Lets a host, or every host with one job, misbehave, so that one can watch what the "
-        "project does about it. It counts for what is handed out from now on.\n\nbehaviours "
-        f"(xN at the end: for N results only):\n{listed}",
-        "boinc_gahp local-project behave ~/project volunteer-0 fail=3\n"
-        "boinc_gahp local-project behave ~/project volunteer-1 slow=5 differx2\n"
-        "boinc_gahp local-project behave ~/project --job job7 crash\n"
-        "boinc_gahp local-project behave ~/project volunteer-0 normal",
-        "DIR (HOST | --job NAME) BEHAVIOUR...",
-    )
-    parser.add_argument("words", nargs="+", metavar="[HOST] BEHAVIOUR", help="see above")
-    parser.add_argument("--job", metavar="NAME", default="", help="whatever host runs this job")
-    options = parser.parse_intermixed_args(words)
+    parser = behave_parser()
+    options = parser.read(arguments)
     host, wanted = ("", options.words) if options.job else (options.words[0], options.words[1:])
     if not wanted:
         parser.error(f"the behaviour is missing: {behaviour.expected()}; or {_NORMAL}")
@@ -60,21 +49,37 @@ def behave(words: list[str]) -> int:
     return 0
 
 
-def set_host(words: list[str]) -> int:
+def behave_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``behave``."""
+    from boinc_gahp.localproject import behaviour
+
+    kinds = {**behaviour.spellings(), _NORMAL: "as before"}
+    width = max(map(len, kinds))
+    listed = "\n".join(f"  {kind:<{width}}  {does}" for kind, does in kinds.items())
+    parser = action_parser(
+        "behave",
+        "Lets a host, or every host with one job, misbehave, so that one can watch what the "
+        "project does about it. It counts for what is handed out from now on.\n\nbehaviours "
+        f"(xN at the end: for N results only):\n{listed}",
+        (
+            "boinc_gahp local-project behave ~/project volunteer-0 fail=3",
+            "boinc_gahp local-project behave ~/project volunteer-1 slow=5 differx2",
+            "boinc_gahp local-project behave ~/project --job job7 crash",
+            "boinc_gahp local-project behave ~/project volunteer-0 normal",
+        ),
+        "DIR (HOST | --job NAME) BEHAVIOUR...",
+    )
+    parser.add_argument("words", nargs="+", metavar="[HOST] BEHAVIOUR", help="see above")
+    parser.add_argument("--job", metavar="NAME", default="", help="whatever host runs this job")
+    return parser
+
+
+def set_host(arguments: list[str], _config: str | None) -> int:
     """Change what a host has."""
     from boinc_gahp.localproject import hosts
 
-    parser = action_parser(
-        "set-host",
-        "Changes what a host pretends to have: speed in operations a second, memory and disk in "
-        "bytes, bandwidth in bytes a second. The scheduler goes by it, and so do the limits on "
-        "time.",
-        "boinc_gahp local-project set-host ~/project volunteer-0 speed=5e9 memory=32e9",
-        f"DIR HOST {' '.join(f'[{name}=X]' for name in _CAPACITIES)}",
-    )
-    parser.add_argument("host", metavar="HOST")
-    parser.add_argument("changes", nargs="+", metavar="NAME=X")
-    options = parser.parse_args(words)
+    parser = set_host_parser()
+    options = parser.read(arguments)
     given = {}
     for change in options.changes:
         name, equals, value = change.partition("=")
@@ -89,3 +94,18 @@ def set_host(words: list[str]) -> int:
         hosts.set_host(core.db, options.host, **given)
     print(f"Host {options.host}: {' '.join(f'{name}={x:g}' for name, x in given.items())}")
     return 0
+
+
+def set_host_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``set-host``."""
+    parser = action_parser(
+        "set-host",
+        "Changes what a host pretends to have: speed in operations a second, memory and disk in "
+        "bytes, bandwidth in bytes a second. The scheduler goes by it, and so do the limits on "
+        "time.",
+        ("boinc_gahp local-project set-host ~/project volunteer-0 speed=5e9 memory=32e9",),
+        f"DIR HOST {' '.join(f'[{name}=X]' for name in _CAPACITIES)}",
+    )
+    parser.add_argument("host", metavar="HOST", help="a host's name")
+    parser.add_argument("changes", nargs="+", metavar="NAME=X", help="what to change, and to what")
+    return parser

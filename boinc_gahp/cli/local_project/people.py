@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from functools import partial
+from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.local_project.arguments import (
     LocalProjectTrouble,
@@ -14,51 +15,18 @@ from boinc_gahp.cli.local_project.arguments import (
     whole_number,
 )
 
+if TYPE_CHECKING:
+    from boinc_gahp.cli.parsing import Parser
+
 #: The name is a file's name, too.
 _NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")
 _ALL = ""
 
 
-def add_user(words: list[str]) -> int:
+def add_user(arguments: list[str], _config: str | None) -> int:
     """Add a user."""
-    parser = action_parser(
-        "add-user",
-        "Adds a user and writes DIR/users/NAME.toml (readable by you alone), which holds the "
-        "project's address and the user's authenticator. Without --app the user may submit jobs "
-        "to all apps. Rights to manage, that is, to abort and retire the batches of others, count "
-        "on the project's page; the web RPCs let owners alone do that, as BOINC's do.",
-        "boinc_gahp local-project add-user ~/project alice\n"
-        "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100\n"
-        "boinc_gahp local-project add-user ~/project carol --manage --no-submit",
-        "DIR NAME [OPTION]...",
-    )
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument(
-        "--app",
-        action="append",
-        default=[],
-        metavar="APP",
-        help="may submit to this app only; can be given several times",
-    )
-    parser.add_argument(
-        "--manage",
-        action="append",
-        nargs="?",
-        const=_ALL,
-        default=[],
-        metavar="APP",
-        help="may abort and retire the batches of others, of all apps or of APP",
-    )
-    parser.add_argument(
-        "--max-jobs",
-        type=partial(whole_number, 1, 10**9),
-        default=0,
-        metavar="N",
-        help="may have no more than N jobs in progress",
-    )
-    parser.add_argument("--no-submit", action="store_true", help="may submit no jobs")
-    parser.add_argument("--show", action="store_true", help="print the authenticator as well")
-    options = parser.parse_args(words)
+    parser = add_user_parser()
+    options = parser.read(arguments)
     if options.no_submit and options.app:
         parser.error("--no-submit and --app exclude each other")
     if not _NAME.fullmatch(options.name):
@@ -85,3 +53,47 @@ def add_user(words: list[str]) -> int:
     if options.show:
         print(f"The authenticator: {authenticator}")
     return 0
+
+
+def add_user_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``add-user``."""
+    parser = action_parser(
+        "add-user",
+        "Adds a user and writes DIR/users/NAME.toml (readable by you alone), which holds the "
+        "project's address and the user's authenticator. Without --app the user may submit jobs "
+        "to all apps. Rights to manage, that is, to abort and retire the batches of others, count "
+        "on the project's page; the web RPCs let owners alone do that, as BOINC's do.",
+        (
+            "boinc_gahp local-project add-user ~/project alice",
+            "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100",
+            "boinc_gahp local-project add-user ~/project carol --manage --no-submit",
+        ),
+        "DIR NAME [OPTION]...",
+    )
+    parser.add_argument("name", metavar="NAME", help="what the user is called")
+    parser.add_argument(
+        "--app",
+        action="append",
+        default=[],
+        metavar="APP",
+        help="may submit to this app only; can be given several times",
+    )
+    parser.add_argument(
+        "--manage",
+        action="append",
+        nargs="?",
+        const=_ALL,
+        default=[],
+        metavar="APP",
+        help="may abort and retire the batches of others, of all apps or of APP",
+    )
+    parser.add_argument(
+        "--max-jobs",
+        type=partial(whole_number, 1, 10**9),
+        default=0,
+        metavar="N",
+        help="may have no more than N jobs in progress",
+    )
+    parser.add_argument("--no-submit", action="store_true", help="may submit no jobs")
+    parser.add_argument("--show", action="store_true", help="print the authenticator as well")
+    return parser

@@ -5,24 +5,26 @@ from __future__ import annotations
 import shlex
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.local_project.arguments import action_parser, not_empty, number, whole_number
+from boinc_gahp.cli.local_project.arguments import (
+    action_parser,
+    not_empty,
+    number,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    from boinc_gahp.cli.parsing import Parser
 
 _MOST_HOSTS = 100
 
 
-def init(words: list[str]) -> int:
+def init(arguments: list[str], _config: str | None) -> int:
     """Make a project."""
     from boinc_gahp.localproject import init_project
 
-    parser = action_parser(
-        "init",
-        "Makes a project in a new or empty directory: its database, the supplied apps with their "
-        "templates, an account to submit jobs with, and settings that lead to it.",
-        "boinc_gahp local-project init ~/project",
-        "DIR",
-    )
-    directory = parser.parse_args(words).directory
+    directory = init_parser().read(arguments).directory
     settings = init_project(directory)
     print(f"A project is in {directory}. Run it, and talk to it from another terminal:")
     print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
@@ -30,18 +32,50 @@ def init(words: list[str]) -> int:
     return 0
 
 
-def run(words: list[str]) -> int:
+def init_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``init``."""
+    return action_parser(
+        "init",
+        "Makes a project in a new or empty directory: its database, the supplied apps with their "
+        "templates, an account to submit jobs with, and settings that lead to it.",
+        ("boinc_gahp local-project init ~/project",),
+        "DIR",
+    )
+
+
+def run(arguments: list[str], _config: str | None) -> int:
     """Run a project until it is interrupted."""
     from boinc_gahp.localproject import PhpLimits, Quirks, run_project
 
+    options = run_parser().read(arguments)
+    limits = PhpLimits.none() if options.no_php_limits else PhpLimits()
+    return run_project(
+        options.directory,
+        options.port,
+        options.hosts,
+        quirks=Quirks.as_is(limits) if options.as_is else Quirks(limits),
+        delete_delay=options.delete_delay,
+        listen=options.listen,
+        remote_page=options.page_for_everyone,
+        # Into a log such a link does not belong.
+        sign_in=sys.stdout.isatty(),
+        # Whoever waits for the line that says where it is may do so through a pipe.
+        announce=partial(print, flush=True),
+    )
+
+
+def run_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``run``."""
     parser = action_parser(
         "run",
         "Runs a project: its web RPCs and its page, the back-end programs, and volunteers that run "
         "the jobs as processes on this machine. It ends with Ctrl-C, or any other way: nothing is "
         "lost, and the next run goes on. The other actions work while it runs.",
-        "boinc_gahp local-project run ~/project\n"
-        "boinc_gahp local-project run ~/project --hosts 10 --port 8080\n"
-        "boinc_gahp local-project run ~/project --as-is",
+        (
+            "boinc_gahp local-project run ~/project",
+            "boinc_gahp local-project run ~/project --hosts 10 --port 8080",
+            "boinc_gahp local-project run ~/project --as-is",
+        ),
         "DIR [OPTION]...",
     )
     parser.add_argument(
@@ -91,18 +125,4 @@ def run(words: list[str]) -> int:
         action="store_true",
         help="show the page to browsers on other machines, too",
     )
-    options = parser.parse_args(words)
-    limits = PhpLimits.none() if options.no_php_limits else PhpLimits()
-    return run_project(
-        options.directory,
-        options.port,
-        options.hosts,
-        quirks=Quirks.as_is(limits) if options.as_is else Quirks(limits),
-        delete_delay=options.delete_delay,
-        listen=options.listen,
-        remote_page=options.page_for_everyone,
-        # Into a log such a link does not belong.
-        sign_in=sys.stdout.isatty(),
-        # Whoever waits for the line that says where it is may do so through a pipe.
-        announce=partial(print, flush=True),
-    )
+    return parser

@@ -11,23 +11,16 @@ from boinc_gahp.cli.local_project.arguments import action_parser, opened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from boinc_gahp.cli.parsing import Parser
+
 _SHOWN_BATCHES = 20
 
 
-def status(words: list[str]) -> int:
+def status(arguments: list[str], _config: str | None) -> int:
     """Tell what a project holds and does."""
     from boinc_gahp.localproject.status import status as of
 
-    parser = action_parser(
-        "status",
-        "Tells whether the project runs, and what it holds: batches, jobs by state, hosts and what "
-        "they do, the back-end programs, apps, and users without their secrets.",
-        "boinc_gahp local-project status ~/project\n"
-        "boinc_gahp local-project status ~/project --json | jq .jobs.done",
-        "DIR [--json]",
-    )
-    parser.add_argument("--json", action="store_true", help="all of it, for programs")
-    options = parser.parse_args(words)
+    options = status_parser().read(arguments)
     with opened(options.directory) as core:
         found = of(core)
     if options.json:
@@ -36,6 +29,22 @@ def status(words: list[str]) -> int:
     for line in _lines(found):
         print(line)
     return 0
+
+
+def status_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``status``."""
+    parser = action_parser(
+        "status",
+        "Tells whether the project runs, and what it holds: batches, jobs by state, hosts and what "
+        "they do, the back-end programs, apps, and users without their secrets.",
+        (
+            "boinc_gahp local-project status ~/project",
+            "boinc_gahp local-project status ~/project --json | jq .jobs.done",
+        ),
+        "DIR [--json]",
+    )
+    parser.add_argument("--json", action="store_true", help="all of it, for programs")
+    return parser
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:

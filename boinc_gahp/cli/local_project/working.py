@@ -17,11 +17,12 @@ from boinc_gahp.cli.local_project.arguments import (
     opened,
     whole_number,
 )
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.new_job import NewJob, RemoteFile
@@ -60,24 +61,9 @@ _SPELLINGS = {
 _REMOTE = "\0remote\0"
 
 
-def stage_file(words: list[str]) -> int:
+def stage_file(arguments: list[str], _config: str | None) -> int:
     """Stage input files."""
-    parser = action_parser(
-        "stage-file",
-        "Copies files to the project's download directory under their own names, which are then "
-        "their physical names. A staged file never changes: another file of the same name is "
-        "refused.",
-        "boinc_gahp local-project stage-file ~/project data1.txt data2.txt\n"
-        "boinc_gahp local-project stage-file ~/project --gzip big.dat",
-        "DIR [--gzip] FILE...",
-    )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument(
-        "--gzip",
-        action="store_true",
-        help="also stage FILE.gz, for templates with <gzip/>: volunteers fetch that one",
-    )
-    options = parser.parse_intermixed_args(words)
+    options = stage_file_parser().read(arguments)
     with opened(options.directory) as core:
         from boinc_gahp.localproject.staging import stage_file as stage
 
@@ -86,10 +72,35 @@ def stage_file(words: list[str]) -> int:
     return 0
 
 
-def create_work(words: list[str]) -> int:
+def stage_file_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``stage-file``."""
+    parser = action_parser(
+        "stage-file",
+        "Copies files to the project's download directory under their own names, which are then "
+        "their physical names. A staged file never changes: another file of the same name is "
+        "refused.",
+        (
+            "boinc_gahp local-project stage-file ~/project data1.txt data2.txt",
+            "boinc_gahp local-project stage-file ~/project --gzip big.dat",
+        ),
+        "DIR [--gzip] FILE...",
+    )
+    parser.completes(
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what to copy"),
+        "file",
+    )
+    parser.add_argument(
+        "--gzip",
+        action="store_true",
+        help="also stage FILE.gz, for templates with <gzip/>: volunteers fetch that one",
+    )
+    return parser
+
+
+def create_work(arguments: list[str], _config: str | None) -> int:
     """Make jobs."""
-    parser = _create_work_parser()
-    options = parser.parse_intermixed_args(list(_joined(words)))
+    parser = create_work_parser()
+    options = parser.read(arguments)
     if options.stdin and (options.name or options.files):
         parser.error("with --stdin, names and files stand in the lines")
     with opened(options.directory) as core:
@@ -120,7 +131,16 @@ def create_work(words: list[str]) -> int:
     return 0
 
 
-def _create_work_parser() -> argparse.ArgumentParser:
+class _CreateWorkParser(Parser):
+    """A parser that takes the spellings of BOINC's program, too."""
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Read arguments as BOINC's program takes them."""
+        return super().read(list(_joined(arguments)))
+
+
+def create_work_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``create-work``."""
     parser = action_parser(
         "create-work",
         "Makes a job of an app, or with --stdin several, and prints their names. FILEs are the "
@@ -133,16 +153,17 @@ def _create_work_parser() -> argparse.ArgumentParser:
         "  [--remote_file URL NBYTES MD5]... [FILE]...\n\n"
         "The options here are for all lines that do not say otherwise; empty lines are skipped. "
         "Either all jobs are made, or none.",
-        "boinc_gahp local-project create-work ~/project uppercase --name job1 data1.txt\n"
-        "boinc_gahp local-project create-work ~/project uppercase --batch first --min_quorum 2 "
-        "data1.txt\n"
-        "seq -f '--command_line \"--sleep %%g\" data1.txt' 5 | \\\n"
-        "  boinc_gahp local-project create-work ~/project uppercase --batch first --stdin".replace(
-            "%%", "%"
+        (
+            "boinc_gahp local-project create-work ~/project uppercase --name job1 data1.txt",
+            "boinc_gahp local-project create-work ~/project uppercase --batch first \\\n"
+            "--min_quorum 2 data1.txt",
+            "seq -f '--command_line \"--sleep %g\" data1.txt' 5 | \\\n"
+            "boinc_gahp local-project create-work ~/project uppercase --batch first --stdin",
         ),
         "DIR APP [OPTION]... [FILE]...",
+        kind=_CreateWorkParser,
     )
-    parser.add_argument("app", metavar="APP")
+    parser.add_argument("app", metavar="APP", help="the app's name")
     parser.add_argument("files", nargs="*", metavar="FILE", help="physical names of staged files")
     add = parser.add_argument
     add("--name", default="", help="unique in the project (default: made up)")
@@ -160,8 +181,10 @@ def _create_work_parser() -> argparse.ArgumentParser:
         add(f"--{name}", type=partial(whole_number, 0, 2**31 - 1), metavar="N", help=text)
     add("--target-host", metavar="HOST", help="a host's name or id: goes to no other")
     add("--target-user", metavar="USER", help="a user's name or id: goes to no other's hosts")
-    add("--input-template", type=Path, metavar="FILE", help="in place of the app's")
-    add("--output-template", type=Path, metavar="FILE", help="in place of the app's")
+    for option in ("--input-template", "--output-template"):
+        parser.completes(
+            add(option, type=Path, metavar="FILE", help="in place of the app's"), "file"
+        )
     add(
         "--remote-file",
         nargs=3,
