@@ -49,6 +49,7 @@ class CollectRequest:
         directory: of the job alone; is there.
         stderr: whether stderr is wanted, too.
         again: whether to fetch also what was delivered before.
+        have: files in the directory, relative to it, that are known to be in place.
     """
 
     batch_id: int
@@ -59,11 +60,12 @@ class CollectRequest:
     directory: Path
     stderr: bool = True
     again: bool = False
+    have: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Where a job's files are; ``stderr`` is None where it was not asked for."""
+    """Where the files are that were not known to be in place; ``stderr`` only if it was wanted."""
 
     outputs: tuple[Path, ...]
     stderr: Path | None
@@ -115,13 +117,17 @@ def collect(
     if request.stderr:
         taken = set(names.values())
         name = next((name for name in _STDERR if name not in taken), f"{OWN}.stderr")
-        stderr = request.directory / name
-        gate.check()
-        told = context.project.query_completed_job(request.job_name)
-        write_text(asked, stderr, unwrap(told.stderr_out), gate)
+        if name not in request.have:
+            stderr = request.directory / name
+            gate.check()
+            told = context.project.query_completed_job(request.job_name)
+            write_text(asked, stderr, unwrap(told.stderr_out), gate)
     for item in select(asked, names):
         if item.destination.parent != request.directory:
             make_parent(item.destination, gate)
+    if request.have:
+        lacking = ((name, plain) for name, plain in names.items() if plain not in request.have)
+        asked = replace(asked, mode="SOME", specs=tuple(lacking))
     if instance is None:
         open_file = partial(context.project.workunit_file, request.job_name)
     else:

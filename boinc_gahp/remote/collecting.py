@@ -1,0 +1,353 @@
+"""What fetches into directories and into archives share: jobs to fetch, one job, what stops all."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.bridge import EventGate, NotNow, Progress, Stopped, TemplateError
+from boinc_gahp.bridge.collect import CollectRequest
+from boinc_gahp.bridge.parallel import in_parallel
+from boinc_gahp.errors import (
+    GahpError,
+    NoSuchJob,
+    OutputError,
+    PermissionDenied,
+    ProjectDown,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.remote import finding, folders
+from boinc_gahp.remote.folders import Note
+from boinc_gahp.remote.job import state_of
+from boinc_gahp.remote.types import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.types import OnProgress
+    from boinc_gahp.rpc import BatchJob
+
+#: What the operating system says of a disk that no other job's outputs can be written to, either.
+_NO_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
+#: Seconds to find out whether a project that gave no answer about a job answers at all.
+_PATIENCE = 20.0
+#: Jobs in a row whose outputs do not come, for the network's sake, before it is given up.
+_IN_VAIN = 5
+#: Seconds between two reports of progress, and seconds that threads have to end after Ctrl-C.
+_PAUSE = 0.1
+_LEAVING = 2.0
+
+
+class Finished(NamedTuple):
+    """A job that is done: of 100,000 of them each byte counts."""
+
+    name: str
+    id: int
+    instance_id: int
+
+
+class Jobs(NamedTuple):
+    """A batch's jobs as they were: those that are done, and how many are in another state."""
+
+    finished: list[Finished]
+    failed: int
+    unfinished: int
+
+
+def jobs_of(
+    session: Session, batch_id: int, batch_name: str, wanted: Iterable[int | str] | None
+) -> Jobs:
+    """Return the jobs to fetch.
+
+    Args:
+        session: where to ask.
+        batch_id: the batch.
+        batch_name: its name, for errors.
+        wanted: names or ids of jobs; None: all.
+
+    Raises:
+        NoSuchJob: the batch has no such job.
+        RpcError: the project could not be asked.
+    """
+    jobs = session.rpc.iter_jobs(batch_id)
+    if wanted is not None:
+        jobs = iter(_named(session, batch_id, batch_name, [str(word) for word in wanted]))
+    finished: list[Finished] = []
+    failed = unfinished = 0
+    for job in jobs:
+        state = state_of(job)
+        if state is JobState.DONE:
+            finished.append(Finished(job.name, job.id, job.canonical_instance_id))
+        elif state is JobState.FAILED:
+            failed += 1
+        else:
+            unfinished += 1
+    return Jobs(finished, failed, unfinished)
+
+
+def _named(session: Session, batch_id: int, batch_name: str, said: list[str]) -> Iterable[BatchJob]:
+    """Return the jobs that are said, each once; a name goes before an id that looks the same."""
+    words = set(said)
+    called: dict[str, BatchJob] = {}
+    numbered: dict[str, BatchJob] = {}
+    for job in session.rpc.iter_jobs(batch_id):
+        for word in words & {job.name, f"name:{job.name}"}:
+            called[word] = job
+        for word in words & {str(job.id), f"id:{job.id}"}:
+            numbered[word] = job
+    found = numbered | called
+    for word in said:
+        if word not in found:
+            names = [job.name for job in session.rpc.iter_jobs(batch_id)]
+            raise NoSuchJob(
+                f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host} has no job {word!r}"
+                f"{finding.nearest(word, names)}"
+            )
+    return {job.id: job for job in map(found.__getitem__, said)}.values()
+
+
+def is_failed(job: BatchJob) -> bool:
+    """Return whether a job came to nothing."""
+    return state_of(job) is JobState.FAILED
+
+
+class StopGate(EventGate):
+    """A gate that is closed by either of two events, or by :meth:`close`."""
+
+    def __init__(self, halt: threading.Event, stop: threading.Event | None) -> None:
+        super().__init__(halt)
+        self._halt = halt
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._clearings: set[Callable[[], None]] = set()
+
+    def check(self) -> None:
+        """Raise Stopped if it is closed."""
+        if self._stop is not None and self._stop.is_set():
+            self._halt.set()
+        super().check()
+
+    def close(self) -> None:
+        """Close it, and remove what was begun: threads may wait for the network for long."""
+        self._halt.set()
+        with self._lock:
+            clearings = list(self._clearings)
+        for clear in clearings:
+            clear()
+
+    def at_close(self, clear: Callable[[], None]) -> None:
+        """Have ``clear`` called when it is closed, at once if it is."""
+        with self._lock:
+            self._clearings.add(clear)
+        if self._halt.is_set():
+            clear()
+
+    def not_at_close(self, clear: Callable[[], None]) -> None:
+        """Take it back."""
+        with self._lock:
+            self._clearings.discard(clear)
+
+
+class Tally:
+    """Counts what has come, and tells whoever wants to know; thread-safe."""
+
+    def __init__(self, progress: OnProgress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._lock = threading.Lock()
+        self._told = 0.0
+        self._bytes = 0
+        self._jobs = 0
+
+    def count(self, nbytes: int) -> None:
+        """Note bytes that have come."""
+        with self._lock:
+            self._bytes += nbytes
+            self._tell()
+
+    def job(self) -> None:
+        """Note that a job is through."""
+        with self._lock:
+            self._jobs += 1
+            self._tell()
+
+    def tell(self) -> None:
+        """Tell how far it is, whatever was told last."""
+        with self._lock:
+            self._told = 0.0
+            self._tell()
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if self._progress is not None and now >= self._told + _PAUSE:
+            self._told = now
+            self._progress(Progress("fetching", self._jobs, self._total, "jobs"))
+            self._progress(Progress("fetching", self._bytes, self._bytes, "bytes"))
+
+
+class Collector:
+    """Fetches jobs of one batch, by several threads; used once.
+
+    Attributes:
+        errors: of single jobs, by their names.
+        stopped: whether ``stop`` was set before all was done.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        batch_id: int,
+        app_name: str,
+        *,
+        stderr: bool,
+        again: bool,
+        stop: threading.Event | None,
+        tally: Tally,
+    ) -> None:
+        self.errors: dict[str, GahpError] = {}
+        self.stopped = False
+        self._session = session
+        self._batch_id = batch_id
+        self._app_name = app_name
+        self._stderr = stderr
+        self._again = again
+        self._stop = stop
+        self._tally = tally
+        self._halt = threading.Event()
+        self._idle = threading.Condition()
+        self._working = 0
+        self._in_vain = 0
+        self.gate = StopGate(self._halt, stop)
+
+    def each(self, work: Callable[[Finished], None], jobs: list[Finished], threads: int) -> None:
+        """Do ``work`` on every job; what concerns one job only goes into :attr:`errors`.
+
+        Raises:
+            GahpError: what would go wrong with every other job, too.
+        """
+
+        def guarded(job: Finished) -> None:
+            self.gate.check()
+            with self._idle:
+                self._working += 1
+            try:
+                work(job)
+                self._in_vain = 0
+            except Stopped:
+                raise
+            except GahpError as error:
+                self._judge(error)
+                self.errors[job.name] = _bare(error)
+            finally:
+                with self._idle:
+                    self._working -= 1
+                    self._idle.notify_all()
+            self._tally.job()
+
+        try:
+            self._tally.tell()
+            in_parallel(guarded, jobs, threads=threads, name="fetch", stop=self._halt)
+        except Stopped:
+            if self._stop is None or not self._stop.is_set():
+                raise
+            self.stopped = True
+        except BaseException:
+            # Ctrl-C comes here while threads still work; they may be waiting for the network.
+            self.gate.close()
+            with self._idle, suppress(KeyboardInterrupt):
+                self._idle.wait_for(lambda: not self._working, _LEAVING)
+            raise
+        self._tally.tell()
+
+    def job(self, job: Finished, folder: Path) -> int:
+        """Bring what a folder lacks of a job; return the bytes that are new there, -1 for none.
+
+        Raises:
+            OutputError: the folder is another job's, or what :func:`bridge.collect.collect` raises.
+            RpcError: likewise.
+        """
+        folders.clear(folder)
+        url = self._session.rpc.url
+        note = folders.read_note(folder)
+        if note is not None and (note.project, note.job_id) != (url, job.id):
+            raise OutputError(
+                f"{str(folder)!r} holds the outputs of another job (id {note.job_id} on "
+                f"{note.project}): fetch into another directory, or delete it"
+            )
+        have: dict[str, int] = {}
+        if note is not None and note.instance_id == job.instance_id and not self._again:
+            have = note.there(folder)
+            if len(have) == len(note.files) and (note.stderr or not self._stderr):
+                return -1
+        folders.make(folder, self.gate)
+        collected = self._session.bridge.collect(
+            CollectRequest(
+                self._batch_id,
+                self._app_name,
+                job.name,
+                job.id,
+                job.instance_id,
+                folder,
+                stderr=self._stderr,
+                again=self._again,
+                have=frozenset(have),
+            ),
+            self.gate,
+            self._tally.count,
+        )
+        paths = (
+            collected.outputs
+            if collected.stderr is None
+            else (
+                *collected.outputs,
+                collected.stderr,
+            )
+        )
+        new = {str(path.relative_to(folder)): _size(path) for path in paths}
+        had_stderr = note is not None and note.stderr and bool(have)
+        written = Note(url, job.id, job.instance_id, {**have, **new}, self._stderr or had_stderr)
+        folders.write_note(folder, written, job.name, self.gate)
+        return sum(new.values())
+
+    def _judge(self, error: GahpError) -> None:
+        """Raise what would go wrong with every other job, too."""
+        if isinstance(error, (PermissionDenied, ProjectDown, TemplateError, NotNow)):
+            raise error
+        if isinstance(error, OutputError):
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in _NO_DISK:
+                raise error
+        if isinstance(error, (TransportError, ProtocolError)):
+            # Is it this job, or does the project not answer at all?
+            try:
+                self._session.rpc.until(time.monotonic() + _PATIENCE).ping()
+            except RpcError as trouble:
+                raise trouble from error
+            self._in_vain += 1
+            if self._in_vain >= _IN_VAIN:
+                raise error
+
+
+def _bare(error: GahpError) -> GahpError:
+    """Return an error without what it holds in memory: frames of every call on its way."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
+    return error
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise OutputError(
+            f"{str(path)!r} was taken away while it was fetched: {error.strerror or error}"
+        ) from error

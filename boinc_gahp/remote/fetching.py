@@ -1,0 +1,160 @@
+"""Brings the outputs of a batch's finished jobs into a directory, a folder for each job.
+
+A fetch can be broken off at any moment and begun again: what is complete is not fetched again. A
+file appears under its name whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import OPEN
+from boinc_gahp.bridge.directories import make_directories
+from boinc_gahp.bridge.temporary import explain
+from boinc_gahp.errors import OutputError
+from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
+from boinc_gahp.remote.failures import JobFailure, failures
+from boinc_gahp.remote.folders import folder_name
+from boinc_gahp.remote.zips import FetchedZip, fetch_zip
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterable
+
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.types import OnProgress
+
+__all__ = [
+    "Fetched",
+    "FetchedZip",
+    "JobFailure",
+    "failures",
+    "fetch",
+    "fetch_zip",
+    "folder_name",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a fetch came to; the numbers are of jobs.
+
+    Attributes:
+        directory: where the jobs' folders are.
+        fetched: brought now, at least one file of each.
+        here: were complete already.
+        failed: have come to nothing: there is nothing to fetch.
+        unfinished: are not done yet: fetch again later.
+        nbytes: bytes that were brought now.
+        errors: of jobs that are done and could not be fetched, by their names.
+        stopped: whether ``stop`` was set before all was done.
+    """
+
+    directory: Path
+    fetched: int = 0
+    here: int = 0
+    failed: int = 0
+    unfinished: int = 0
+    nbytes: int = 0
+    errors: dict[str, GahpError] = field(default_factory=dict)
+    stopped: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every job is done and all of its outputs are here."""
+        return not (self.failed or self.unfinished or self.errors or self.stopped)
+
+
+def fetch(
+    session: Session,
+    batch_id: int,
+    batch_name: str,
+    app_name: str,
+    directory: str | os.PathLike[str],
+    *,
+    jobs: Iterable[int | str] | None = None,
+    threads: int = 4,
+    progress: OnProgress | None = None,
+    stop: threading.Event | None = None,
+    again: bool = False,
+    stderr: bool = True,
+) -> Fetched:
+    """Fetch the outputs of those of a batch's jobs that are done.
+
+    They are put into ``directory/JOB/``, where JOB is the job's name (see :func:`folder_name`),
+    under their open names, and stderr into ``stderr.txt`` (``stderr.boinc.txt`` where an output is
+    called so). Of open names with directories only the last part counts, unless two would be the
+    same. Outputs that a job has beyond its app's output template, because it was submitted with
+    one of its own, are called ``output_N``: no project tells their names. Optional outputs that a
+    volunteer did not send are left out.
+
+    Called again it brings what is lacking: jobs that are done by now, and files that were deleted
+    or have another size. A hidden file in each folder says what it has, so this holds for a copy
+    of the directory, too. A file that has an output's name is replaced; others are left alone.
+    Several fetches into the same directory do no harm.
+
+    Args:
+        session: the project and the account.
+        batch_id: the project's id of the batch.
+        batch_name: the batch's name, for errors.
+        app_name: the batch's app.
+        directory: is made if it is missing.
+        jobs: names or ids of jobs; None: all.
+        threads: how many jobs are fetched at a time.
+        progress: told of jobs that are through, and of bytes that have come, whose total is not
+            known: it is what has come so far.
+        stop: set, by any thread, it ends the fetch soon.
+        again: fetch everything, also what is there.
+        stderr: whether to fetch stderr, which costs one RPC more a job.
+
+    Raises:
+        NoSuchJob: one of ``jobs`` does not exist; nothing was fetched.
+        OutputError: the directory cannot be made or written, or the disk is full.
+        RpcError: the project is down or away, or refuses the account.
+        TemplateError: the app's output template cannot be read.
+    """
+    root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
+    known = jobs_of(session, batch_id, batch_name, jobs)
+    _make(root)
+    tally = Tally(progress, len(known.finished))
+    collector = Collector(
+        session, batch_id, app_name, stderr=stderr, again=again, stop=stop, tally=tally
+    )
+    sizes: list[int] = []
+
+    def work(job: Finished) -> None:
+        sizes.append(collector.job(job, root / folder_name(job.name)))
+
+    collector.each(work, known.finished, threads)
+    here = sizes.count(-1)
+    return Fetched(
+        root,
+        fetched=len(sizes) - here,
+        here=here,
+        failed=known.failed,
+        unfinished=known.unfinished,
+        nbytes=sum(size for size in sizes if size > 0),
+        errors=collector.errors,
+        stopped=collector.stopped,
+    )
+
+
+def _make(root: Path) -> None:
+    """Make the directory; refuse one that cannot be written before anything is fetched."""
+    try:
+        make_directories(root, OPEN)
+    except FileExistsError as error:
+        raise OutputError(
+            f"{str(root)!r} is no directory: give another one to fetch into"
+        ) from error
+    except OSError as error:
+        raise explain(error, root) from error
+    if not os.access(root, os.W_OK | os.X_OK):
+        raise OutputError(
+            f"the directory {str(root)!r} cannot be written to: make it writable, or fetch into "
+            "another one"
+        )

@@ -1,0 +1,165 @@
+"""All outputs of a batch in one zip archive.
+
+The project makes one, too (``batch_files``), and it is not used: its members have the project's own
+names, with random numbers in them, in one heap; it has no stderr, is built anew and sent from its
+first byte after each break, and is no archive at all where there is no output (``web-rpcs.md``,
+"get_output").
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge.temporary import explain, registry
+from boinc_gahp.remote import folders
+from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
+from boinc_gahp.remote.folders import folder_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.types import OnProgress
+
+__all__ = ["FetchedZip", "fetch_zip"]
+
+_CHUNK = 1 << 20
+#: The first year that a zip archive can tell.
+_EPOCH = 1980
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedZip:
+    """What a fetch into an archive came to; numbers are of jobs where nothing else is said.
+
+    Attributes:
+        path: the archive.
+        fetched: whose outputs are in it.
+        files: how many files it has.
+        nbytes: their size in bytes, before they were packed.
+        failed: have come to nothing.
+        unfinished: are not done yet.
+        errors: of jobs that are done and are not in it, by their names.
+    """
+
+    path: Path
+    fetched: int = 0
+    files: int = 0
+    nbytes: int = 0
+    failed: int = 0
+    unfinished: int = 0
+    errors: dict[str, GahpError] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every job is done and in it."""
+        return not (self.failed or self.unfinished or self.errors)
+
+
+def fetch_zip(
+    session: Session,
+    batch_id: int,
+    path: str | os.PathLike[str],
+    *,
+    jobs: Iterable[int | str] | None = None,
+    threads: int = 4,
+    progress: OnProgress | None = None,
+    stderr: bool = True,
+) -> FetchedZip:
+    """Fetch the outputs of those of a batch's jobs that are done into one zip archive.
+
+    Its members are called ``JOB/NAME`` as the files of :func:`~boinc_gahp.remote.fetching.fetch`
+    are, in the order in which they came. It is made beside ``path``, where only the jobs that are
+    just being fetched need room beside it, and appears whole or not at all; an earlier file of
+    that name is replaced. It is not resumed: where a batch is large or the network bad, fetch into
+    a directory. With no output at all it is an empty archive.
+
+    Args:
+        session: the project and the account.
+        batch_id: the project's id of the batch.
+        path: of the archive; its directory is there.
+        jobs: names or ids of jobs; None: all.
+        threads: how many jobs are fetched at a time.
+        progress: as for ``fetch``.
+        stderr: whether to fetch stderr, too.
+
+    Raises:
+        NoSuchJob: one of ``jobs`` does not exist.
+        OutputError: the archive cannot be written.
+        RpcError: the project is down or away, or refuses the account.
+        TemplateError: the app's output template cannot be read.
+    """
+    target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
+    batch = session.rpc.batch(batch_id)
+    known = jobs_of(session, batch_id, batch.name, jobs)
+    tally = Tally(progress, len(known.finished))
+    collector = Collector(
+        session, batch_id, batch.app_name, stderr=stderr, again=True, stop=None, tally=tally
+    )
+    # So that what a killed fetch has left is taken over, and removed, by the next one.
+    with registry.file(target, collector.gate) as whole, registry.directory(target) as room:
+        try:
+            with zipfile.ZipFile(whole.path, "w", zipfile.ZIP_DEFLATED) as archive:
+                packer = _Packer(archive, collector, room.path)
+                collector.each(packer.work, known.finished, threads)
+        except OSError as error:
+            raise explain(error, target) from error
+        whole.commit()
+    return FetchedZip(
+        target,
+        fetched=packer.jobs,
+        files=packer.files,
+        nbytes=packer.nbytes,
+        failed=known.failed,
+        unfinished=known.unfinished,
+        errors=collector.errors,
+    )
+
+
+class _Packer:
+    """Puts one job after the other into an archive; thread-safe."""
+
+    def __init__(self, archive: zipfile.ZipFile, collector: Collector, room: Path) -> None:
+        self.jobs = self.files = self.nbytes = 0
+        self._archive = archive
+        self._collector = collector
+        self._room = room
+        self._lock = threading.Lock()
+
+    def work(self, job: Finished) -> None:
+        """Fetch a job's outputs and put them into the archive."""
+        folder = self._room / str(job.id)
+        try:
+            self._collector.job(job, folder)
+            with self._lock:
+                for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+                    if path.name != folders.NOTE:
+                        self._add(path, f"{folder_name(job.name)}/{path.relative_to(folder)}")
+                self.jobs += 1
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _add(self, path: Path, name: str) -> None:
+        now = time.localtime()[:6]
+        member = zipfile.ZipInfo(
+            name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+            now if now[0] >= _EPOCH else (_EPOCH, 1, 1, 0, 0, 0),
+        )
+        member.compress_type = zipfile.ZIP_DEFLATED
+        member.external_attr = 0o644 << 16
+        size = path.stat().st_size
+        member.file_size = size
+        with path.open("rb") as source, self._archive.open(member, "w") as sink:
+            while data := source.read(_CHUNK):
+                self._collector.gate.check()
+                sink.write(data)
+        self.files += 1
+        self.nbytes += size
