@@ -12,7 +12,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import hosts
 from .names import name_key
 
 if TYPE_CHECKING:
@@ -184,4 +183,6 @@ def _behaviour(row: sqlite3.Row) -> Behaviour:
 
 
 def _place(connection: sqlite3.Connection, host: str, job: str) -> tuple[int, str]:
+    from . import hosts  # noqa: PLC0415  (brings the web server, which help can do without)
+
     return hosts.find(connection, host) if host else 0, name_key(job) if job else ""

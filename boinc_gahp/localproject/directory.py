@@ -13,6 +13,7 @@ from .atomic import write_atomically
 from .core import Core
 from .database import Database
 from .quirks import Quirks
+from .server import free_port
 from .settings import (
     SUBMITTER,
     SUBMITTER_FILE,
@@ -122,8 +123,6 @@ def make(directory: Path) -> None:
     Raises:
         ProjectDirectoryError: the directory holds something else.
     """
-    from .server import free_port  # noqa: PLC0415  (brings the web server, of the extra)
-
     _make_or_check(directory)
     for name in _DIRECTORIES:
         (directory / name).mkdir(exist_ok=True, mode=0o700 if name == USERS else 0o777)
