@@ -144,6 +144,8 @@ def _with_name(session: Session, own: Sequence[rpc.Batch], name: str) -> rpc.Bat
 
 def _unlisted(session: Session, name: str) -> rpc.Batch | None:
     """Return the account's retired batch of this name, if it is the one that the project finds."""
+    if not name.strip():
+        return None
     try:
         found = session.rpc.query_batch(batch_name=name).batch
     except (NotFound, BadRequest):

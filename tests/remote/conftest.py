@@ -1,0 +1,103 @@
+"""A local project, sane and as the real one is, and accounts on it.
+
+``site`` is an account of its own for each test; its projects go through a proxy that can go wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.remote import Batch, Project
+from boinc_gahp.rpc import BatchSubmission, InputFile, Job
+from tests.faultproxy import FaultProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Site:
+    """Somebody with an account on a project.
+
+    Attributes:
+        directory: the test's own.
+        local: the project itself.
+        proxy: between it and whoever uses ``project``.
+        authenticator: the account's.
+        project: open until the test's end; its time-outs and retries are short.
+    """
+
+    directory: Path
+    local: LocalProject
+    proxy: FaultProxy
+    authenticator: str
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        self.project = self.open()
+
+    def open(self, authenticator: str | None = None, *, retry: float = 3.0) -> Project:
+        """Return a new project object, as another process would have it; closed at the end."""
+        settings = Settings(
+            project=ProjectSettings(self.proxy.url),
+            timeouts=Timeouts(connect=5, read=5, retry=retry),
+            state=State(dir=self.directory / "state", cache_dir=self.directory / "cache"),
+        )
+        project = Project(self.proxy.url, authenticator or self.authenticator, settings=settings)
+        return self.stack.enter_context(project)
+
+    def somebody_else(self) -> Project:
+        """Return the same project as another account sees it."""
+        return self.open(self.local.add_user(f"other{next(_numbers)}"))
+
+    def batch(
+        self, jobs: int = 3, name: str | None = None, args: str = "", project: Project | None = None
+    ) -> Batch:
+        """Submit uppercase jobs, called NAME_0, NAME_1, ..., by the web RPCs themselves."""
+        project = project or self.project
+        name = name or f"batch{next(_numbers)}"
+        batch_id = project.rpc.create_batch(name, "uppercase")
+        listed = [
+            Job(f"{name}_{next(_numbers)}_{n}", args, (InputFile.inline(f"text {n}\n"),))
+            for n in range(jobs)
+        ]
+        if jobs:
+            project.rpc.submit_batch(BatchSubmission("uppercase", listed, batch_id=batch_id))
+        return project.batch(batch_id)
+
+
+@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def local_project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    """A project whose volunteers sleep, shared by a module."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+        project.pause_volunteers()
+        yield project
+
+
+@pytest.fixture
+def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+    """An account of its own on the project."""
+    authenticator = local_project.add_user(f"user{next(_numbers)}")
+    with FaultProxy(local_project.url) as proxy, ExitStack() as stack:
+        yield Site(tmp_path, local_project, proxy, authenticator, stack)
+
+
+@pytest.fixture
+def working(site: Site) -> Iterator[Site]:
+    """A site whose volunteers work during the test."""
+    site.local.resume_volunteers()
+    yield site
+    site.local.pause_volunteers()
