@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.remote import controlling, finding, watching
 from boinc_gahp.remote.job import BatchJob, state_of
 from boinc_gahp.remote.types import JobState
-from boinc_gahp.remote.watching import Forecast
+from boinc_gahp.remote.watching import Forecast, Poll
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ class Batch:
         *,
         timeout: float | None = None,
         progress: Callable[[Batch], None] | None = None,
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
     ) -> Batch:
         """Wait until the batch is over: complete, aborted, retired, or gone.
 
@@ -195,13 +196,14 @@ class Batch:
         Args:
             timeout: seconds; None: as long as it takes.
             progress: called with this batch after every look at it; what it raises ends the wait.
+            poll: how often to look.
 
         Raises:
             TimeoutError: it is not over by then; it goes on nevertheless.
             PermissionDenied: the project does not let the account look (any more).
             RpcError: the project was closed meanwhile.
         """
-        return watching.wait(self, timeout=timeout, progress=progress)
+        return watching.wait(self, timeout=timeout, progress=progress, poll=poll)
 
     # -- outputs
 

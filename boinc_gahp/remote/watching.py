@@ -91,11 +91,17 @@ class Forecast:
         return info.est_completion_time if info.est_completion_time > now else None
 
 
-def wait(batch: Batch, *, timeout: float | None, progress: Callable[[Batch], None] | None) -> Batch:
+def wait(
+    batch: Batch,
+    *,
+    timeout: float | None,
+    progress: Callable[[Batch], None] | None,
+    poll: Poll,
+) -> Batch:
     """Wait for one batch; see :meth:`Batch.wait`."""
     session = batch.project.session
     until = None if timeout is None else time.monotonic() + timeout
-    for _ in watch(session, [batch], until=until):
+    for _ in watch(session, [batch], poll=poll, until=until):
         if progress is not None:
             progress(batch)
     if not batch.is_over:
@@ -119,16 +125,19 @@ def watch(
     See :meth:`Project.watch`; ``until`` is a time of ``time.monotonic()``.
     """
     handles = tuple(batches)
-    rhythm = _Rhythm(poll)
+    rhythm = Rhythm(poll)
+    start = time.monotonic()
     look = _Look(session)
     while True:
         began = time.monotonic()
         changed = look.at(handles, until)
-        cost = time.monotonic() - began
+        answered = time.monotonic()
         yield handles
         if all(batch.is_over for batch in handles):
             return
-        pause = rhythm.pause(cost, changed=changed)
+        pause = rhythm.pause(answered - start, answered - began, changed=changed)
+        # Watchers that began together are not to ask together for ever.
+        pause *= random.uniform(0.9, 1.1)  # noqa: S311
         if until is not None:
             pause = min(pause, until - time.monotonic())
             if pause <= 0:
@@ -136,22 +145,25 @@ def watch(
         session.closing.wait(pause)
 
 
-class _Rhythm:
-    """The pauses between looks."""
+class Rhythm:
+    """The pauses between looks, as :class:`Poll` has them."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
-        self._began = time.monotonic()
         self._quiet = poll.shortest
 
-    def pause(self, cost: float, *, changed: bool) -> float:
-        """Return the next pause; ``cost`` is how long the project took to answer."""
+    def pause(self, elapsed: float, cost: float, *, changed: bool) -> float:
+        """Return the next pause.
+
+        Args:
+            elapsed: seconds since the watch began.
+            cost: seconds that the project took to answer.
+            changed: whether the answer had something new in it.
+        """
         poll = self._poll
         self._quiet = self._quiet / 2 if changed else self._quiet * 1.5
         self._quiet = min(max(self._quiet, poll.shortest), poll.longest)
-        least = max((time.monotonic() - self._began) / 60, 10 * cost)
-        # Watchers that began together are not to ask together for ever.
-        return min(max(self._quiet, least), poll.longest) * random.uniform(0.9, 1.1)  # noqa: S311
+        return min(max(self._quiet, elapsed / 60, 10 * cost), poll.longest)
 
 
 class _Look:
