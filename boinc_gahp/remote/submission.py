@@ -1,0 +1,350 @@
+"""Batches are submitted, looked at beforehand, and estimated.
+
+Exactly once is what :meth:`boinc_gahp.bridge.Bridge.submit` is for: a batch is known by its name,
+and a submit of the same jobs under the same name completes the first one, or finds it done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict
+
+from boinc_gahp.bridge import Progress, StagedInput
+from boinc_gahp.errors import (
+    BatchConflict,
+    BatchTooLarge,
+    GahpError,
+    StagingError,
+    NotFound,
+    PermissionDenied,
+)
+from boinc_gahp.remote import remote_files
+from boinc_gahp.remote.app import unknown_app
+from boinc_gahp.remote.request import build_request, new_batch_name, unmeasured
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from typing_extensions import Unpack
+
+    from boinc_gahp.bridge import Judgement, OnProgress, SubmitRequest
+    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.types import Job, Parameters, RemoteFile
+
+__all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
+
+#: Requests of some of the jobs that are written to learn how many fit.
+_LOOKS = 6
+
+
+class Options(TypedDict, total=False):
+    """What :func:`submit`, :func:`plan` and :func:`estimate` take beside app and jobs.
+
+    Attributes:
+        name: of the batch, unique over the whole project; None: ``<app>-<time>-<letters>``.
+        parameters: what the jobs need and may use.
+        priority: of jobs without one of their own.
+        app_version_num: run by this version of the app only.
+        lease: seconds that the batch is kept without an extension; None: ``[jobs] lease``.
+        input_template_filename: a file in the project's own directory of templates; None: the
+            app's. Likewise for outputs.
+        output_template_filename: see there.
+        progress: told how far it is.
+    """
+
+    name: str | None
+    parameters: Parameters
+    priority: int | None
+    app_version_num: int | None
+    lease: float | None
+    input_template_filename: str | None
+    output_template_filename: str | None
+    progress: OnProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A local input file.
+
+    Attributes:
+        path: as it was named.
+        nbytes: its size.
+        physical_name: what it is called on the project.
+        present: whether the project has it already, so that it is not sent.
+    """
+
+    path: str
+    nbytes: int
+    physical_name: str
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a submit would do, as far as that can be told beforehand.
+
+    Attributes:
+        request: what the bridge would be asked.
+        refusal: what stands against the batch as a whole; None: nothing.
+        problems: what stands against jobs, by their names.
+        files: the local files that are needed, each content once.
+        remote: URLs of the files that would be fetched to be measured.
+        request_bytes: of the request that holds the jobs.
+        max_request_bytes: the largest that the project's settings allow.
+        jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
+        batch_id: of the batch of this name that there is already; None: there is none.
+        jobs_there: how many of the jobs it has.
+    """
+
+    request: SubmitRequest
+    refusal: GahpError | None
+    problems: Mapping[str, GahpError]
+    files: tuple[PlannedFile, ...]
+    remote: tuple[str, ...]
+    request_bytes: int
+    max_request_bytes: int
+    jobs_that_fit: int
+    batch_id: int | None = None
+    jobs_there: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.refusal is None and not self.problems
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the files that would be sent."""
+        return sum(file.nbytes for file in self.files if not file.present)
+
+    def __repr__(self) -> str:
+        verdict = "good" if self.is_good else f"{len(self.problems)} jobs refused"
+        if self.refusal is not None:
+            verdict = "the batch is refused"
+        return (
+            f"<Plan {self.request.batch_name!r} {len(self.request.jobs)} jobs, "
+            f"{self.nbytes} bytes to be sent, {verdict}>"
+        )
+
+
+def submit(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> int:
+    """Make the jobs exist on the project, each exactly once; return the batch's id there.
+
+    Repeated with the same jobs and the same name, at any time and from any process, it completes
+    the first submit or finds it done.
+
+    Raises:
+        BadRequest: something is not of the type that it should have.
+        JobRefused: the project would mangle a job or choke on it; nothing was created.
+        BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+        StagingError: an input file cannot be read, measured or sent.
+        NotFound: there is no such app.
+        PermissionDenied: the account may not submit to it.
+        TemplateError: the app's templates cannot be read.
+        RpcError: the project said no or could not be asked.
+    """
+    measure = partial(_measure, session, options.get("progress"))
+    request = build_request(app_name, jobs, measure=measure, **options)
+    try:
+        return session.bridge.submit(request)
+    except NotFound as error:
+        raise _explained(session, app_name, error) from error
+    except BatchTooLarge as error:
+        raise _split(session, request, error) from error
+
+
+def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
+    """Look at what :func:`submit` would do; nothing is created, sent, or fetched.
+
+    Local files are read, if their MD5s are not remembered, since the project knows files by these.
+
+    Raises:
+        BadRequest, NotFound, PermissionDenied, TemplateError, RpcError: as :func:`submit`.
+        JobRefused: a job's arguments cannot be split.
+        StagingError: a file changed while it was read.
+    """
+    listed = list(jobs)
+    progress = options.get("progress")
+    request = build_request(app_name, listed, measure=None, **options)
+    try:
+        judged = session.bridge.judge(request)
+    except NotFound as error:
+        raise _explained(session, app_name, error) from error
+    files = _files(session, judged, progress)
+    refusal = judged.refusal
+    if isinstance(refusal, BatchTooLarge):
+        refusal = _split(session, request, refusal)
+    problems = dict(judged.refusals)
+    for name, absent in _absent_staged(session, request).items():
+        problems.setdefault(name, absent)
+    batch_id, there = None, 0
+    if options.get("name") is not None and refusal is None:
+        try:
+            batch_id, there = _already(session, request)
+        except BatchConflict as error:
+            refusal = error
+    return Plan(
+        request=request,
+        refusal=refusal,
+        # In the order of the jobs.
+        problems={job.name: problems[job.name] for job in request.jobs if job.name in problems},
+        files=files,
+        remote=tuple(unmeasured(listed)),
+        request_bytes=judged.request_bytes,
+        max_request_bytes=judged.max_post_bytes,
+        jobs_that_fit=_fitting(session, request, judged.request_bytes),
+        batch_id=batch_id,
+        jobs_there=there,
+    )
+
+
+def estimate(
+    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+) -> float:
+    """Return how many seconds the project thinks the jobs take; nothing is created or sent.
+
+    Raises:
+        BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
+            :func:`submit`.
+    """
+    request = build_request(app_name, jobs, measure=None, **options)
+    try:
+        return session.bridge.estimate(request)
+    except NotFound as error:
+        raise _explained(session, app_name, error) from error
+
+
+def _measure(
+    session: Session, progress: OnProgress | None, urls: list[str]
+) -> Mapping[str, RemoteFile]:
+    return remote_files.measure(
+        urls, session.project_settings, session.settings.timeouts, progress, session.closing
+    )
+
+
+def _explained(session: Session, app_name: str, error: NotFound) -> NotFound:
+    """Return an error that also tells what to do, if it is about the app."""
+    if "app not found" in error.words or "no app" in error.words:
+        return unknown_app(session, app_name, error)
+    return error
+
+
+# -- what is there
+
+
+def _files(
+    session: Session, judged: Judgement, progress: OnProgress | None
+) -> tuple[PlannedFile, ...]:
+    if progress is not None and judged.files:
+        progress(Progress("reading", 0, sum(judged.files.values()), "bytes"))
+    names = session.bridge.physical_names(judged.files)
+    by_name = {name: path for path, name in reversed(names.items())}
+    absent = session.bridge.absent(by_name) if by_name else set()
+    return tuple(
+        PlannedFile(path, judged.files[path], name, name not in absent)
+        for path, name in names.items()
+        if by_name[name] == path
+    )
+
+
+def _absent_staged(session: Session, request: SubmitRequest) -> dict[str, StagingError]:
+    """Return, by job, the errors for files that are said to be on the project and are not."""
+    used = {
+        item.physical_name: job.name
+        for job in reversed(request.jobs)
+        for item in reversed(job.inputs)
+        if isinstance(item, StagedInput)
+    }
+    absent = session.bridge.absent(used) if used else set()
+    found: dict[str, StagingError] = {}
+    for job in request.jobs:
+        for item in job.inputs:
+            if isinstance(item, StagedInput) and item.physical_name in absent:
+                found.setdefault(
+                    job.name,
+                    StagingError(
+                        f"job {job.name!r}: {session.rpc.host} has no file "
+                        f"{item.physical_name!r} for its input {item.logical_name!r}: name the "
+                        "local file instead, which is sent if the project lacks it"
+                    ),
+                )
+    return found
+
+
+def _already(session: Session, request: SubmitRequest) -> tuple[int | None, int]:
+    """Return the id of the batch of this name, and how many of the jobs it has.
+
+    Raises:
+        BatchConflict: a submit would not be taken.
+    """
+    name = request.batch_name
+    try:
+        details = session.rpc.query_batch(batch_name=name)
+    except NotFound:
+        return None, 0
+    except PermissionDenied as error:
+        if "not owner" not in error.words:
+            raise
+        raise BatchConflict(
+            f"{session.rpc.host} has a batch named {name!r} that belongs to another account: "
+            "choose another name"
+        ) from error
+    wanted = {job.name for job in request.jobs}
+    there = {job.name for job in details.jobs}
+    state = details.batch.state
+    if details.batch.name != name or there - wanted:
+        raise BatchConflict(
+            f"{session.rpc.host} has a batch {details.batch.name!r} (id {details.batch.id}) with "
+            "other jobs than these: choose another name"
+        )
+    if wanted - there and state is not BatchState.INIT:
+        raise BatchConflict(
+            f"{session.rpc.host} has a batch {name!r} (id {details.batch.id}) that is {state.name} "
+            f"with {len(there)} of these {len(wanted)} jobs, and takes no more: choose another name"
+        )
+    return details.batch.id, len(there)
+
+
+# -- how many fit
+
+
+def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
+    """Return how many of the jobs, from the first, fit into one request; ``size`` is that of all.
+
+    Jobs of one batch are much alike, so the size of some tells where to look next.
+    """
+    limit = session.bridge.max_post_bytes
+    most = len(request.jobs)
+    if size <= limit:
+        return most
+    fits, guess = 0, max(1, most * limit // size)
+    for _ in range(_LOOKS):
+        try:
+            found = session.bridge.request_size(replace(request, jobs=request.jobs[:guess]))
+        except GahpError:
+            return fits
+        if found <= limit:
+            fits = max(fits, guess)
+        else:
+            most = min(most, guess)
+        following = min(max(guess * limit // found, fits + 1), most - 1)
+        if following <= fits or following == guess:
+            break
+        guess = following
+    return fits
+
+
+def _split(session: Session, request: SubmitRequest, error: BatchTooLarge) -> BatchTooLarge:
+    """Return the error with the numbers that whoever splits the batch needs."""
+    fits = _fitting(session, request, error.nbytes)
+    count = len(request.jobs)
+    if not 0 < fits < count:
+        return error
+    batches = -(-count // fits)
+    return BatchTooLarge(
+        f"{error}; {fits} of these {count} jobs fit into one request, so make {batches} batches of "
+        f"{-(-count // batches)} jobs or fewer",
+        nbytes=error.nbytes,
+    )
