@@ -78,7 +78,7 @@ def jobs_of(
     """
     jobs = session.rpc.iter_jobs(batch_id)
     if wanted is not None:
-        jobs = iter(_named(session, batch_id, batch_name, [str(word) for word in wanted]))
+        jobs = iter(named(session, batch_id, batch_name, [str(word) for word in wanted]))
     finished: list[Finished] = []
     failed = unfinished = 0
     for job in jobs:
@@ -92,8 +92,13 @@ def jobs_of(
     return Jobs(finished, failed, unfinished)
 
 
-def _named(session: Session, batch_id: int, batch_name: str, said: list[str]) -> Iterable[BatchJob]:
-    """Return the jobs that are said, each once; a name goes before an id that looks the same."""
+def named(session: Session, batch_id: int, batch_name: str, said: list[str]) -> Iterable[BatchJob]:
+    """Return the jobs that are said, each once; a name goes before an id that looks the same.
+
+    Raises:
+        NoSuchJob: the batch has no such job.
+        RpcError: the project could not be asked.
+    """
     words = set(said)
     called: dict[str, BatchJob] = {}
     numbered: dict[str, BatchJob] = {}

@@ -10,14 +10,15 @@ from boinc_gahp.bridge import OPEN
 from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.bridge.temporary import explain, registry
 from boinc_gahp.remote import folders
-from boinc_gahp.remote.collecting import is_failed
+from boinc_gahp.remote.collecting import is_failed, named
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from boinc_gahp.bridge import Failure
     from boinc_gahp.remote.session import Session
+    from boinc_gahp.rpc import BatchJob
 
 __all__ = ["FAILURE", "JobFailure", "failures", "save"]
 
@@ -50,16 +51,29 @@ class JobFailure:
         return report + (f"\n{self.failure.stderr}" if self.failure.stderr else "")
 
 
-def failures(session: Session, batch_id: int) -> Iterator[JobFailure]:
+def failures(
+    session: Session, batch_id: int, *, jobs: Iterable[int | str] | None = None
+) -> Iterator[JobFailure]:
     """Yield what is known of each job of a batch that has failed, as it is asked.
 
     The stderr of a failed instance is known to few projects (``web-rpcs.md``,
     "query_completed_job is broken for every job that has no canonical instance").
 
+    Args:
+        session: the project and the account.
+        batch_id: the project's id of the batch.
+        jobs: names or ids of jobs; None: all.
+
     Raises:
+        NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs.
     """
-    for job in session.rpc.iter_jobs(batch_id):
+    if jobs is None:
+        listed: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
+    else:
+        name = session.rpc.batch(batch_id).name
+        listed = named(session, batch_id, name, [str(word) for word in jobs])
+    for job in listed:
         if is_failed(job):
             yield JobFailure(job.name, job.id, session.bridge.failure_of(job))
 

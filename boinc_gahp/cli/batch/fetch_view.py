@@ -1,0 +1,172 @@
+"""What ``boinc_gahp batch fetch`` shows: how far it is, what it came to, what has failed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli import table, words
+from boinc_gahp.cli.live import Work
+from boinc_gahp.cli.table import Column
+from boinc_gahp.cli.words import count, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.remote import Batch
+    from boinc_gahp.remote.collecting import Jobs
+    from boinc_gahp.remote.failures import JobFailure
+    from boinc_gahp.remote.fetching import Fetched, FetchedZip
+    from boinc_gahp.remote.types import Progress
+
+#: Errors of single jobs that are told one by one.
+_TOLD = 10
+
+_COLUMNS = (
+    Column("job", minimum=16, middle=True),
+    Column("exit", rank=1),
+    Column("why", minimum=20),
+)
+
+
+class FetchView:
+    """Shows on stderr how far a fetch is: jobs, bytes, rate; a context manager.
+
+    Args:
+        quiet: show nothing.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._work = Work(quiet=quiet)
+        self._begun = time.monotonic()
+        self._jobs = (0, 0)
+        self._bytes = 0
+
+    def __enter__(self) -> FetchView:
+        self._work.__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._work.__exit__(*raised)
+
+    def progress(self, progress: Progress) -> None:
+        """Take note of how far it is."""
+        if progress.unit == "bytes":
+            self._bytes = progress.done
+        else:
+            self._jobs = progress.done, progress.total
+        done, total = self._jobs
+        taken = time.monotonic() - self._begun
+        text = f"{done:,} of {count(total, 'job')}"
+        if self._bytes:
+            text += f", {words.size(self._bytes)}, {words.size(self._bytes / max(taken, 0.1))}/s"
+        self._work.show("fetching", done, total, text)
+
+    def asked(self, done: int, total: int) -> None:
+        """Take note of how many failed jobs were asked about."""
+        self._work.show("asking", done, max(done, total))
+
+
+def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
+    """Return what a fetch came to, on one line."""
+    parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
+    if here:
+        parts.append(f"{here:,} already here")
+    if fetched.errors:
+        parts.append(f"{len(fetched.errors):,} could not be fetched")
+    parts += over(fetched.failed, fetched.unfinished)
+    return f"{', '.join(parts)}; in {printable(str(where))}"
+
+
+def over(failed: int, unfinished: int) -> list[str]:
+    """Return how many jobs there is nothing to fetch of, in words."""
+    parts = []
+    if failed:
+        parts.append(f"{failed:,} failed")
+    if unfinished:
+        parts.append(f"{unfinished:,} not finished yet")
+    return parts
+
+
+def tell_errors(errors: dict[str, GahpError]) -> None:
+    """Say on stderr what went wrong with single jobs, a line each, but not with thousands."""
+    for name, error in list(errors.items())[:_TOLD]:
+        said = printable(str(error))
+        text = said if repr(name) in said else f"job {printable(repr(name))}: {said}"
+        print(f"boinc_gahp: {text}", file=sys.stderr)
+    if len(errors) > _TOLD:
+        print(
+            f"boinc_gahp: … and {len(errors) - _TOLD:,} more jobs that could not be fetched",
+            file=sys.stderr,
+        )
+
+
+def failure_lines(failures: Sequence[JobFailure]) -> Iterator[str]:
+    """Yield the lines of a table of failed jobs."""
+    rows = (
+        (each.name, " ".join(map(str, each.exit_statuses)), (each.why, "red")) for each in failures
+    )
+    return table.lines(_COLUMNS, rows, sys.stdout)
+
+
+def failure_summary(failed: int, where: Path) -> str:
+    """Return where more about the failed jobs stands."""
+    return (
+        f"{count(failed, 'job')} failed; more in failure.txt in folders of {printable(str(where))}"
+    )
+
+
+def none_failed(jobs: Jobs) -> str:
+    """Return that no job has failed, with how the others are doing."""
+    parts = [f"{len(jobs.finished):,} done", *over(0, jobs.unfinished)]
+    return f"No job has failed: {', '.join(parts)}."
+
+
+def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
+    """Return what a fetch into a directory came to."""
+    return {
+        "batch": batch.id,
+        "name": batch.name,
+        "directory": str(fetched.directory),
+        "jobs_fetched": fetched.fetched,
+        "jobs_already_here": fetched.here,
+        "jobs_failed": fetched.failed,
+        "jobs_unfinished": fetched.unfinished,
+        "bytes": fetched.nbytes,
+    }
+
+
+def zip_json(batch: Batch, fetched: FetchedZip) -> dict[str, Any]:
+    """Return what a fetch into an archive came to; ``bytes`` before they were packed."""
+    return {
+        "batch": batch.id,
+        "name": batch.name,
+        "zip": str(fetched.path),
+        "files": fetched.files,
+        "jobs_fetched": fetched.fetched,
+        "jobs_failed": fetched.failed,
+        "jobs_unfinished": fetched.unfinished,
+        "bytes": fetched.nbytes,
+    }
+
+
+def error_json(name: str, error: GahpError) -> dict[str, Any]:
+    """Return why one job could not be fetched."""
+    return {"job": name, "error": str(error)}
+
+
+def failure_json(failure: JobFailure, path: Path) -> dict[str, Any]:
+    """Return what is known of a failed job, and the file that says it, too."""
+    return {
+        "job": failure.name,
+        "id": failure.id,
+        "errors": list(failure.failure.words),
+        "why": failure.why,
+        "exit_statuses": list(failure.exit_statuses),
+        "report": failure.failure.report,
+        "stderr": failure.failure.stderr,
+        "file": str(path),
+    }

@@ -1,0 +1,246 @@
+"""``boinc_gahp batch fetch``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
+from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.parsing import Parser
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from boinc_gahp.remote import Batch
+    from boinc_gahp.remote.fetching import Fetched, FetchedZip
+
+_DESCRIPTION = """\
+Fetches the outputs of a batch's finished jobs into DIR, a folder for each job, named as the job is:
+the outputs under their open names, and what the job wrote to stderr as stderr.txt. Without DIR they
+go into a directory of the batch's name, here.
+
+It can be broken off and run again: then it fetches what is lacking, the jobs that have finished
+since and files that were deleted. A file has its name only when it is whole. Folders have a hidden
+file that says what is in them; other files in them are left alone.
+
+A job that was submitted with an output template of its own may have more outputs than its app. The
+project does not tell their names: they are called output_1, output_2 and so on.
+
+With --zip all goes into one archive, which is made anew each time. With --failed no outputs are
+fetched, but what the project knows about the jobs that failed.
+"""
+
+_STATUSES = {
+    0: "all jobs are done, and all of their outputs are here",
+    1: "something could not be fetched; run it again, unless stderr says that it is gone",
+    3: "some jobs failed; the outputs of all others are here",
+    4: "all jobs failed",
+    5: "some jobs are not finished yet; the outputs of those that are done are here",
+}
+
+
+def fetch_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch fetch``."""
+    parser = Parser(
+        "batch fetch",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp batch fetch sweep results",
+            "boinc_gahp batch fetch 12 --job sweep_007 --job sweep_008",
+            "boinc_gahp batch fetch 12 --zip sweep.zip --no-stderr",
+            "boinc_gahp batch fetch 12 --failed",
+        ),
+        statuses=_STATUSES,
+    )
+    add_batch(parser)
+    parser.completes(
+        parser.add_argument(
+            "directory",
+            nargs="?",
+            metavar="DIR",
+            help="where to; it is made if it is missing (default: the batch's name, here)",
+        ),
+        "directory",
+    )
+    parser.add_argument(
+        "--job",
+        action="append",
+        metavar="NAME",
+        help="only this job, by name or id; may be repeated",
+    )
+    parser.completes(
+        parser.add_argument("--zip", metavar="FILE", help="put all into this zip archive"), "file"
+    )
+    parser.add_argument(
+        "--failed",
+        action="store_true",
+        help="instead of outputs: why jobs failed, shown and put into failure.txt in their folders",
+    )
+    parser.add_argument(
+        "--threads",
+        type=whole_number,
+        default=4,
+        metavar="N",
+        help="fetch N jobs at a time (default: 4)",
+    )
+    parser.add_argument("--no-stderr", action="store_true", help="leave stderr; saves time")
+    parser.add_argument("--again", action="store_true", help="fetch also what is here already")
+    add_common(parser, config, json="print JSON: what was fetched, or with --failed what failed")
+    return parser
+
+
+def fetch(arguments: list[str], config: str | None) -> int:
+    """Fetch; return the exit status."""
+    parser = fetch_parser(config)
+    options = parser.read(arguments)
+    if options.zip is not None:
+        for other, name in ((options.directory, "DIR"), (options.failed, "--failed")):
+            if other:
+                parser.error(f"--zip and {name} do not go together")
+        if options.again:
+            parser.error("--again is for folders: an archive is made anew each time")
+    try:
+        with opened(options) as project:
+            batch = project.batch(options.batch)
+            if options.failed:
+                return _failed(batch, options)
+            if options.zip is not None:
+                return _zip(batch, options)
+            return _folders(batch, options)
+    except KeyboardInterrupt:
+        command = shlex.join(["boinc_gahp", "batch", "fetch", *arguments])
+        rest = (
+            "run it again" if options.zip or options.failed else "the same command fetches the rest"
+        )
+        print(f"boinc_gahp: interrupted; {rest}: {command}", file=sys.stderr)
+        return 130
+
+
+def _folders(batch: Batch, options: Namespace) -> int:
+    from boinc_gahp.cli.batch import fetch_view
+    from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.remote import fetching
+
+    where = _directory(batch, options)
+    with fetch_view.FetchView(quiet=options.json) as view:
+        fetched = fetching.fetch(
+            batch.project.session,
+            batch.id,
+            batch.name,
+            batch.app_name,
+            where,
+            jobs=options.job,
+            threads=options.threads,
+            progress=view.progress,
+            again=options.again,
+            stderr=not options.no_stderr,
+        )
+    fetch_view.tell_errors(fetched.errors)
+    if options.json:
+        errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
+        print_json(fetch_view.fetched_json(batch, fetched), errors=errors)
+    else:
+        print(fetch_view.summary(fetched, fetched.here, where))
+        _say_more(batch, options, fetched)
+    return _status(fetched, fetched.here)
+
+
+def _zip(batch: Batch, options: Namespace) -> int:
+    from boinc_gahp.cli.batch import fetch_view
+    from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.remote import fetching
+
+    with fetch_view.FetchView(quiet=options.json) as view:
+        fetched = fetching.fetch_zip(
+            batch.project.session,
+            batch.id,
+            options.zip,
+            jobs=options.job,
+            threads=options.threads,
+            progress=view.progress,
+            stderr=not options.no_stderr,
+        )
+    fetch_view.tell_errors(fetched.errors)
+    if options.json:
+        errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
+        print_json(fetch_view.zip_json(batch, fetched), errors=errors)
+    else:
+        print(fetch_view.summary(fetched, 0, Path(options.zip)))
+        if not fetched.files:
+            print("The archive is empty: there are no outputs.")
+        _say_more(batch, options, fetched)
+    return _status(fetched, 0)
+
+
+def _failed(batch: Batch, options: Namespace) -> int:
+    from boinc_gahp.cli.batch import fetch_view
+    from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.remote import collecting, failures
+
+    where = _directory(batch, options)
+    session = batch.project.session
+    known = collecting.jobs_of(session, batch.id, batch.name, options.job)
+    found = []
+    with fetch_view.FetchView(quiet=options.json) as view:
+        for failure in failures.failures(session, batch.id, jobs=options.job):
+            found.append((failure, failures.save(failure, where)))
+            view.asked(len(found), known.failed)
+    if options.json:
+        print_json(
+            {
+                "batch": batch.id,
+                "name": batch.name,
+                "jobs_done": len(known.finished),
+                "jobs_failed": len(found),
+                "jobs_unfinished": known.unfinished,
+            },
+            failures=(fetch_view.failure_json(*each) for each in found),
+        )
+    elif found:
+        for line in fetch_view.failure_lines([failure for failure, _ in found]):
+            print(line)
+        print()
+        print(fetch_view.failure_summary(len(found), where))
+    else:
+        print(fetch_view.none_failed(known))
+    return _said(len(known.finished), len(found), known.unfinished)
+
+
+def _directory(batch: Batch, options: Namespace) -> Path:
+    from boinc_gahp.remote.folders import folder_name
+
+    return Path(options.directory or folder_name(batch.name))
+
+
+def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -> None:
+    """Say what to do about jobs whose outputs are not here."""
+    from boinc_gahp.cli.batch import states
+
+    project = [] if options.project is None else ["--project", options.project]
+    if fetched.failed:
+        words = ["boinc_gahp", "batch", "fetch", str(batch.id), *project, "--failed"]
+        print(f"Why jobs failed: {shlex.join(words)}")
+    if fetched.errors:
+        print("What could not be fetched is said above; the same command tries that again.")
+    if fetched.unfinished or not batch.is_over:
+        print(
+            f"The batch is {states.batch_words(batch)[0]}: run this again when more jobs are done."
+        )
+
+
+def _status(fetched: Fetched | FetchedZip, here: int) -> int:
+    if fetched.errors:
+        return 1
+    return _said(fetched.fetched + here, fetched.failed, fetched.unfinished)
+
+
+def _said(done: int, failed: int, unfinished: int) -> int:
+    """Return the exit status for a number of jobs that are done, failed and neither."""
+    if unfinished:
+        return 5
+    if failed:
+        return 3 if done else 4
+    return 0
