@@ -193,10 +193,10 @@ def _line(
         text = _text(cell)
         if cut_at:
             text = cut(text, wide, middle=column.middle, more=more)
-        text = padded(text, wide, right=column.right)
+        space = padded("", wide - cells(text))
         if not isinstance(cell, str) and text.strip():
             text = coloured(text, cell[1], stream)
-        parts.append(text)
+        parts.append(space + text if column.right else text + space)
     return _GAP.join(parts).rstrip()
 
 

@@ -11,7 +11,7 @@ import io
 import sys
 from importlib import import_module
 
-from boinc_gahp.cli.parsing import Parser, nearest
+from boinc_gahp.cli.parsing import Group
 
 __all__ = ["ACTIONS", "run", "run_parser"]
 
@@ -39,37 +39,25 @@ an id. The project and your account there come from the settings: [project], or 
 
 def run(arguments: list[str], config: str | None) -> int:
     """Do what the first of the arguments names; return the exit status."""
-    parser = run_parser(config)
-    if not arguments or arguments[0] in {"-h", "--help"}:
-        parser.print_help(sys.stdout if arguments else sys.stderr)
-        return 0 if arguments else 2
-    action, *rest = arguments
-    if action not in ACTIONS:
-        kind = "option" if action.startswith("-") else "action"
-        near = "" if kind == "option" else nearest(action, ACTIONS)
-        parser.error(f"there is no {kind} {action!r}{near}")
-    module, function, _ = ACTIONS[action]
+    module, function, _ = ACTIONS[run_parser(config).chosen(arguments)]
     act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a name still shows the rest.
             stream.reconfigure(errors="backslashreplace")
-    status: int = act(rest, config)
+    status: int = act(arguments[1:], config)
     return status
 
 
-def run_parser(_config: str | None = None) -> Parser:
-    """Return the parser of what comes before an action: it only has the help."""
-    width = max(map(len, ACTIONS)) + 2
-    actions = "".join(f"  {name:<{width}}{text}\n" for name, (_, _, text) in ACTIONS.items())
-    return Parser(
+def run_parser(_config: str | None = None) -> Group:
+    """Return the parser of what stands before an action."""
+    return Group(
         "batch",
-        f"{_DESCRIPTION}\nactions:\n{actions}\n"
-        "boinc_gahp batch ACTION --help tells more about one, with examples.",
+        _DESCRIPTION,
+        {name: text for name, (_, _, text) in ACTIONS.items()},
         examples=(
             "boinc_gahp batch submit uppercase --input in=data.txt",
             "boinc_gahp batch wait 12",
             "boinc_gahp batch fetch 12",
         ),
-        usage="ACTION ...",
     )

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Batch, BatchJob
     from boinc_gahp.rpc.types import Instance
 
-__all__ = ["batch_json", "instance_json", "job_json", "moment", "print_json", "print_line"]
+__all__ = [
+    "batch_json",
+    "instance_json",
+    "job_json",
+    "moment",
+    "news_json",
+    "print_json",
+    "print_line",
+]
 
 
 def moment(seconds: float | None) -> str | None:
@@ -50,7 +58,19 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "kept_until": moment(batch.expire_time),
         "credit_estimate": batch.info.credit_estimate,
         "credit": batch.info.credit_canonical,
-        "cpu_time": batch.info.total_cpu_time,
+    }
+
+
+def news_json(batch: Batch, now: float) -> dict[str, Any]:
+    """Return a batch as it was seen at ``now``, when something about it had changed."""
+    return {
+        "time": moment(now),
+        **batch_json(batch),
+        "jobs_over": batch.nover,
+        "expected_end": moment(batch.expected_end),
+        "is_over": batch.is_over,
+        "is_gone": batch.gone,
+        "trouble": None if batch.trouble is None else str(batch.trouble),
     }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import shlex
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,3 +29,18 @@ def opened(options: Namespace) -> Iterator[Project]:
     logging.getLogger().addHandler(logging.NullHandler())
     with Project.from_settings(options.project, config=options.config) as project:
         yield project
+
+
+def command(options: Namespace, action: str, *words: object) -> str:
+    """Return what to type for another action on the same project."""
+    line = ["boinc_gahp", "batch", action, *map(str, words)]
+    for option in ("project", "config"):
+        value = getattr(options, option)
+        if value is not None:
+            line += [f"--{option}", str(value)]
+    return shlex.join(line)
+
+
+def complain(text: str) -> None:
+    """Print a line on stderr."""
+    print(f"boinc_gahp: {text}", file=sys.stderr, flush=True)

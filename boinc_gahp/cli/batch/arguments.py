@@ -1,0 +1,69 @@
+"""What stands on command lines of ``boinc_gahp batch``: batches, numbers, spans and times."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from boinc_gahp.cli.parsing import Parser
+
+_UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
+
+
+def add_batch(parser: Parser, *, several: bool = False) -> None:
+    """Add the argument BATCH, as ``options.batch``; with ``several`` a list, of one at least."""
+    text = "its id or its name (id:5 or name:5 where a name looks like an id)"
+    if several:
+        argument = parser.add_argument("batch", nargs="+", metavar="BATCH", help=text)
+    else:
+        argument = parser.add_argument("batch", metavar="BATCH", help=text)
+    parser.completes(argument, "batch")
+
+
+def add_common(parser: Parser, config: str | None, *, json: str | None = "print JSON") -> None:
+    """Add what every action has: ``--project``, ``--config`` and, with a help text, ``--json``."""
+    parser.add_project()
+    parser.add_config(config)
+    if json is not None:
+        parser.add_argument("--json", action="store_true", help=json)
+
+
+def whole_number(text: str) -> int:
+    """Read a number of things, one or more."""
+    if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def span(text: str) -> float:
+    """Read a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; return seconds."""
+    found = _SPAN.fullmatch(text.strip().casefold())
+    unit = _UNITS.get(found[2] or "s") if found else None
+    if not found or unit is None or len(found[1]) > 12:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time span: a number with s, min, h, d or w, as in 12h or 7d"
+        )
+    return float(found[1]) * unit
+
+
+def moment(text: str) -> float:
+    """Read a time, ``2026-12-24`` (its end) or ``2026-12-24T18:00``; return seconds of the epoch.
+
+    It is this machine's local time, unless it says another: ``2026-12-24T18:00Z``, ``…+01:00``.
+    """
+    said = text.strip().replace(" ", "T", 1)
+    # Python 3.10 reads no Z.
+    said = said[:-1] + "+00:00" if said[-1:] in {"Z", "z"} else said
+    try:
+        read = datetime.fromisoformat(said)
+        if "T" not in said:
+            read = read.replace(hour=23, minute=59, second=59)
+        return read.timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time as in 2026-12-24 or 2026-12-24T18:00"
+        ) from None

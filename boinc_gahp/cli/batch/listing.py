@@ -1,0 +1,146 @@
+"""``boinc_gahp batch list``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli import table, words
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.arguments import add_common, whole_number
+from boinc_gahp.cli.batch.jsons import batch_json, print_json
+from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.table import Column
+from boinc_gahp.cli.terminal import bar, width_of
+from boinc_gahp.rpc.types import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from boinc_gahp.cli.table import Cell
+    from boinc_gahp.remote import Batch, Project
+
+_DESCRIPTION = """\
+Lists the batches of your account, newest first: how far they are, how many jobs have failed, how
+old they are, when they will be over, and for how long the project keeps them. On a narrow terminal
+some columns are left out; on a pipe they are all there.
+
+A batch that was retired is not listed, as projects tell of it no more when they are asked for all;
+"show" still finds it by its id.
+"""
+
+_STATES = [
+    state.name.lower()
+    for state in BatchState
+    if state not in {BatchState.RETIRED, BatchState.UNKNOWN}
+]
+
+#: From this width on a bar is long.
+_WIDE = 120
+
+_COLUMNS = (
+    Column("id", right=True),
+    Column("name", minimum=24, middle=True),
+    Column("app", rank=5, minimum=8),
+    Column("state", rank=1),
+    Column("done", rank=4),
+    Column("", rank=2, right=True),
+    Column("jobs", rank=1, right=True),
+    Column("failed", rank=1, right=True),
+    Column("age", rank=3, right=True),
+    Column("created", rank=8),
+    Column("end", rank=6),
+    Column("kept for", rank=7, right=True),
+)
+
+
+def list_batches_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch list``."""
+    parser = Parser(
+        "batch list",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp batch list",
+            "boinc_gahp batch list --state in_progress --state init",
+            "boinc_gahp batch list --app uppercase --limit 20 --json",
+        ),
+    )
+    parser.add_argument(
+        "--state",
+        action="append",
+        choices=_STATES,
+        metavar="STATE",
+        help=f"only batches in this state; may be repeated: {', '.join(_STATES)}",
+    )
+    parser.add_argument(
+        "--app", action="append", metavar="APP", help="only batches of this app; may be repeated"
+    )
+    parser.add_argument(
+        "--limit", type=whole_number, metavar="N", help="at most N batches, the newest ones"
+    )
+    add_common(parser, config)
+    return parser
+
+
+def list_batches(arguments: list[str], config: str | None) -> int:
+    """Print the batches; return 0."""
+    options = list_batches_parser(config).read(arguments)
+    with opened(options) as project:
+        every = project.batches()
+        chosen = [batch for batch in every if _is_wanted(batch, options.state, options.app)]
+        batches = chosen if options.limit is None else chosen[: options.limit]
+        if options.json:
+            print_json({"project": project.url}, batches=map(batch_json, batches))
+        elif not batches:
+            print(_nothing(project, len(every)))
+        else:
+            for line in shown(batches):
+                print(line)
+            if len(batches) < len(chosen):
+                print(f"… and {len(chosen) - len(batches):,} older ones.")
+    return 0
+
+
+def shown(batches: Sequence[Batch]) -> Iterator[str]:
+    """Yield the lines of a table of batches."""
+    now = words.now()
+    wide = (width_of(sys.stdout) or _WIDE) >= _WIDE
+    length = 20 if wide else 8
+    return table.lines(_COLUMNS, (_row(batch, now, length) for batch in batches), sys.stdout)
+
+
+def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
+    state = states.batch_words(batch)
+    made = batch.state is not BatchState.INIT
+    fraction = states.done_fraction(batch)
+    created = batch.info.create_time
+    return (
+        str(batch.id),
+        batch.name,
+        batch.info.app_name,
+        state,
+        (bar(fraction, length, sys.stdout), state[1]) if made else "",
+        words.percent(fraction) if made else "",
+        f"{batch.njobs:,}",
+        (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
+        words.span(now - created) if created else "",
+        words.at(created)[:-3] if created else "",
+        states.end_words(batch, now),
+        states.lease_words(batch, now),
+    )
+
+
+def _is_wanted(batch: Batch, wanted: list[str] | None, apps: list[str] | None) -> bool:
+    return (wanted is None or batch.state.name.lower() in wanted) and (
+        apps is None or batch.info.app_name in apps
+    )
+
+
+def _nothing(project: Project, others: int) -> str:
+    if others:
+        return f"None of your {words.count(others, 'batch', 'batches')} on {project.host} is such."
+    return (
+        f"You have no batches on {project.host}, beside retired ones, which are not listed. "
+        '"boinc_gahp batch submit --help" tells how to make one.'
+    )

@@ -1,0 +1,310 @@
+"""``boinc_gahp batch show``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli import table, words
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
+from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, print_json
+from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.table import Column
+from boinc_gahp.cli.terminal import bar, coloured
+from boinc_gahp.cli.words import printable
+from boinc_gahp.remote.types import JobState
+from boinc_gahp.rpc.types import BatchState
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator
+
+    from boinc_gahp.cli.table import Cell
+    from boinc_gahp.remote import Batch, BatchJob
+    from boinc_gahp.rpc.types import Instance
+
+_DESCRIPTION = """\
+Shows a batch and its jobs: on a terminal the first 50 jobs, on a pipe all. A batch that was retired
+is found by its id as long as the project has it.
+"""
+
+_STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
+
+#: Jobs that are shown on a terminal if nobody says how many.
+_SHOWN = 50
+#: Jobs whose instances are asked for at a time.
+_AT_A_TIME = 8
+#: From so many jobs on it is said that each is a request.
+_MANY = 100
+_BAR = 30
+
+_COLUMNS = (
+    Column("id", rank=3, right=True),
+    Column("job", minimum=24, middle=True),
+    Column("state"),
+    Column("cpu time", rank=2, right=True),
+)
+_DETAILS = (
+    Column("exit statuses", rank=1, minimum=7),
+    Column("why", minimum=16),
+)
+
+
+def show_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch show``."""
+    parser = Parser(
+        "batch show",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp batch show 12",
+            "boinc_gahp batch show sweep --state failed --details",
+            "boinc_gahp batch show sweep --job sweep_007 --instances",
+            "boinc_gahp batch show sweep --json",
+        ),
+    )
+    add_batch(parser)
+    parser.add_argument(
+        "--state",
+        action="append",
+        choices=_STATES,
+        metavar="STATE",
+        help=f"only jobs in this state; may be repeated: {', '.join(_STATES)}",
+    )
+    parser.add_argument(
+        "--job",
+        action="append",
+        metavar="JOB",
+        help="only this job, by its name or its id; may be repeated",
+    )
+    parser.add_argument(
+        "--details", action="store_true", help="exit statuses of failed jobs, and reasons in words"
+    )
+    parser.add_argument(
+        "--instances", action="store_true", help="the jobs' instances, too: a request for each job"
+    )
+    many = parser.add_mutually_exclusive_group()
+    many.add_argument("--limit", type=whole_number, metavar="N", help="at most N jobs")
+    many.add_argument("--all", action="store_true", help="all jobs, on a terminal, too")
+    add_common(parser, config)
+    return parser
+
+
+def show(arguments: list[str], config: str | None) -> int:
+    """Print the batch; return 0."""
+    options = show_parser(config).read(arguments)
+    with opened(options) as project:
+        batch = project.batch(options.batch)
+        if options.job is None:
+            jobs: Iterable[BatchJob] = batch.jobs()
+        else:
+            found = [batch.job(each) for each in options.job]
+            jobs = {job.id: job for job in found}.values()
+        if options.json:
+            _print_json(options, batch, jobs)
+        else:
+            for line in _facts(batch):
+                print(line)
+            _print_jobs(options, batch, jobs)
+    return 0
+
+
+def _print_json(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> None:
+    chosen = islice((job for job in jobs if _is_wanted(job, options)), options.limit)
+    if not options.instances:
+        shown: Iterable[dict[str, Any]] = map(job_json, chosen)
+    else:
+        _say_requests(batch, options)
+        shown = (
+            {**job_json(job), "instances": list(map(instance_json, instances))}
+            for job, instances in _with_instances(chosen)
+        )
+    # The first job is asked for before anything is printed: no answer is better than half of one.
+    print_json({"batch": batch_json(batch)}, jobs=_begun(shown))
+
+
+def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    coming = iter(items)
+    first = list(islice(coming, 1))
+
+    def whole() -> Iterator[dict[str, Any]]:
+        yield from first
+        yield from coming
+
+    return whole()
+
+
+def _facts(batch: Batch) -> Iterator[str]:
+    """Yield the lines about the batch as a whole."""
+    now = words.now()
+    yield coloured(f"Batch {batch.id}  {printable(batch.name)}", "bold", sys.stdout)
+    rows = [("project", printable(batch.project.url)), ("app", printable(batch.app_name))]
+    text, colour = states.batch_words(batch)
+    rows.append(("state", coloured(text, colour, sys.stdout) + _remark(batch)))
+    if batch.state is not BatchState.INIT:
+        fraction = states.done_fraction(batch)
+        shown = coloured(bar(fraction, _BAR, sys.stdout), colour, sys.stdout)
+        over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+        if batch.nerror_jobs:
+            over += ", " + coloured(f"{batch.nerror_jobs:,} failed", "red", sys.stdout)
+        rows.append(("done", f"{shown} {words.percent(fraction)}  {over}"))
+    if batch.create_time:
+        rows.append(("created", _time(batch.create_time, words.ago(batch.create_time, now))))
+    if batch.is_over and batch.completion_time:
+        rows.append(("ended", _time(batch.completion_time, states.end_words(batch, now))))
+    end = states.expected_end(batch, now)
+    if end is not None:
+        rows.append(("end", f"{words.ahead(end, now)} ({words.at(end)})"))
+    if batch.expire_time and batch.state is not BatchState.RETIRED:
+        lease, shade = states.lease_words(batch, now)
+        rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
+    if batch.info.credit_canonical:
+        rows.append(("credit", f"{batch.info.credit_canonical:,.4g}"))
+    width = max(len(head) for head, _ in rows)
+    for head, text in rows:
+        yield f"  {head:<{width}}  {text}"
+
+
+def _remark(batch: Batch) -> str:
+    if batch.state is BatchState.INIT:
+        return ": its jobs are still to be sent, or that was broken off"
+    if batch.state is BatchState.RETIRED:
+        return ": the project deletes its files and jobs"
+    return ""
+
+
+def _time(moment: float, text: str) -> str:
+    return f"{words.at(moment)} ({text})"
+
+
+def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> None:
+    limit = options.limit
+    if limit is None and not options.all and sys.stdout.isatty():
+        limit = _SHOWN
+    counts: Counter[JobState] = Counter()
+    others = 0
+
+    def wanted() -> Iterator[BatchJob]:
+        """Yield the jobs to show; the others are counted."""
+        nonlocal others
+        shown = 0
+        for job in jobs:
+            counts[job.state] += 1
+            if not _is_wanted(job, options):
+                continue
+            if limit is None or shown < limit:
+                shown += 1
+                yield job
+            else:
+                others += 1
+
+    if options.instances:
+        _say_requests(batch, options, limit)
+        found = _with_instances(wanted())
+    else:
+        found = ((job, ()) for job in wanted())
+    any_shown = False
+    for line in _lines(found, details=options.details, instances=options.instances):
+        if not any_shown:
+            print()
+        any_shown = True
+        print(line)
+    if others:
+        hint = "." if options.limit is not None else "; --all shows them, too."
+        print(f"… and {others:,} more{hint}")
+    if options.job is None:
+        print()
+        print(_summary(counts, any_shown))
+
+
+def _lines(
+    found: Iterable[tuple[BatchJob, tuple[Instance, ...]]], *, details: bool, instances: bool
+) -> Iterator[str]:
+    """Yield the lines of the jobs' table, each job's instances below it."""
+    coming: deque[tuple[BatchJob, tuple[Instance, ...]]] = deque()
+
+    def rows() -> Iterator[tuple[Cell, ...]]:
+        for job, its in found:
+            coming.append((job, its))
+            yield _row(job, details=details)
+
+    columns = _COLUMNS + (_DETAILS if details else ())
+    made = table.lines(columns, rows(), sys.stdout)
+    yield from islice(made, 1)
+    for line in made:
+        yield line
+        _, its = coming.popleft()
+        if instances:
+            yield from _instance_lines(its)
+
+
+def _instance_lines(instances: tuple[Instance, ...]) -> Iterator[str]:
+    if not instances:
+        yield coloured("      no instances yet", "faint", sys.stdout)
+    for each in instances:
+        sizes = ", ".join(words.size(nbytes) for nbytes in each.outfile_sizes)
+        outputs = f"; outputs: {sizes}" if sizes else ""
+        text = f"      {each.id}  {printable(each.name)}  {printable(each.state)}{outputs}"
+        yield coloured(text, "faint", sys.stdout)
+
+
+def _row(job: BatchJob, *, details: bool) -> tuple[Cell, ...]:
+    cpu_time = "" if job.cpu_time is None else _cpu_time(job.cpu_time)
+    row: tuple[Cell, ...] = (str(job.id), job.name, states.job_words(job.state), cpu_time)
+    if not details:
+        return row
+    return (*row, ", ".join(map(str, job.exit_statuses)), states.reason_words(job))
+
+
+def _cpu_time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
+
+
+def _summary(counts: Counter[JobState], any_shown: bool) -> str:
+    total = counts.total()
+    if not total:
+        return "It has no jobs."
+    listed = ", ".join(
+        coloured(f"{counts[state]:,} {state.value}", states.JOB_COLOURS[state], sys.stdout)
+        for state in JobState
+        if counts[state]
+    )
+    return f"{words.count(total, 'job')}: {listed}." + ("" if any_shown else " None is such.")
+
+
+def _is_wanted(job: BatchJob, options: Namespace) -> bool:
+    return options.state is None or job.state.name.lower() in options.state
+
+
+def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) -> None:
+    """Say so where many requests are to be sent."""
+    most = batch.njobs if options.job is None else len(options.job)
+    for bound in (limit, options.limit):
+        most = most if bound is None else min(most, bound)
+    if most >= _MANY:
+        about = "up to " if options.state else ""
+        print(
+            f"Asking {batch.project.host} for the instances of {about}{words.count(most, 'job')}, "
+            "a request for each.",
+            file=sys.stderr,
+        )
+
+
+def _with_instances(
+    jobs: Iterable[BatchJob],
+) -> Iterator[tuple[BatchJob, tuple[Instance, ...]]]:
+    """Yield jobs with their instances, in order; some are asked for at a time."""
+    coming = iter(jobs)
+    with ThreadPoolExecutor(_AT_A_TIME, "batch-show") as pool:
+        asked = deque((job, pool.submit(job.instances)) for job in islice(coming, 2 * _AT_A_TIME))
+        try:
+            while asked:
+                job, answer = asked.popleft()
+                yield job, answer.result()
+                asked.extend((more, pool.submit(more.instances)) for more in islice(coming, 1))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,119 @@
+"""What batches and jobs are doing, in words and colours for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge.failed import MEANINGS
+from boinc_gahp.cli import words
+from boinc_gahp.remote.types import JobState
+from boinc_gahp.rpc.types import BatchState
+
+if TYPE_CHECKING:
+    from boinc_gahp.remote import Batch, BatchJob
+
+#: A batch's state, and its colour.
+BATCH_WORDS = {
+    BatchState.INIT: ("being made", "faint"),
+    BatchState.IN_PROGRESS: ("in progress", "yellow"),
+    BatchState.COMPLETE: ("complete", "green"),
+    BatchState.ABORTED: ("aborted", "red"),
+    BatchState.RETIRED: ("retired", "faint"),
+    BatchState.UNKNOWN: ("unknown", "red"),
+}
+
+JOB_COLOURS = {
+    JobState.QUEUED: "faint",
+    JobState.IN_PROGRESS: "yellow",
+    JobState.DONE: "green",
+    JobState.FAILED: "red",
+    JobState.UNKNOWN: "red",
+}
+
+
+def batch_words(batch: Batch) -> tuple[str, str]:
+    """Return a batch's state in words, and the colour for it.
+
+    A batch is complete when every job is over: one of which all have failed is no good news.
+    """
+    text, colour = BATCH_WORDS[batch.state]
+    if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
+        colour = "red" if batch.nerror_jobs >= batch.njobs else "yellow"
+    return text, colour
+
+
+def done_fraction(batch: Batch) -> float:
+    """Return how much of a batch is over, 0 to 1."""
+    return min(1.0, max(0.0, batch.fraction_done))
+
+
+def expected_end(batch: Batch, now: float) -> float | None:
+    """Return when a batch in progress will be over, or None if that cannot be told.
+
+    As its jobs came in while it was watched; else the project's own estimate, where it has one that
+    is not past; else what the jobs that are over took, carried on.
+    """
+    if batch.state is not BatchState.IN_PROGRESS:
+        return None
+    for estimate in (batch.expected_end, batch.info.est_completion_time):
+        if estimate is not None and estimate > now:
+            return estimate
+    taken, done = now - batch.create_time, done_fraction(batch)
+    return now + taken / done - taken if taken > 0 and 0 < done < 1 else None
+
+
+def end_words(batch: Batch, now: float) -> str:
+    """Return when a batch was or will be over, in words; empty if nobody knows."""
+    if batch.is_over:
+        return words.ago(batch.completion_time, now) if batch.completion_time else ""
+    end = expected_end(batch, now)
+    return "" if end is None else words.ahead(end, now)
+
+
+def lease_words(batch: Batch, now: float) -> tuple[str, str]:
+    """Return for how long the project keeps a batch, and the colour for it; empty: no end is set.
+
+    After that the project may abort and retire it.
+    """
+    end = batch.expire_time
+    if not end or batch.state is BatchState.RETIRED:
+        return "", "faint"
+    if end <= now:
+        return f"over {words.span(now - end)}", "red"
+    return words.span(end - now), "yellow" if end < now + 86400 else "faint"
+
+
+def job_words(state: JobState) -> tuple[str, str]:
+    """Return a job's state in words, and the colour for it."""
+    return state.value, JOB_COLOURS[state]
+
+
+def reason_words(job: BatchJob) -> str:
+    """Return why a job failed, in words: the project's reasons, and what its exit statuses mean."""
+    parts = [MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
+    parts += [
+        f"{status}: {_EXITS[status]}"
+        for status in dict.fromkeys(job.exit_statuses)
+        if status in _EXITS
+    ]
+    return "; ".join(parts)
+
+
+#: Exit statuses that BOINC's client, and not the program, sets (``lib/error_numbers.h``).
+_EXITS = {
+    -131: "an output was larger than its template allows",
+    -161: "an output was missing",
+    -185: "the program could not be started",
+    -186: "an input could not be downloaded",
+    -187: "an output could not be uploaded",
+    193: "a signal ended the program",
+    194: "the client aborted it",
+    195: "the program that the app ran failed",
+    196: "it used more disk than allowed",
+    197: "it ran for longer than allowed",
+    198: "it used more memory than allowed",
+    200: "its deadline came before it began",
+    202: "the project aborted it",
+    203: "the volunteer aborted it",
+    205: "there was no memory left",
+}

@@ -1,0 +1,296 @@
+"""``boinc_gahp batch wait``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli import table, words
+from boinc_gahp.cli.batch import arguments as reading
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.jsons import news_json, print_line
+from boinc_gahp.cli.batch.opening import command, complain, opened
+from boinc_gahp.cli.live import Live
+from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.table import Column
+from boinc_gahp.cli.terminal import bar, coloured
+from boinc_gahp.cli.words import printable
+from boinc_gahp.remote.watching import watch
+from boinc_gahp.rpc.types import BatchState
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from boinc_gahp.cli.table import Cell
+    from boinc_gahp.remote import Batch, Project
+
+_DESCRIPTION = """\
+Waits until batches are over, that is, until each of their jobs is done or has failed. A terminal
+shows them live; on a pipe a line is printed when something has changed. A project that is down is
+said and waited out.
+
+Ctrl-C, or a --timeout, ends the waiting only: the jobs go on, and waiting can be begun again at any
+time.
+"""
+
+DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT, INTERRUPTED = 0, 1, 3, 4, 5, 130
+
+_STATUSES = {
+    DONE: "every job is done",
+    FAILED: "a batch cannot be waited for, or the project does not know it any more",
+    SOME_FAILED: "some jobs have failed",
+    ALL_FAILED: "all jobs have failed, or the batches were aborted",
+    TIMED_OUT: "the time of --timeout is over, and a batch is not",
+}
+
+_COLUMNS = (
+    Column("id", rank=4, right=True),
+    Column("name", minimum=16, middle=True),
+    Column("state", rank=1),
+    Column("done", rank=2),
+    Column("", rank=0, right=True),
+    Column("jobs over", rank=1, right=True),
+    Column("failed", rank=1, right=True),
+    Column("speed", rank=5, right=True),
+    Column("end", rank=3),
+)
+_WIDE = 120
+
+
+def wait_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch wait``."""
+    parser = Parser(
+        "batch wait",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp batch wait 12",
+            "boinc_gahp batch wait sweep sweep2 --timeout 2h",
+            "boinc_gahp batch wait 12 && boinc_gahp batch fetch 12",
+            "boinc_gahp batch wait 12 --json  # an object a line for each change",
+        ),
+        statuses=_STATUSES,
+    )
+    reading.add_batch(parser, several=True)
+    parser.add_argument(
+        "--timeout",
+        type=reading.span,
+        metavar="SPAN",
+        help="wait no longer than this: seconds, or 30min, 12h, 7d",
+    )
+    reading.add_common(parser, config, json="print JSON: an object a line, for each change")
+    return parser
+
+
+def wait(arguments: list[str], config: str | None) -> int:
+    """Wait; return the exit status that tells how it ended."""
+    options = wait_parser(config).read(arguments)
+    with opened(options) as project:
+        found = [project.batch(each) for each in options.batch]
+        batches = list({batch.id: batch for batch in found}.values())
+        try:
+            _wait(options, project, batches)
+        except KeyboardInterrupt:
+            again = command(options, "wait", *(batch.id for batch in batches if not batch.is_over))
+            complain(f"nothing was stopped: the jobs go on; wait again with: {again}")
+            return INTERRUPTED
+        return _ended(options, batches)
+
+
+def _wait(options: Namespace, project: Project, batches: Sequence[Batch]) -> None:
+    until = None if options.timeout is None else time.monotonic() + options.timeout
+    looks = watch(project.session, batches, until=until)
+    if options.json:
+        news = _News(batches)
+        for _ in looks:
+            for batch in news.changed():
+                print_line(news_json(batch, words.now()))
+        return
+    view = _View(batches)
+    with Live(view.lines, keep=True) as live:
+        if live.is_live:
+            for _ in looks:
+                view.look()
+            view.end()
+        else:
+            news = _News(batches)
+            for _ in looks:
+                for batch in news.changed():
+                    live.say(_line(batch, words.now()))
+
+
+class _News:
+    """Tells which batches have changed from one look to the next."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self._batches = batches
+        self._last: dict[int, object] = {}
+
+    def changed(self) -> list[Batch]:
+        """Return those that are different from what they were when this was last asked."""
+        found = []
+        for batch in self._batches:
+            trouble = None if batch.trouble is None else type(batch.trouble)
+            seen = (batch.state, batch.njobs, batch.nover, batch.nerror_jobs, batch.gone, trouble)
+            if self._last.get(batch.id) != seen:
+                self._last[batch.id] = seen
+                found.append(batch)
+        return found
+
+
+def _line(batch: Batch, now: float) -> str:
+    """Return a batch's news on a line."""
+    head = f"{words.at(now)}  batch {batch.id} {printable(batch.name)}: "
+    if batch.trouble is not None and not batch.is_over:
+        return f"{head}the project cannot be asked, which is tried again: {batch.trouble}"
+    if batch.gone:
+        return f"{head}the project does not know it any more"
+    text, _ = states.batch_words(batch)
+    head += text
+    if batch.state is not BatchState.INIT:
+        head += f", {batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+    if batch.nerror_jobs:
+        head += f", {batch.nerror_jobs:,} failed"
+    end = states.expected_end(batch, now)
+    return head if end is None else f"{head}, the end is expected {words.ahead(end, now)}"
+
+
+class _View:
+    """What a terminal shows while it is waited."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self._batches = batches
+        self._begun = time.monotonic()
+        self._lock = threading.Lock()
+        self._ended = False
+        self._rows: list[tuple[bool, tuple[Cell, ...]]] = []
+        self._troubles: list[str] = []
+        self.look()
+
+    def look(self) -> None:
+        """Take over what is known of the batches."""
+        now = words.now()
+        rows = [(batch.is_over, _row(batch, now)) for batch in self._batches]
+        troubles = dict.fromkeys(
+            printable(str(batch.trouble))
+            for batch in self._batches
+            if batch.trouble is not None and not batch.is_over
+        )
+        with self._lock:
+            self._rows = rows
+            self._troubles = list(troubles)
+
+    def end(self) -> None:
+        """Take away what is of use only while it is waited."""
+        with self._lock:
+            self._ended = True
+
+    def lines(self, width: int) -> list[str]:
+        """Return the lines for a terminal so wide; batches that are not over come first."""
+        with self._lock:
+            rows, troubles, ended = self._rows, self._troubles, self._ended
+        room = max(1, shutil.get_terminal_size().lines - 5)
+        if len(rows) > room:
+            rows = sorted(rows, key=lambda row: row[0])
+        length = 20 if width >= _WIDE else 8
+        cells = [(*row[:3], _bar(row[3], length), *row[4:]) for _, row in rows[:room]]
+        lines = list(table.lines(_COLUMNS, cells, sys.stdout, width=width))
+        if len(rows) > room:
+            lines.append(f"… and {words.count(len(rows) - room, 'more batch', 'more batches')}")
+        for trouble in troubles:
+            text = f"The project cannot be asked, which is tried again: {trouble}"
+            lines.append(coloured(table.cut(text, width), "yellow", sys.stdout))
+        if not ended:
+            waited = words.span(time.monotonic() - self._begun)
+            text = f"Waiting for {waited}. Ctrl-C ends the waiting, not the jobs."
+            lines.append(coloured(table.cut(text, width), "faint", sys.stdout))
+        return lines
+
+
+def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
+    state = ("gone", "red") if batch.gone else states.batch_words(batch)
+    if batch.state is BatchState.INIT:
+        return (str(batch.id), batch.name, state, "", "", "", "", "", "")
+    fraction = states.done_fraction(batch)
+    end = states.expected_end(batch, now)
+    return (
+        str(batch.id),
+        batch.name,
+        state,
+        (f"{fraction}", state[1]),
+        words.percent(fraction),
+        f"{batch.nover:,} of {batch.njobs:,}",
+        (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
+        "" if end is None else _speed(batch, end - now),
+        states.end_words(batch, now),
+    )
+
+
+def _bar(cell: Cell, length: int) -> Cell:
+    if isinstance(cell, str):
+        return cell
+    fraction, colour = cell
+    return bar(float(fraction), length, sys.stdout), colour
+
+
+def _speed(batch: Batch, left: float) -> str:
+    """Return how many jobs end in a time that people can picture."""
+    per_second = (batch.njobs - batch.nover) / max(left, 1e-3)
+    for seconds, unit in ((1, "s"), (60, "min"), (3600, "h")):
+        if per_second * seconds >= 1:
+            return f"{per_second * seconds:,.0f}/{unit}"
+    return f"{per_second * 86400:,.1f}/day"
+
+
+def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
+    """Say how it ended, and what may be typed next; return the exit status."""
+    left = [batch for batch in batches if not batch.is_over]
+    gone = [batch for batch in batches if batch.gone]
+    for batch in left:
+        trouble = "" if batch.trouble is None else f"; the last look failed: {batch.trouble}"
+        complain(
+            f"batch {batch.id} ({printable(batch.name)}) is not over after "
+            f"{words.span(options.timeout)}: {batch.nover:,} of {words.count(batch.njobs, 'job')} "
+            f"are; it goes on{trouble}"
+        )
+    for batch in gone:
+        complain(
+            f"the project {batch.project.host} does not know batch {batch.id} "
+            f"({printable(batch.name)}) any more"
+        )
+    if not options.json:
+        for batch in batches:
+            if batch.is_over and not batch.gone:
+                _say_end(options, batch)
+    if gone:
+        return FAILED
+    return TIMED_OUT if left else _status(batches)
+
+
+def _say_end(options: Namespace, batch: Batch) -> None:
+    done = _done(batch)
+    text, colour = states.batch_words(batch)
+    head = f"Batch {batch.id} {printable(batch.name)} is {coloured(text, colour, sys.stdout)}"
+    if batch.nerror_jobs:
+        why = command(options, "show", batch.id, "--state", "failed", "--details")
+        print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done. Why not all: {why}")
+    else:
+        print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
+    if done and batch.state is not BatchState.RETIRED:
+        print(f"Its outputs: {command(options, 'fetch', batch.id)}")
+
+
+def _done(batch: Batch) -> int:
+    return max(0, batch.nover - batch.nerror_jobs)
+
+
+def _status(batches: Sequence[Batch]) -> int:
+    """Return the exit status for batches that are over."""
+    aborted = [batch.state is BatchState.ABORTED for batch in batches]
+    if all(_done(batch) == batch.njobs for batch in batches) and not any(aborted):
+        return DONE
+    nothing = [was or _done(batch) == 0 for was, batch in zip(aborted, batches, strict=True)]
+    return ALL_FAILED if all(nothing) else SOME_FAILED
