@@ -13,6 +13,7 @@ from boinc_gahp.bridge.digests import Digests
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.judging import Judged
 from boinc_gahp.bridge.known import Known
+from boinc_gahp.bridge.meter import Interrupted, Meter
 from boinc_gahp.bridge.staging import Physical
 from boinc_gahp.bridge.types import Client
 from boinc_gahp.config import ProjectSettings
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         FetchRequest,
         FetchResult,
         Judgement,
+        OnProgress,
         SubmitRequest,
     )
     from boinc_gahp.config import Settings
@@ -103,13 +105,19 @@ class Bridge:
         """See :meth:`boinc_gahp.bridge.judging.Judged.estimate`."""
         return Judged(self._context, request).estimate()
 
-    def physical_names(self, paths: Iterable[str]) -> dict[str, str]:
+    def physical_names(
+        self, paths: Iterable[str], progress: OnProgress | None = None
+    ) -> dict[str, str]:
         """Return the names that local files have on projects; reads those that are not remembered.
 
         Raises:
             StagingError: a file cannot be read, or changed meanwhile.
+            Exception: what ``progress`` raises.
         """
-        files = self._context.digests.of(paths)
+        try:
+            files = self._context.digests.of(paths, meter=Meter(progress))
+        except Interrupted as interrupted:
+            raise interrupted.error from None
         physical = Physical(files)
         return {path: physical.name_of(path) for path in files}
 

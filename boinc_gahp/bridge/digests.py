@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from boinc_gahp.bridge.meter import Meter
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import StagingError
 from boinc_gahp.ledger import network_filesystem
@@ -129,13 +130,17 @@ class Digests:
             self._path = cache_dir / "digests.sqlite"
 
     def of(
-        self, paths: Iterable[str], keep_going: Callable[[], None] = lambda: None
+        self,
+        paths: Iterable[str],
+        keep_going: Callable[[], None] = lambda: None,
+        meter: Meter | None = None,
     ) -> Mapping[str, LocalFile]:
         """Return the files behind ``paths``, hashing those that are not remembered.
 
         Args:
             paths: as the job named them; each is opened at most once.
             keep_going: called now and then; raises to stop.
+            meter: gets the bytes that are read.
 
         Raises:
             StagingError: a file is absent, unreadable, no regular file, or changed meanwhile.
@@ -145,7 +150,10 @@ class Digests:
         known = self._remembered(seen)
         missing = [path for path in unique if path not in known]
         started = time.time_ns()
-        computed = self._compute(missing, keep_going)
+        meter = meter or Meter()
+        meter.begin("reading", sum(seen[path].size for path in missing), "bytes")
+        computed = self._compute(missing, keep_going, meter)
+        meter.finish()
         self._remember(
             {
                 path: (md5, file)
@@ -158,11 +166,12 @@ class Digests:
         return files
 
     def _compute(
-        self, paths: Sequence[str], keep_going: Callable[[], None]
+        self, paths: Sequence[str], keep_going: Callable[[], None], meter: Meter
     ) -> dict[str, tuple[str, _Seen]]:
         stop = threading.Event()
 
-        def go_on() -> None:
+        def go_on(count: int) -> None:
+            meter.add(count)
             keep_going()
             if stop.is_set():
                 raise StagingError("broken off: another file cannot be read")
@@ -248,8 +257,10 @@ def _key(path: str) -> bytes:
     return os.fsencode(os.path.abspath(path))  # noqa: PTH100  (bytes that are not UTF-8)
 
 
-def md5_of(path: str, keep_going: Callable[[], None] = lambda: None) -> tuple[str, _Seen]:
+def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, _Seen]:
     """Return the MD5 of a file in hex and what the file was then, read in pieces of 1 MiB.
+
+    ``read`` is called with the size of each piece; raises to stop.
 
     Raises:
         StagingError: it cannot be read, or it changed while it was read.
@@ -261,7 +272,7 @@ def md5_of(path: str, keep_going: Callable[[], None] = lambda: None) -> tuple[st
             before = _Seen.of(os.fstat(file.fileno()))
             while count := file.readinto(buffer):
                 digest.update(buffer[:count])
-                keep_going()
+                read(count)
             after = _Seen.of(os.fstat(file.fileno()))
     except OSError as error:
         raise _unreadable(path, error) from error

@@ -57,8 +57,12 @@ def in_parallel(
     started = _started(worker, max(1, min(threads, len(todo))), name)
     if not started:
         worker()
-    for thread in started:
-        thread.join()
+    try:
+        for thread in started:
+            thread.join()
+    except BaseException:  # Ctrl-C: what is under way is broken off, and not waited for
+        stop.set()
+        raise
     if errors:
         raise errors[0]
     return done

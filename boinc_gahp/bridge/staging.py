@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.known import Recent
+from boinc_gahp.bridge.meter import Meter
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     NotFound,
@@ -140,6 +141,22 @@ class _Round:
     limit_learned: bool = False
 
 
+class _Share:
+    """What one POST adds to the meter: no more than its files have, for all that is around them."""
+
+    def __init__(self, meter: Meter, nbytes: int) -> None:
+        self._meter = meter
+        self._left = self._nbytes = nbytes
+
+    def add(self, count: int) -> None:
+        count = min(count, self._left)
+        self._left -= count
+        self._meter.add(count)
+
+    def take_back(self) -> None:
+        self._meter.add(self._left - self._nbytes)
+
+
 class Staging:
     """Brings a batch's files to the project.
 
@@ -150,6 +167,7 @@ class Staging:
         batch_id: the batch that uses them.
         uploads: shared by all of a process that use this project and account.
         deadline: ``time.monotonic()`` after which nothing more is sent, or None.
+        meter: gets the bytes of the files that are sent.
     """
 
     def __init__(
@@ -161,7 +179,9 @@ class Staging:
         *,
         uploads: Uploads,
         deadline: float | None = None,
+        meter: Meter | None = None,
     ) -> None:
+        self._meter = meter or Meter()
         self._project = project
         self._settings = settings
         self._files = files
@@ -197,6 +217,7 @@ class Staging:
             return
         self._asked = time.monotonic()
         self._absent = self._association.associate(self._absent)
+        self._meter.begin("staging", sum(self._files[n].nbytes for n in self._absent), "bytes")
         fruitless = 0
         while self._absent:
             if self._time_is_up():
@@ -211,6 +232,7 @@ class Staging:
                 raise sending.trouble or self._vanishing()
             if fruitless:
                 self._pause(fruitless)
+        self._meter.finish()
 
     def _round(self, sending: _Round) -> None:
         """Send what is absent and not being sent, then ask again."""
@@ -249,6 +271,12 @@ class Staging:
             return  # the others wait for the next round, and go in smaller POSTs
         if self._time_is_up():
             raise self._out_of_time()
+        share = _Share(self._meter, sum(self._files[name].nbytes for name in group))
+
+        def sent(count: int) -> None:
+            self._keep_going()
+            share.add(count)
+
         try:
             self._project.upload_files(
                 [
@@ -257,9 +285,10 @@ class Staging:
                 ],
                 batch_id=self._batch_id,
                 delete_time=time.time() + self._settings.keep,
-                keep_going=self._keep_going,
+                sent=sent,
             )
         except RpcError as error:
+            share.take_back()
             with self._limits:
                 sending.limit_learned |= self._learn(error, group)
             sending.trouble = error

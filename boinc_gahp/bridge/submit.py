@@ -17,6 +17,7 @@ For a gridmanager an error is a promise that none of the jobs exists or will app
 
 from __future__ import annotations
 
+import errno
 import logging
 import random
 import re
@@ -25,10 +26,12 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
+from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.judging import Judged, check_unchanged
+from boinc_gahp.bridge.meter import Interrupted, Meter
 from boinc_gahp.bridge.promise import UNDO_TIME, Promise
 from boinc_gahp.bridge.staging import Physical, Staging, out_of_time
-from boinc_gahp.bridge.types import LocalInput
+from boinc_gahp.bridge.types import LocalInput, StagedInput
 from boinc_gahp.errors import (
     BatchConflict,
     JobRefused,
@@ -38,12 +41,13 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
     RpcError,
+    StagingError,
     TransportError,
 )
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import Client, Input, SubmitRequest
@@ -57,7 +61,7 @@ _ROUNDS = 5
 _STAGINGS = 3
 
 _DUPLICATE = re.compile(r"Duplicate entry '(.*?)' for key")
-_FILE_GONE = "md5_file: can't open"
+_FILE_GONE = re.compile(r"md5_file: can't open (?:\S*/)?(\S*)")
 _NOT_INIT = "batch not in init state"
 _UNPARSED = "can't parse request message:"
 #: HTTP's status for a request that is too large.
@@ -73,15 +77,18 @@ def submit(context: Context, request: SubmitRequest, client: Client) -> int:
     Raises:
         JobRefused: the project would mangle a job or choke on it; nothing was created.
         BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
-        StagingError: an input file cannot be read or sent.
+        StagingError: an input file cannot be read or sent, or is not on the project as was said.
         RpcError: the project said no or could not be asked.
         LedgerError: for a gridmanager, what may be owed could not be written down first.
+        Exception: what the request's ``progress`` raises.
     """
     promise = Promise(context, request, client)
     try:
         batch_id = _Submission(context, request, client, promise).run()
     except BaseException as error:  # whatever it is, the client is told that it failed
         promise.keep(error)
+        if isinstance(error, Interrupted):
+            raise error.error from None
         raise
     context.known.remember_submitted(request.batch_name)
     promise.fulfilled()
@@ -100,6 +107,16 @@ def _check_time(end: float | None, what: str) -> None:
 
 def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalInput]:
     return (i for items in inputs.values() for i in items if isinstance(i, LocalInput))
+
+
+def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
+    """Return, by physical name, a job that wants the file on the project."""
+    return {
+        item.physical_name: name
+        for name, items in inputs.items()
+        for item in items
+        if isinstance(item, StagedInput)
+    }
 
 
 class _Submission:
@@ -121,6 +138,8 @@ class _Submission:
         self._judged = Judged(context, request, self._project)
         self._wanted = {job.name for job in request.jobs}
         self._stagings = 0
+        self._staged: Mapping[str, str] = {}
+        self._meter = Meter(request.progress)
         self._duplicates: set[str] = set()
 
     def run(self) -> int:
@@ -138,10 +157,14 @@ class _Submission:
         files = self._context.digests.of(
             (item.path for item in _local(inputs)),
             lambda: _check_time(self._stop_staging, "input files are being read, none is sent"),
+            self._meter,
         )
         for item in _local(inputs):
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         physical = Physical(files)
+        brought = physical.by_name(files)
+        self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
+        self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
         if details is None:
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it meanwhile
@@ -267,6 +290,10 @@ class _Submission:
         batch_id: int,
     ) -> None:
         self._stagings += 1
+        # A file that others have staged stays on the project as long as a batch needs it.
+        concurrent = self._context.settings.staging.concurrent_posts
+        association = Association(self._project, batch_id, concurrent)
+        self._check_staged(association.associate(list(self._staged)))
         Staging(
             self._project
             if self._stop_staging is None
@@ -276,7 +303,20 @@ class _Submission:
             batch_id,
             uploads=self._context.uploads,
             deadline=self._stop_staging,
+            meter=self._meter,
         ).run()
+
+    def _check_staged(self, absent: Iterable[str]) -> None:
+        """Raise StagingError if a file is absent that the request says is on the project."""
+        for name in absent:
+            job = self._staged.get(name)
+            if job is not None:
+                raise StagingError(
+                    f"{self._project.host} does not have the file {name!r} that job {job!r} takes "
+                    "for staged: name a local file to have it sent, or one that is there",
+                    path=name,
+                    errno=errno.ENOENT,
+                )
 
     # -- step 4
 
@@ -288,6 +328,8 @@ class _Submission:
     ) -> None:
         fruitless = 0
         while missing := self._missing(details):
+            self._meter.begin("submitting", len(self._wanted), "jobs")
+            self._meter.add(len(self._wanted) - len(missing))
             trouble = self._send(details.batch.id, missing, inputs, physical)
             details = self._look_again(details.batch.id, trouble)
             if trouble is None and not details.jobs and details.batch.state is not BatchState.INIT:
@@ -300,6 +342,7 @@ class _Submission:
             if fruitless >= _ROUNDS or _is_over(self._stop_staging):
                 raise trouble or self._never_appear(details, len(left))
             self._pause(fruitless)
+        self._meter.finish()
 
     def _look_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
         try:
@@ -328,7 +371,10 @@ class _Submission:
         except ProjectDown as error:
             return error
         except ProjectError as error:
-            if _FILE_GONE in error.words and self._stagings < _STAGINGS:
+            gone = _FILE_GONE.search(error.words)
+            if gone is not None:
+                self._check_staged([gone[1]])
+            if gone is not None and self._stagings < _STAGINGS and any(_local(inputs)):
                 self._stage(physical, inputs, batch_id)
                 return error
             if _NOT_INIT in error.words or _DUPLICATE.search(error.words):
@@ -372,6 +418,16 @@ class _Submission:
         ) from trouble
 
     def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
+        filename = self._request.output_template_filename
+        if filename is not None:
+            # That is how a project answers when there is no such file (``web-rpcs.md``,
+            # "submit_batch").
+            return JobsNotListed(
+                f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "
+                f"and made none of its jobs: most likely the output template {filename!r} is not "
+                "in its templates directory; correct that name, and submit under another batch "
+                "name"
+            )
         return JobsNotListed(
             f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "
             "error, and does not list them: the project's admin should look at the templates of "

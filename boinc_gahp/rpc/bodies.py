@@ -28,7 +28,8 @@ T = TypeVar("T")
 class Form:
     """The form that a request is: the field ``request``, then the files in the order of its names.
 
-    Closing it closes the files. ``keep_going`` is called before each block, and raises to stop.
+    Closing it closes the files. ``sent`` is called with the size of each block that goes out next,
+    and raises to stop.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class Form:
         xml: bytes,
         files: Sequence[UploadFile] = (),
         until: float | None = None,
-        keep_going: Callable[[], None] = lambda: None,
+        sent: Callable[[int], None] = lambda _: None,
     ) -> None:
         fields: list[tuple[str, object]] = [("request", _Memory(xml))]
         self._files = [_Checked(file) for file in files]
@@ -52,7 +53,7 @@ class Form:
             raise
         self._encoder = MultipartEncoder(fields=fields)
         self._until = until
-        self._keep_going = keep_going
+        self._sent = sent
         self.content_type: str = self._encoder.content_type
         self._size: int = self._encoder.len
 
@@ -68,10 +69,10 @@ class Form:
             StagingError: a file cannot be read, or is not what it was.
             TimeoutError: the time for the request is over.
         """
-        self._keep_going()
         if self._until is not None and time.monotonic() > self._until:
             raise TimeoutError("the request was not sent in the time there was for it")
         block: bytes = self._encoder.read(size)
+        self._sent(len(block))
         return block
 
     def close(self) -> None:

@@ -337,11 +337,12 @@ class Project:
         *,
         batch_id: int | None = None,
         delete_time: float | None = None,
-        keep_going: Callable[[], None] = lambda: None,
+        sent: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Send files, streamed from disk.
 
-        ``keep_going`` is called now and then while they are sent; raises to break the request off.
+        ``sent`` is called with the bytes of each block that goes out, more than the files' own in
+        all; raises to break the request off.
 
         Raises:
             StagingError: a file cannot be read, or has another size or MD5 than it should; the
@@ -351,7 +352,7 @@ class Project:
         xml = build.document(
             "upload_files", self._authenticator, fields.files(names, batch_id, delete_time)
         )
-        form = partial(Form, xml, files, self._until, keep_going)
+        form = partial(Form, xml, files, self._until, sent)
         question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)
 

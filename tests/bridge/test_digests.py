@@ -143,7 +143,7 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 3_000_000)
     grown: list[int] = []
 
-    def grow() -> None:
+    def grow(_: int) -> None:
         if not grown:
             with path.open("ab") as file:
                 grown.append(file.write(b"more"))

@@ -112,12 +112,12 @@ def test_an_upload_is_broken_off_when_told_to(
     file = described(tmp_path / "in.dat", b"x" * 1_000_000)
     blocks = iter(range(5))
 
-    def keep_going() -> None:
+    def sent(_: int) -> None:
         if next(blocks, None) is None:
             raise StagingError("enough")
 
     with pytest.raises(StagingError, match="enough"):
-        project.upload_files([file], keep_going=keep_going)
+        project.upload_files([file], sent=sent)
     assert all(len(request.body) < 1_000_000 for request in server.requests)
 
 
