@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -54,8 +55,11 @@ def moment(text: str) -> float:
     """Read a time, ``2026-12-24`` (its end) or ``2026-12-24T18:00``; return seconds of the epoch.
 
     It is this machine's local time, unless it says another: ``2026-12-24T18:00Z``, ``…+01:00``.
+    ``never`` is infinite.
     """
     said = text.strip().replace(" ", "T", 1)
+    if said == "never":
+        return math.inf
     # Python 3.10 reads no Z.
     said = said[:-1] + "+00:00" if said[-1:] in {"Z", "z"} else said
     try:
@@ -65,5 +69,5 @@ def moment(text: str) -> float:
         return read.timestamp()
     except (ValueError, OverflowError, OSError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time as in 2026-12-24 or 2026-12-24T18:00"
+            f"{text!r} is no time as in 2037-12-24 or 2037-12-24T18:00"
         ) from None

@@ -13,6 +13,9 @@ import sys
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.cli import words
+from boinc_gahp.cli.batch.states import expected_end
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
@@ -53,7 +56,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "failed_jobs": batch.nerror_jobs,
         "fraction_done": batch.fraction_done,
         "created": moment(batch.create_time),
-        "estimated_end": moment(batch.info.est_completion_time),
+        "expected_end": moment(expected_end(batch, words.now())),
         "ended": moment(batch.completion_time),
         "kept_until": moment(batch.expire_time),
         "credit_estimate": batch.info.credit_estimate,
@@ -67,7 +70,6 @@ def news_json(batch: Batch, now: float) -> dict[str, Any]:
         "time": moment(now),
         **batch_json(batch),
         "jobs_over": batch.nover,
-        "expected_end": moment(batch.expected_end),
         "is_over": batch.is_over,
         "is_gone": batch.gone,
         "trouble": None if batch.trouble is None else str(batch.trouble),

@@ -112,9 +112,11 @@ def _wait(options: Namespace, project: Project, batches: Sequence[Batch]) -> Non
     view = _View(batches)
     with Live(view.lines, keep=True) as live:
         if live.is_live:
-            for _ in looks:
-                view.look()
-            view.end()
+            try:
+                for _ in looks:
+                    view.look()
+            finally:
+                view.end()
         else:
             news = _News(batches)
             for _ in looks:
@@ -145,7 +147,7 @@ def _line(batch: Batch, now: float) -> str:
     """Return a batch's news on a line."""
     head = f"{words.at(now)}  batch {batch.id} {printable(batch.name)}: "
     if batch.trouble is not None and not batch.is_over:
-        return f"{head}the project cannot be asked, which is tried again: {batch.trouble}"
+        return f"{head}the project cannot be asked at present: {batch.trouble}"
     if batch.gone:
         return f"{head}the project does not know it any more"
     text, _ = states.batch_words(batch)
@@ -201,7 +203,7 @@ class _View:
         if len(rows) > room:
             lines.append(f"… and {words.count(len(rows) - room, 'more batch', 'more batches')}")
         for trouble in troubles:
-            text = f"The project cannot be asked, which is tried again: {trouble}"
+            text = f"The project cannot be asked at present: {trouble}"
             lines.append(coloured(table.cut(text, width), "yellow", sys.stdout))
         if not ended:
             waited = words.span(time.monotonic() - self._begun)
@@ -215,7 +217,7 @@ def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
     if batch.state is BatchState.INIT:
         return (str(batch.id), batch.name, state, "", "", "", "", "", "")
     fraction = states.done_fraction(batch)
-    end = states.expected_end(batch, now)
+    end = None if batch.trouble is not None else states.expected_end(batch, now)
     return (
         str(batch.id),
         batch.name,
@@ -225,7 +227,7 @@ def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
         f"{batch.nover:,} of {batch.njobs:,}",
         (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
         "" if end is None else _speed(batch, end - now),
-        states.end_words(batch, now),
+        states.end_words(batch, now) if end is not None or batch.is_over else "",
     )
 
 

@@ -1,0 +1,312 @@
+"""``boinc_gahp batch abort``, ``retire`` and ``extend``."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli import words
+from boinc_gahp.cli.batch import arguments as reading
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.jsons import batch_json, print_json
+from boinc_gahp.cli.batch.opening import command, complain, opened
+from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.words import printable
+from boinc_gahp.errors import BatchConflict, GahpError
+from boinc_gahp.rpc.types import BatchState
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.remote import Batch, Project
+
+_ABORT = """\
+Stops batches: jobs that no volunteer has yet are never sent, those under way count no more. Jobs
+that are done stay done, and their outputs can still be fetched. It cannot be undone.
+
+With --job, only those jobs of one batch are stopped.
+
+On a terminal it shows what it would stop, and asks first; elsewhere, and with --yes, it does not
+ask.
+"""
+
+_RETIRE = """\
+Tells the project that batches are not needed any more: it may delete their files and jobs, at once,
+also outputs that were not fetched. Jobs that are not over are aborted. The batches are no longer
+listed.
+
+On a terminal it asks first if that would lose anything: outputs, or jobs that are not over.
+Elsewhere, and with --yes, it does not ask.
+"""
+
+_EXTEND = """\
+Tells the project to keep batches until a time: after it the project may abort and retire them. It
+counts from now, or is a time by this machine's clock and in its time zone; it replaces the batches'
+present end, also where that is later.
+"""
+
+_SEVERAL = """
+Every batch is tried, also after one with which something was wrong.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What became of a batch that was named; the error is None if all is well."""
+
+    said: str
+    batch: Batch | None
+    error: GahpError | None
+
+
+def abort_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch abort``."""
+    parser = Parser(
+        "batch abort",
+        _ABORT + _SEVERAL,
+        examples=(
+            "boinc_gahp batch abort 12",
+            "boinc_gahp batch abort sweep --job sweep_007 --job sweep_008",
+            "boinc_gahp batch abort 12 13 --yes",
+        ),
+    )
+    reading.add_batch(parser, several=True)
+    parser.add_argument(
+        "--job",
+        action="append",
+        metavar="JOB",
+        help="only this job, by its name or its id; may be repeated",
+    )
+    _add_rest(parser, config)
+    return parser
+
+
+def retire_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch retire``."""
+    parser = Parser(
+        "batch retire",
+        _RETIRE + _SEVERAL,
+        examples=(
+            "boinc_gahp batch retire 12",
+            "boinc_gahp batch fetch 12 && boinc_gahp batch retire 12 --yes",
+        ),
+    )
+    reading.add_batch(parser, several=True)
+    _add_rest(parser, config)
+    return parser
+
+
+def extend_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch extend``."""
+    parser = Parser(
+        "batch extend",
+        _EXTEND + _SEVERAL,
+        examples=(
+            "boinc_gahp batch extend 12 --for 7d",
+            "boinc_gahp batch extend sweep sweep2 --until 2037-12-24",
+            "boinc_gahp batch extend 12 --until 2037-12-24T18:00",
+            "boinc_gahp batch extend 12 --until never",
+        ),
+    )
+    reading.add_batch(parser, several=True)
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument(
+        "--for",
+        type=reading.span,
+        dest="span",
+        metavar="SPAN",
+        help="for this long from now: seconds, or 12h, 7d, 2w",
+    )
+    how.add_argument(
+        "--until",
+        type=reading.moment,
+        metavar="TIME",
+        help="until then: 2037-12-24, which is its end, 2037-12-24T18:00, or never (the project "
+        "keeps it until it is retired)",
+    )
+    reading.add_common(parser, config)
+    return parser
+
+
+def abort(arguments: list[str], config: str | None) -> int:
+    """Abort batches or jobs; return 0 if all of it was done."""
+    parser = abort_parser(config)
+    options = parser.read(arguments)
+    if options.job and len(options.batch) > 1:
+        parser.error("--job goes with one batch")
+    with opened(options) as project:
+        found = _found(project, options.batch)
+        if options.job:
+            return _abort_jobs(options, found[0])
+        alive = [each.batch for each in found if each.batch is not None and not each.batch.is_over]
+        jobs = sum(batch.njobs - batch.nover for batch in alive)
+        what = f"{words.count(len(alive), 'batch', 'batches')}, {words.count(jobs, 'job')}"
+        if alive and not _may(options, alive, f"Abort {what} that are not over?"):
+            return 1
+        return _each(options, found, _abort)
+
+
+def retire(arguments: list[str], config: str | None) -> int:
+    """Retire batches; return 0 if all of it was done."""
+    options = retire_parser(config).read(arguments)
+    with opened(options) as project:
+        found = _found(project, options.batch)
+        batches = [each.batch for each in found if each.batch is not None]
+        at_stake = [batch for batch in batches if batch.state is not BatchState.RETIRED]
+        done = sum(batch.nover - batch.nerror_jobs for batch in at_stake)
+        left = sum(batch.njobs - batch.nover for batch in at_stake if not batch.is_over)
+        lost = []
+        if done:
+            lost.append(f"the outputs of {words.count(done, 'job')}, unless you have fetched them")
+        if left:
+            lost.append(f"{words.count(left, 'job')} not over yet")
+        what = words.count(len(at_stake), "batch", "batches")
+        question = f"Retire {what}? That loses {', and '.join(lost)}."
+        if lost and not _may(options, at_stake, question):
+            return 1
+        return _each(options, found, _retire)
+
+
+def extend(arguments: list[str], config: str | None) -> int:
+    """Set the end of batches; return 0 if all of it was done."""
+    parser = extend_parser(config)
+    options = parser.read(arguments)
+    now = time.time()
+    until = options.until if options.span is None else now + options.span
+    if until <= now:
+        parser.error(f"{words.at(until)} is past: batches are kept until a time to come")
+
+    def act(batch: Batch) -> str:
+        if batch.state is BatchState.RETIRED:
+            raise BatchConflict(
+                f"batch {batch.id} ({printable(batch.name)}) of {batch.project.host} is retired: "
+                "there is nothing left to keep"
+            )
+        batch.extend(until)
+        if math.isinf(until):
+            return "is kept until it is retired"
+        return f"is kept until {words.at(until)} ({words.span(until - now)} from now)"
+
+    with opened(options) as project:
+        return _each(options, _found(project, options.batch), act)
+
+
+def _add_rest(parser: Parser, config: str | None) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    reading.add_common(parser, config)
+
+
+def _found(project: Project, said: Sequence[str]) -> list[_Result]:
+    """Look up batches; the same one twice counts once."""
+    found: list[_Result] = []
+    for each in said:
+        try:
+            batch = project.batch(each)
+        except GahpError as error:
+            found.append(_Result(each, None, error))
+            continue
+        if all(other.batch is None or other.batch.id != batch.id for other in found):
+            found.append(_Result(each, batch, None))
+    return found
+
+
+def _may(options: Namespace, batches: Sequence[Batch], question: str) -> bool:
+    """Ask on a terminal, having shown what it is about; say so if the answer is no."""
+    if options.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    for batch in batches:
+        state, _ = states.batch_words(batch)
+        print(
+            f"batch {batch.id}  {printable(batch.name)}: {state}, {batch.nover:,} of "
+            f"{words.count(batch.njobs, 'job')} over",
+            file=sys.stderr,
+        )
+    return _agreed(question)
+
+
+def _agreed(question: str) -> bool:
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().casefold() in {"y", "yes"}:
+        return True
+    print("Nothing was done.", file=sys.stderr)
+    return False
+
+
+def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], str]) -> int:
+    """Do something to each batch, and tell what became of it; return 0 if all is well."""
+    results = []
+    for each in found:
+        error = each.error
+        if each.batch is not None:
+            try:
+                text = act(each.batch)
+            except GahpError as trouble:
+                error = trouble
+            else:
+                if not options.json:
+                    print(f"Batch {each.batch.id} {printable(each.batch.name)} {text}.", flush=True)
+        if error is not None:
+            complain(str(error))
+        results.append(_Result(each.said, each.batch, error))
+    if options.json:
+        print_json(
+            {
+                "asked": result.said,
+                "batch": None if result.batch is None else batch_json(result.batch),
+                "error": None if result.error is None else str(result.error),
+            }
+            for result in results
+        )
+    return int(any(result.error is not None for result in results))
+
+
+def _abort(batch: Batch) -> str:
+    if batch.is_over:
+        state, _ = states.batch_words(batch)
+        return f"is {state} already: there is nothing to abort"
+    done = batch.nover - batch.nerror_jobs
+    batch.abort()
+    if batch.state is not BatchState.ABORTED:
+        state, _ = states.batch_words(batch)
+        return f"was over before it could be aborted: it is {state}"
+    kept = f"; its {words.count(done, 'job')} done can still be fetched" if done else ""
+    return f"is aborted{kept}"
+
+
+def _retire(batch: Batch) -> str:
+    if batch.state is BatchState.RETIRED:
+        return "is retired already"
+    batch.retire()
+    return "is retired"
+
+
+def _abort_jobs(options: Namespace, found: _Result) -> int:
+    """Abort some jobs of a batch."""
+    if found.batch is None:
+        return _each(options, [found], _abort)
+    batch = found.batch
+    jobs = {job.id: job for job in map(batch.job, options.job)}.values()
+    alive = [job for job in jobs if not job.state.is_over]
+    if alive and not options.yes and sys.stdin.isatty() and sys.stderr.isatty():
+        for job in alive:
+            state, _ = states.job_words(job.state)
+            print(f"job {job.id}  {printable(job.name)}: {state}", file=sys.stderr)
+        what = words.count(len(alive), "job")
+        if not _agreed(f"Abort {what} of batch {batch.id} {printable(batch.name)}?"):
+            return 1
+
+    def act(batch: Batch) -> str:
+        for job in jobs:
+            if job not in alive and not options.json:
+                print(f"Job {printable(job.name)} is {job.state.value} already.")
+        if not alive:
+            return "is as it was: there is nothing to abort"
+        batch.abort([job.id for job in alive])
+        again = command(options, "show", batch.id, "--state", "failed")
+        return f"goes on without {words.count(len(alive), 'job')}; {again} lists what has failed"
+
+    return _each(options, [found], act)

@@ -1,0 +1,154 @@
+"""A project with volunteers, and ``boinc_gahp batch`` in this process, on pipes, on a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.rpc import Project as Rpc
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
+from tests.cli.conftest import COMMAND
+from tests.helpers import hang_up, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Site:
+    """A project whose volunteers rest, and its submitter.
+
+    Attributes:
+        project: the project.
+        config: the submitter's settings file; BOINC_GAHP_CONFIG names it in every test.
+        rpc: the submitter's RPCs.
+    """
+
+    def __init__(self, project: LocalProject, config: Path) -> None:
+        self.project = project
+        self.config = config
+        self.rpc = Rpc(project.url, project.authenticator)
+        self._number = 0
+
+    def batch(self, *lines: str, name: str | None = None, lease: float = 0) -> tuple[int, str]:
+        """Submit a batch of uppercase with a job for each command line; return id and name.
+
+        Jobs are called ``<name>_0``, ``<name>_1``, …; without a name it gets one of its own.
+        """
+        self._number += 1
+        name = name or f"b{os.getpid()}n{self._number}"
+        batch_id = self.rpc.create_batch(name, "uppercase", expire_time=lease)
+        if lines:
+            jobs = [
+                Job(f"{name}_{number}", line, (InputFile.inline("hello\n"),))
+                for number, line in enumerate(lines)
+            ]
+            self.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=batch_id))
+        return batch_id, name
+
+    def work(self) -> None:
+        """Let the volunteers work until no job is left."""
+        self.project.resume_volunteers()
+        wait_for(lambda: not self.project.unfinished_jobs(), "the end of all jobs")
+        self.project.pause_volunteers()
+
+    def finished(self, *lines: str) -> tuple[int, str]:
+        """Submit a batch and let it be worked on; return id and name."""
+        made = self.batch(*lines)
+        self.work()
+        return made
+
+
+@pytest.fixture(scope="session")
+def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("batches")
+    config = directory / "boinc_gahp.toml"
+    with LocalProject(directory / "project", hosts=2) as project:
+        project.pause_volunteers()
+        config.write_text(f"[project]\nurl = {project.url!r}\nauthenticator_file = 'key'\n")
+        key = config.with_name("key")
+        key.write_text(project.authenticator)
+        key.chmod(0o600)
+        site = Site(project, config)
+        yield site
+        site.rpc.close()
+
+
+@pytest.fixture
+def site(_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """The project of all tests of batches, whose settings the command finds by itself."""
+    monkeypatch.setenv("BOINC_GAHP_CONFIG", str(_site.config))
+    return _site
+
+
+class Command:
+    """``boinc_gahp batch``, each time as cheaply as the test permits."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self._children: list[pexpect.spawn[str]] = []
+
+    def __call__(self, *words: object) -> tuple[int, str, str]:
+        """Run it in this process; return exit status, stdout and stderr."""
+        self._capsys.readouterr()
+        try:
+            status = main(["batch", *map(str, words)])
+        except SystemExit as leave:
+            status = int(leave.code or 0)
+        captured = self._capsys.readouterr()
+        return status, captured.out, captured.err
+
+    def piped(
+        self, *words: object, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the installed command on pipes."""
+        return subprocess.run(
+            [COMMAND, "batch", *map(str, words)],
+            input=stdin,
+            env={**os.environ, **environment},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    def on_terminal(
+        self, *words: object, columns: int = 80, **environment: str
+    ) -> pexpect.spawn[str]:
+        """Run the installed command on a terminal; it has ended at the end of the test."""
+        kept = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        child = pexpect.spawn(
+            COMMAND,
+            ["batch", *map(str, words)],
+            dimensions=(40, columns),
+            encoding="utf-8",
+            timeout=60,
+            env={**kept, "TERM": "xterm", **environment},
+        )
+        self._children.append(child)
+        return child
+
+    def screen(self, *words: object, columns: int = 80, **environment: str) -> str:
+        """Run it on a terminal until it ends; return what it has written there."""
+        child = self.on_terminal(*words, columns=columns, **environment)
+        child.expect(pexpect.EOF)
+        return str(child.before).replace("\r\n", "\n")
+
+    def close(self) -> None:
+        """End what runs on terminals."""
+        for child in self._children:
+            hang_up(child)
+
+
+@pytest.fixture
+def batch(site: Site, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """``boinc_gahp batch`` for the submitter of ``site``."""
+    command = Command(capsys)
+    yield command
+    command.close()
