@@ -25,7 +25,7 @@ COMMANDS = {
     "batch": ("batch", "submit jobs, watch them, fetch outputs: for people and programs"),
     "check": ("check", "tell whether settings, project, account and apps fit together"),
     "completion": ("completion", "print what lets a shell complete boinc_gahp's command lines"),
-    "demo": ("demo", "show the whole way: a local project, the daemon, a batch of 20 jobs"),
+    "demo": ("demo", "show the whole way: a local project, the daemon, 20 jobs"),
     "ledger": ("ledger", "list jobs from HTCondor, pay what is owed to projects, clear up"),
     "local-project": ("local_project", "make and run a BOINC project on this machine"),
     "template": ("template", "say what is wrong with a job template"),
@@ -80,7 +80,9 @@ def _run(arguments: list[str]) -> int:
             print(f"boinc_gahp {__version__}")
             return 0
         elif first in {"--help", "-h"}:
-            print(_help(), end="")
+            from boinc_gahp.cli.commands import root_parser
+
+            print(root_parser().format_help(), end="")
             return 0
         elif first.startswith("-"):
             raise UsageError(f"there is no option {option}{_nearest(option, OPTIONS)}")
@@ -133,21 +135,3 @@ def _ended(message: str) -> str:
 
 def _complain(text: str) -> None:
     print(f"boinc_gahp: {text}", file=sys.stderr)
-
-
-def _help() -> str:
-    width = max(map(len, COMMANDS)) + 2
-    commands = "".join(f"  {name:<{width}}{text}\n" for name, (_, text) in COMMANDS.items())
-    return f"""\
-usage: boinc_gahp [--config FILE] [COMMAND ...]
-
-Lets an HTCondor pool send its jobs to a BOINC project. Without a command it is the GAHP server
-that HTCondor starts; on a terminal, the same with a prompt.
-
-commands:
-{commands}
-options:
-  --config FILE  read FILE after the other settings files, over them
-  --version      print the version
-  -h, --help     print this; boinc_gahp COMMAND --help tells more about a command
-"""

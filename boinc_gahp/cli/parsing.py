@@ -68,12 +68,15 @@ class Parser(argparse.ArgumentParser):
         self.statuses = dict(sorted({**STATUSES, **(statuses or {})}.items()))
         super().__init__(
             prog=f"{PROGRAM} {command}".strip(),
-            usage=None if usage is None else f"%(prog)s {usage}",
+            usage=None if usage is None else _usage(command, usage),
             description=_wrapped(description),
             epilog=_epilog(self.examples, self.statuses),
             formatter_class=_Formatter,
             allow_abbrev=False,
+            add_help=False,
         )
+        self._positionals.title = "arguments"
+        self.add_argument("-h", "--help", action="help", help="print this")
 
     def completes(self, action: argparse.Action, kind: Kind) -> argparse.Action:
         """Note what an argument's value is, for completion; return the argument."""
@@ -130,6 +133,8 @@ class Group(Parser):
         description: likewise.
         actions: the actions, with what each is for.
         examples: as :class:`Parser` has it.
+        word: what an action is called.
+        usage: as :class:`Parser` has it.
     """
 
     def __init__(
@@ -139,16 +144,19 @@ class Group(Parser):
         actions: Mapping[str, str],
         *,
         examples: Iterable[str] = (),
+        word: str = "action",
+        usage: str = "ACTION ...",
     ) -> None:
         self.actions = dict(actions)
         width = max(map(len, actions)) + 2
         lines = (_item(f"  {name:<{width}}", text) for name, text in actions.items())
+        place = " ".join(filter(None, (PROGRAM, command, word.upper())))
         super().__init__(
             command,
-            f"{description}\n\nactions:\n{''.join(lines)}\n"
-            f"{PROGRAM} {command} ACTION --help tells more about one, with examples.",
+            f"{description}\n\n{word}s:\n{''.join(lines)}\n"
+            f"{place} --help tells more about one, with examples.",
             examples=examples,
-            usage="ACTION ...",
+            usage=usage,
         )
 
     def chosen(self, arguments: Sequence[str]) -> str:
@@ -239,6 +247,15 @@ def _wrapped(text: str) -> str:
         part.strip("\n") if re.search(r"^ ", part, re.MULTILINE) else textwrap.fill(part, _WIDTH)
         for part in re.split(r"\n{2,}", text.strip("\n"))
     )
+
+
+def _usage(command: str, text: str) -> str:
+    begin = "usage: "
+    whole = f"{begin}{PROGRAM} {command} {text}".replace("  ", " ")
+    lines = textwrap.wrap(
+        whole, _WIDTH, subsequent_indent=" " * 4, break_on_hyphens=False, break_long_words=False
+    )
+    return "\n".join(lines).removeprefix(begin).replace("%", "%%")
 
 
 def _item(head: str, text: str) -> str:

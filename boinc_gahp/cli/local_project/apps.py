@@ -89,7 +89,7 @@ def add_app_parser(_config: str | None = None) -> Parser:
         type=partial(whole_number, 1, _MOST),
         default=100,
         metavar="N",
-        help="(default: 100)",
+        help="the command's version; hosts run the highest (default: 100)",
     )
     add(
         "--in",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.local_project.arguments import (
@@ -55,7 +56,10 @@ def behave_parser(_config: str | None = None) -> Parser:
 
     kinds = {**behaviour.spellings(), _NORMAL: "as before"}
     width = max(map(len, kinds))
-    listed = "\n".join(f"  {kind:<{width}}  {does}" for kind, does in kinds.items())
+    listed = "\n".join(
+        textwrap.fill(f"  {kind:<{width}}  {does}", 80, subsequent_indent=" " * (width + 4))
+        for kind, does in kinds.items()
+    )
     parser = action_parser(
         "behave",
         "Lets a host, or every host with one job, misbehave, so that one can watch what the "

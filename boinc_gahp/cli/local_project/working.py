@@ -158,7 +158,7 @@ def create_work_parser(_config: str | None = None) -> Parser:
             "boinc_gahp local-project create-work ~/project uppercase --batch first \\\n"
             "--min_quorum 2 data1.txt",
             "seq -f '--command_line \"--sleep %g\" data1.txt' 5 | \\\n"
-            "boinc_gahp local-project create-work ~/project uppercase --batch first --stdin",
+            "boinc_gahp local-project create-work ~/project uppercase --batch b --stdin",
         ),
         "DIR APP [OPTION]... [FILE]...",
         kind=_CreateWorkParser,

@@ -1,0 +1,64 @@
+"""All of the command line: a parser for each command and each action.
+
+Manual pages, the reference, completion and tests are made from it, so that none of them can leave
+one out.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.main import COMMANDS
+from boinc_gahp.cli.parsing import Group
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from boinc_gahp.cli.parsing import Parser
+
+
+def all_parsers() -> dict[tuple[str, ...], Parser]:
+    """Return the parsers by the words that lead to them, in the order in which help lists them.
+
+    ``()`` is ``boinc_gahp`` itself, ``("ledger",)`` a group, ``("ledger", "list")`` an action.
+    """
+    found: dict[tuple[str, ...], Parser] = {(): root_parser()}
+    for name, (module_name, _) in COMMANDS.items():
+        module = import_module(f"boinc_gahp.cli.{module_name}")
+        found[name,] = _parser_in(module, "run")
+        for action, (place, function, _) in getattr(module, "ACTIONS", {}).items():
+            inner = import_module(f"{_package(module)}.{place}")
+            found[name, action] = _parser_in(inner, function)
+    return found
+
+
+def root_parser() -> Group:
+    """Return the parser of ``boinc_gahp`` itself: what stands before a command."""
+    parser = Group(
+        "",
+        "Lets an HTCondor pool, and people and programs without one, send jobs to a BOINC project. "
+        "Without a command it is the GAHP server that HTCondor starts; on a terminal, the same "
+        "with a prompt.",
+        {name: text for name, (_, text) in COMMANDS.items()},
+        examples=(
+            "boinc_gahp demo",
+            "boinc_gahp --config ~/project/boinc_gahp.toml check --app uppercase",
+            "boinc_gahp --config ~/project/boinc_gahp.toml",
+        ),
+        word="command",
+        usage="[--config FILE] [COMMAND ...]",
+    )
+    parser.add_config(None)
+    parser.add_argument("--version", action="store_true", help="print the version")
+    return parser
+
+
+def _parser_in(module: ModuleType, function: str) -> Parser:
+    parser: Parser = getattr(module, f"{function}_parser")()
+    return parser
+
+
+def _package(module: ModuleType) -> str:
+    """Return the package in which a group's actions are."""
+    return module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
