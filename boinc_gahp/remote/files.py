@@ -57,8 +57,8 @@ def read_file(text: str) -> LocalFile | StagedFile | RemoteFile | InlineFile:
         return LocalFile(rest) if kind == "file" else StagedFile(rest)
     if kind and _means_something_else(kind, rest):
         raise BadRequest(
-            f"input file {_shown(text)}: {kind}: is none of the kinds that there are"
-            f"{_did_you_mean(kind)}; expected {_expected()}"
+            f"input file {_shown(text)}: {kind}: is none of the kinds that there are; expected "
+            f"{_expected()}{_did_you_mean(kind)}"
         )
     return LocalFile(text)
 

@@ -15,9 +15,9 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
     GahpError,
-    StagingError,
     NotFound,
     PermissionDenied,
+    StagingError,
 )
 from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.app import unknown_app

@@ -1,0 +1,58 @@
+"""``boinc_gahp batch estimate``."""
+
+from __future__ import annotations
+
+import math
+
+from boinc_gahp.cli import words
+from boinc_gahp.cli.batch.job_options import (
+    add_job_options,
+    read_jobs,
+    read_options,
+    submit_options,
+)
+from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.parsing import Parser
+
+_DESCRIPTION = """\
+Asks the project how long it would take until jobs are done. Nothing is sent but their number and
+what they need; input files are not read. What a project answers comes of the floating-point
+operations of the jobs (--fpops-est, or the app's template) and of its volunteers' speed: it is a
+rough guess, and knows nothing of the jobs of others.
+"""
+
+
+def estimate_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch estimate``."""
+    parser = Parser(
+        "batch estimate",
+        _DESCRIPTION,
+        usage="APP [OPTION ...]",
+        examples=(
+            "boinc_gahp batch estimate uppercase --input in=data.txt --count 1000 --fpops-est 2e12",
+            "boinc_gahp batch estimate uppercase --rows jobs.csv --json",
+        ),
+    )
+    add_job_options(parser, config, json="print the answer as JSON")
+    return parser
+
+
+def estimate(arguments: list[str], config: str | None) -> int:
+    """Print how long the project thinks that jobs take."""
+    options = read_options(estimate_parser(config), arguments)
+    with opened(options) as project:
+        app = options.app
+        jobs = read_jobs(options, lambda: [file.open_name for file in project.app(app).inputs])
+        seconds = project.estimate(app, jobs.jobs, **submit_options(options))
+        count = len(jobs.jobs)
+        if options.json:
+            print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})
+        elif math.isfinite(seconds):
+            print(
+                f"{project.host} thinks that {words.count(count, 'job')} of {app} "
+                f"{'takes' if count == 1 else 'take'} about {words.span(math.ceil(seconds))}."
+            )
+        else:
+            print(f"{project.host} cannot tell how long that takes.")
+    return 0

@@ -1,0 +1,397 @@
+"""What ``batch submit`` and ``batch estimate`` share: options that say which jobs there are.
+
+Jobs come from one of three places: the command line itself (``--input``, ``--args``, ``--count``),
+a file with a row for each (``--rows``), or files of which each makes a job (``--each``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.batch import placeholders
+from boinc_gahp.cli.batch.arguments import add_common, span, whole_number
+from boinc_gahp.cli.batch.units import nbytes, operations
+from boinc_gahp.errors import BadRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.cli.parsing import Parser
+    from boinc_gahp.remote import Job, LocalFile
+    from boinc_gahp.remote.submission import Options
+    from boinc_gahp.remote.types import File
+    from boinc_gahp.templates import InputTemplate
+
+#: What stands for a template that the project has in its own directory.
+_ON_PROJECT = "project:"
+#: Options whose value may well begin with a dash.
+_DASHED = ("--args",)
+
+
+@dataclass
+class Jobs:
+    """The jobs of a command line.
+
+    Attributes:
+        jobs: in order.
+        rows: the name of the file that they came from, if there is one.
+        lines: each job's line in it.
+    """
+
+    jobs: list[Job] = field(default_factory=list)
+    rows: str | None = None
+    lines: list[int] = field(default_factory=list)
+
+    def place(self, number: int) -> str:
+        """Return where a job stands, for errors: ``rows.csv:17``; empty for a command line."""
+        return f"{self.rows}:{self.lines[number]}" if self.rows else ""
+
+
+def add_job_options(parser: Parser, config: str | None, json: str) -> None:
+    """Add the options that say which jobs there are, and what they may use."""
+    parser.add_argument("app", metavar="APP", help="the app that the jobs run")
+    which = parser.add_argument_group("which jobs")
+    which.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="an input file of every job, NAME being what the app calls it; FILE is a path, "
+        "staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5 or inline:TEXT; may be repeated",
+    )
+    which.add_argument(
+        "--args",
+        metavar="WORDS",
+        help="the jobs' arguments, split as a shell would; {index} is a job's number, from 0, and "
+        "with --each {path}, {name} and {stem} are its file's; {{ and }} are braces",
+    )
+    which.add_argument(
+        "--count", type=whole_number, metavar="N", help="N jobs that differ only in {index}"
+    )
+    which.add_argument(
+        "--each",
+        nargs="+",
+        metavar="FILES",
+        help="a job for each of these files; a pattern in quotes will do ('data/*.dat', 'a/**/*')",
+    )
+    which.add_argument(
+        "--as",
+        dest="as_",
+        metavar="NAME",
+        help="the input that the file of --each is (default: the app's only one that --input "
+        "leaves)",
+    )
+    parser.completes(
+        which.add_argument(
+            "--rows",
+            metavar="FILE",
+            help="a job for each row of a CSV file with a header (name, args, inputs, input:NAME, "
+            "template, output_template, priority, fpops), or of JSON lines; - is standard input",
+        ),
+        "file",
+    )
+    which.add_argument(
+        "--format",
+        choices=("csv", "jsonl"),
+        help="what --rows is (default: as its name or its first character says)",
+    )
+    which.add_argument(
+        "--name-jobs",
+        metavar="PATTERN",
+        help="names for jobs that have none, with placeholders as --args has them, {index:4} being "
+        "0000, 0001, ... (default: the batch's name and the number)",
+    )
+    needs = parser.add_argument_group(
+        "what they need", "What is not said is as the app's template has it."
+    )
+    for name in ("input", "output"):
+        parser.completes(
+            needs.add_argument(
+                f"--{name}-template",
+                metavar="FILE",
+                help=f"an {name} template of your own, or project:NAME for one that the project "
+                "has in its directory of templates",
+            ),
+            "file",
+        )
+    needs.add_argument(
+        "--priority", type=_whole, metavar="N", help="jobs of higher priority are sent first"
+    )
+    needs.add_argument(
+        "--app-version", type=_whole, metavar="N", help="run this version of the app only"
+    )
+    needs.add_argument(
+        "--fpops-est",
+        type=operations,
+        metavar="X",
+        help="floating-point operations that a job takes, about: 2e12 or 2T",
+    )
+    needs.add_argument(
+        "--fpops-bound",
+        type=operations,
+        metavar="X",
+        help="the number of them at which a job is given up",
+    )
+    needs.add_argument("--memory", type=nbytes, metavar="SIZE", help="memory: 500MB, 2GB, 1.5GiB")
+    needs.add_argument("--disk", type=nbytes, metavar="SIZE", help="disk space, likewise")
+    needs.add_argument(
+        "--delay",
+        type=span,
+        metavar="SPAN",
+        help="time that a volunteer has for a job: 12h, 7d, 2w",
+    )
+    add_common(parser, config, json=json)
+
+
+def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options; leaves with status 2 if some do not go together."""
+    options = parser.read(list(_joined(arguments)))
+    ways = [f"--{way}" for way in ("rows", "each", "count") if getattr(options, way) is not None]
+    if len(ways) > 1:
+        parser.error(
+            f"{' and '.join(ways)} do not go together: each of them says which jobs there are"
+        )
+    if options.rows is not None and options.args is not None:
+        parser.error("--rows and --args do not go together: the rows have a column args")
+    if options.rows is None and options.format is not None:
+        parser.error("--format says what --rows is, and there is no --rows")
+    if options.each is None and options.as_ is not None:
+        parser.error("--as names the file of --each, and there is no --each")
+    for option in ("args", "name_jobs"):
+        pattern = getattr(options, option)
+        if pattern is not None:
+            try:
+                placeholders.check(pattern, with_file=options.each is not None)
+            except placeholders.WrongPattern as error:
+                parser.error(f"--{option.replace('_', '-')}: {error}")
+    return options
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """Return the words with those that argparse would take for options joined to theirs."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined and joined[-1] in _DASHED:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def submit_options(options: argparse.Namespace) -> Options:
+    """Return what goes to the Python API beside the jobs."""
+    from boinc_gahp.remote import Parameters
+
+    made: Options = {
+        "parameters": Parameters(
+            fpops_est=options.fpops_est,
+            fpops_bound=options.fpops_bound,
+            memory_bound=options.memory,
+            disk_bound=options.disk,
+            delay_bound=options.delay,
+        ),
+        "priority": options.priority,
+        "app_version_num": options.app_version,
+        "input_template_filename": _on_project(options.input_template),
+        "output_template_filename": _on_project(options.output_template),
+    }
+    return made
+
+
+def read_jobs(options: argparse.Namespace, inputs: Callable[[], Sequence[str]]) -> Jobs:
+    """Return the jobs that the options stand for.
+
+    Args:
+        options: of :func:`read_options`.
+        inputs: returns the open names of the app's inputs; asked only if they matter.
+
+    Raises:
+        BadRequest: an option's value is wrong, or a template cannot be read.
+        WrongRow: a row is.
+    """
+    from boinc_gahp.remote import Job
+    from boinc_gahp.remote.files import split_args
+
+    templates = {
+        "input_template": _own_template(options.input_template, is_input=True),
+        "output_template": _own_template(options.output_template, is_input=False),
+    }
+    shared = _shared_inputs(options.input)
+    if options.rows is not None:
+        return _row_jobs(options, shared, templates)
+    words = split_args(options.args or "")
+    files: list[str] | None = None
+    name = ""
+    if options.each is not None:
+        files = _matching(options.each)
+        name = options.as_ or _only_input(shared, options, inputs)
+        if name in shared:
+            raise BadRequest(
+                f"--as {name} and --input {name}=… do not go together: give the input one file"
+            )
+    made = Jobs()
+    for number in range(len(files) if files is not None else options.count or 1):
+        path = None if files is None else files[number]
+        fill = placeholders.Filling(number, path)
+        made.jobs.append(
+            Job(
+                args=tuple(map(fill, words)),
+                inputs=shared if path is None else {**shared, name: _local(path)},
+                name=None if options.name_jobs is None else fill(options.name_jobs),
+                input_template=templates["input_template"],
+                output_template=templates["output_template"],
+            )
+        )
+    return made
+
+
+def _row_jobs(
+    options: argparse.Namespace, shared: dict[str, File], templates: dict[str, str | None]
+) -> Jobs:
+    from dataclasses import replace
+
+    from boinc_gahp.remote.rows import read_rows
+
+    made = Jobs(rows="standard input" if options.rows == "-" else options.rows)
+    for number, row in enumerate(read_rows(options.rows, options.format)):
+        job = row.job
+        if shared:
+            job = replace(job, inputs={**shared, **job.inputs})
+        if options.name_jobs is not None and job.name is None:
+            job = replace(job, name=placeholders.Filling(number)(options.name_jobs))
+        for kind, text in templates.items():
+            if text is not None and getattr(job, kind) is None:
+                job = replace(job, **{kind: text})  # type: ignore[arg-type]
+        made.jobs.append(job)
+        made.lines.append(row.line)
+    if not made.jobs:
+        raise BadRequest(f"{made.rows}: there are no rows in it, and so no jobs")
+    return made
+
+
+def _shared_inputs(said: Sequence[str]) -> dict[str, File]:
+    from boinc_gahp.remote.files import read_named
+
+    inputs: dict[str, File] = {}
+    for text in said:
+        try:
+            name, file = read_named(text)
+        except BadRequest as error:
+            raise BadRequest(f"--input: {error}") from error
+        if name in inputs:
+            raise BadRequest(f"--input {name}=… stands there twice: give the input one file")
+        inputs[name] = file
+    return inputs
+
+
+def _only_input(
+    shared: dict[str, File], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
+) -> str:
+    """Return the name of the app's only input that has no file yet."""
+    if _on_project(options.input_template) is not None:
+        raise BadRequest(
+            "--each: which input its files are cannot be told from a template on the project: say "
+            "it with --as NAME"
+        )
+    if options.input_template is not None:
+        wanted = [file.open_name for file in _read_input(options.input_template).per_job_files]
+    else:
+        wanted = list(inputs())
+    left = [name for name in wanted if name not in shared]
+    if len(left) != 1:
+        raise BadRequest(
+            f"--each: which of the inputs its files are is not clear, since {options.app} wants "
+            f"{', '.join(wanted) or 'none'}: say it with --as NAME, and give the others by --input"
+        )
+    return left[0]
+
+
+def _matching(patterns: Sequence[str]) -> list[str]:
+    """Return the files that words of ``--each`` stand for, sorted, each once."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        # What is there is meant, whatever characters it has.
+        matches = [pattern] if _is_file(pattern) else glob.glob(pattern, recursive=True)  # noqa: PTH207
+        files = [path for path in matches if _is_file(path)]
+        if not files:
+            what = "only directories" if matches else "no file"
+            raise BadRequest(
+                f"--each {pattern!r} matches {what} (looked for from {Path.cwd()}): correct the "
+                "pattern"
+            )
+        found.update(dict.fromkeys(files))
+    return sorted(found)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return not stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116  (a path may hold bytes)
+    except (OSError, ValueError):
+        return False
+
+
+def _local(path: str) -> LocalFile:
+    from boinc_gahp.remote import LocalFile
+
+    return LocalFile(path)
+
+
+# -- templates
+
+
+def _on_project(said: str | None) -> str | None:
+    """Return the name of a template that the project has, if that is meant."""
+    if said is None or not said.startswith(_ON_PROJECT):
+        return None
+    return said.removeprefix(_ON_PROJECT)
+
+
+def _own_template(said: str | None, *, is_input: bool) -> str | None:
+    """Return the text of a template file, which is read to be sure that it is one."""
+    from boinc_gahp.templates import TemplateError, read_output_template
+
+    if said is None or _on_project(said) is not None:
+        return None
+    text = _text(said)
+    if is_input:
+        _read_input(said)
+        return text
+    try:
+        read_output_template(text)
+    except TemplateError as error:
+        raise _wrong_template(said, error) from error
+    return text
+
+
+def _read_input(path: str) -> InputTemplate:
+    from boinc_gahp.templates import TemplateError, read_input_template
+
+    try:
+        return read_input_template(_text(path))
+    except TemplateError as error:
+        raise _wrong_template(path, error) from error
+
+
+def _wrong_template(path: str, error: Exception) -> BadRequest:
+    return BadRequest(f"{path}: {error}; boinc_gahp template tells more")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadRequest(f"the template {path!r} cannot be read: {reason}") from error
+
+
+def _whole(text: str) -> int:
+    digits = text[1:] if text[:1] in {"-", "+"} else text
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 10 or int(digits) >= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)

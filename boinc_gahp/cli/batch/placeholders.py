@@ -1,0 +1,66 @@
+"""Placeholders in ``--args`` and ``--name-jobs``: ``{index}``, ``{path}``, ``{name}``, ``{stem}``.
+
+``{{`` and ``}}`` stand for braces; ``{index:4}`` is a number of at least four digits.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from boinc_gahp.cli.parsing import nearest
+
+#: Those that need a file, and what each of them is of it.
+_OF_FILE = {"path": "its path", "name": "its name", "stem": "its name without the last extension"}
+_NAMES = ("index", *_OF_FILE)
+_PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_INDEX = re.compile(r"index(?::0?([0-9]{1,2}))?")
+
+
+class WrongPattern(Exception):
+    """A pattern has something in braces that stands for nothing."""
+
+
+def check(pattern: str, *, with_file: bool) -> None:
+    """Raise WrongPattern if something in ``pattern`` could not be filled in."""
+    for part in _PART.finditer(pattern):
+        if part[0] in {"{{", "}}"}:
+            continue
+        said = part[1]
+        if said is None:
+            raise WrongPattern(f"a {part[0]} stands alone: write {part[0] * 2} for a brace")
+        if said in _OF_FILE:
+            if not with_file:
+                raise WrongPattern(f"{{{said}}} is of a file of --each, and there is no --each")
+        elif not _INDEX.fullmatch(said):
+            raise WrongPattern(
+                f"{{{said}}} stands for nothing; there are "
+                f"{', '.join(f'{{{name}}}' for name in _NAMES)}, and {{{{ for a brace"
+                f"{nearest(said, _NAMES)}"
+            )
+
+
+class Filling:
+    """Fills in patterns that were checked, for one job.
+
+    Args:
+        index: the job's number, from 0.
+        path: its file; None: patterns have nothing of it.
+    """
+
+    def __init__(self, index: int, path: str | None = None) -> None:
+        self._index = index
+        self._path = path
+
+    def __call__(self, pattern: str) -> str:
+        """Return ``pattern`` with its placeholders filled in."""
+        return _PART.sub(self._part, pattern) if "{" in pattern or "}" in pattern else pattern
+
+    def _part(self, part: re.Match[str]) -> str:
+        if part[0] in {"{{", "}}"}:
+            return part[0][0]
+        index = _INDEX.fullmatch(part[1])
+        if index:
+            return f"{self._index:0{index[1] or 1}d}"
+        path = self._path or ""
+        return {"path": path, "name": PurePath(path).name, "stem": PurePath(path).stem}[part[1]]

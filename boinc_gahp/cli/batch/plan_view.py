@@ -1,0 +1,185 @@
+"""What ``boinc_gahp batch submit --dry-run`` shows."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
+from boinc_gahp.cli import table, words
+from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.live import Work
+from boinc_gahp.cli.parsing import PROGRAM
+from boinc_gahp.cli.table import Column
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from boinc_gahp.bridge import Input, JobRequest
+    from boinc_gahp.cli.batch.job_options import Jobs
+    from boinc_gahp.remote import Project
+    from boinc_gahp.remote.submission import Options, Plan
+
+#: So many jobs, files and problems are shown.
+_SHOWN = 10
+
+_JOBS = (
+    Column("job", minimum=16, middle=True),
+    Column("args", minimum=8),
+    Column("inputs", minimum=16, middle=True),
+)
+_FILES = (
+    Column("file", minimum=16, middle=True),
+    Column("size", right=True),
+    Column("", rank=1),
+)
+
+
+def dry_run(project: Project, options: Namespace, jobs: Jobs, more: Options) -> int:
+    """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
+    from boinc_gahp.cli.batch.submitting import show
+
+    with Work(stream=sys.stderr) as work:
+        more["progress"] = partial(show, work)
+        plan = project.plan(options.app, jobs.jobs, **more)
+    problems = list(_problems(plan, jobs))
+    if options.json:
+        _print_json(project, plan, problems)
+    else:
+        _print(project, options, plan)
+    sys.stdout.flush()
+    if plan.refusal is not None:
+        print(f"{PROGRAM}: {words.printable(str(plan.refusal))}", file=sys.stderr)
+    for place, _, text in problems[:_SHOWN]:
+        print(f"{PROGRAM}: {place + ': ' if place else ''}{text}", file=sys.stderr)
+    if len(problems) > _SHOWN:
+        rest = words.count(len(problems) - _SHOWN, "more job")
+        print(f"{PROGRAM}: ... and {rest} would be refused", file=sys.stderr)
+    return 0 if plan.is_good else 1
+
+
+def _problems(plan: Plan, jobs: Jobs) -> Iterator[tuple[str, str, str]]:
+    """Yield, for each job that would be refused, its place, its name and why."""
+    # Of a name that stands there twice the second is the one too many.
+    numbers = {job.name: number for number, job in enumerate(plan.request.jobs)}
+    for name, error in plan.problems.items():
+        yield jobs.place(numbers[name]), name, words.printable(str(error))
+
+
+def _print(project: Project, options: Namespace, plan: Plan) -> None:
+    request = plan.request
+    called = repr(words.printable(request.batch_name))
+    if options.name is None:
+        called += " (a name of this kind; --name gives one)"
+    count = words.count(len(request.jobs), "job")
+    print(f"Batch {called}: {count} of {request.app_name} on {project.host}.")
+    if plan.batch_id is not None:
+        print(
+            f"It is there already (id {plan.batch_id}) with {plan.jobs_there:,} of these jobs; "
+            "only the others would be sent."
+        )
+    print()
+    _print_some(
+        _JOBS,
+        [(job.name, shlex.join(job.args), _inputs(job)) for job in request.jobs[:_SHOWN]],
+        len(request.jobs),
+    )
+    _print_files(plan)
+    print(
+        f"The request has {words.size(plan.request_bytes)}, of "
+        f"{words.size(plan.max_request_bytes)} that may be sent (max_post_bytes)."
+    )
+    if plan.is_good:
+        print("Nothing is wrong. Without --dry-run this is sent.")
+    else:
+        refused = words.count(len(plan.problems), "job")
+        what = "The batch" if plan.refusal is not None else refused
+        print(f"{what} would be refused: nothing would be sent.")
+
+
+def _print_files(plan: Plan) -> None:
+    absent = [file for file in plan.files if not file.present]
+    if plan.files:
+        present = len(plan.files) - len(absent)
+        print(
+            f"Of {words.count(len(plan.files), 'file')} the project has {present:,}; "
+            + (
+                f"{len(absent):,} would be sent ({words.size(plan.nbytes)}):"
+                if absent
+                else "nothing would be sent."
+            )
+        )
+        _print_some(
+            _FILES,
+            [(file.path, words.size(file.nbytes), "") for file in absent[:_SHOWN]],
+            len(absent),
+        )
+    if plan.remote:
+        print(f"{words.count(len(plan.remote), 'remote file')} would be fetched to be measured:")
+        _print_some(
+            (Column("url", minimum=16, middle=True),),
+            [(url,) for url in plan.remote[:_SHOWN]],
+            len(plan.remote),
+        )
+
+
+def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total: int) -> None:
+    for line in table.lines(columns, rows, sys.stdout, indent="  "):
+        print(line)
+    if total > len(rows):
+        print(f"  ... and {total - len(rows):,} more")
+    if rows:
+        print()
+
+
+def _inputs(job: JobRequest) -> str:
+    return " ".join(f"{item.logical_name}={_file(item)}" for item in job.inputs)
+
+
+def _file(item: Input) -> str:
+    if isinstance(item, LocalInput):
+        return item.path
+    if isinstance(item, RemoteInput):
+        return item.url
+    if isinstance(item, InlineInput):
+        text = item.text if len(item.text) <= 30 else item.text[:27] + "..."
+        return f"inline:{text}"
+    return f"staged:{item.physical_name}"
+
+
+def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str]]) -> None:
+    request = plan.request
+    document: dict[str, Any] = {
+        "name": request.batch_name,
+        "app": request.app_name,
+        "project": project.url,
+        "good": plan.is_good,
+        "refusal": None if plan.refusal is None else str(plan.refusal),
+        "id": plan.batch_id,
+        "jobs": len(request.jobs),
+        "jobs_there": plan.jobs_there,
+        "jobs_that_fit": plan.jobs_that_fit,
+        "request_bytes": plan.request_bytes,
+        "max_request_bytes": plan.max_request_bytes,
+        "bytes_to_send": plan.nbytes,
+    }
+    print_json(
+        document,
+        problems=(
+            {"job": name, "place": place or None, "message": text} for place, name, text in problems
+        ),
+        files=(
+            {
+                "path": file.path,
+                "size": file.nbytes,
+                "physical_name": file.physical_name,
+                "present": file.present,
+            }
+            for file in plan.files
+        ),
+        remote_files=iter(islice(plan.remote, None)),
+    )

@@ -1,0 +1,188 @@
+"""``boinc_gahp batch submit``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli import words
+from boinc_gahp.cli.batch.arguments import span
+from boinc_gahp.cli.batch.job_options import (
+    add_job_options,
+    read_jobs,
+    read_options,
+    submit_options,
+)
+from boinc_gahp.cli.batch.jsons import batch_json, print_json
+from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.live import Work
+from boinc_gahp.cli.parsing import PROGRAM, Parser
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    ConfigError,
+    GahpError,
+    JobRefused,
+    NotFound,
+    PermissionDenied,
+)
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from boinc_gahp.cli.batch.job_options import Jobs
+    from boinc_gahp.remote import Batch, Progress, Project
+    from boinc_gahp.remote.submission import Options
+
+_DESCRIPTION = """\
+Sends jobs to the project as a batch, with their input files, each file once. A batch is sent whole:
+jobs cannot be added to it later.
+
+The batch's name makes it safe to repeat: the same command with the same --name completes what was
+begun, or finds it done, and no job is made twice. Whenever a submit fails or is interrupted it says
+how to go on.
+
+--dry-run looks at everything and sends nothing: the jobs against the app's templates, which files
+would be sent and which the project has, and whether the request is too large.
+"""
+
+#: Errors after which the same command would fail in the same way.
+_FINAL = (BadRequest, BatchConflict, ConfigError, JobRefused, NotFound, PermissionDenied)
+_STEPS = {
+    "reading": "reading files",
+    "staging": "sending files",
+    "submitting": "sending jobs",
+}
+_INTERRUPTED = 130
+
+
+def submit_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch submit``."""
+    parser = Parser(
+        "batch submit",
+        _DESCRIPTION,
+        usage="APP [OPTION ...]",
+        examples=(
+            "boinc_gahp batch submit uppercase --input in=data.txt",
+            "boinc_gahp batch submit uppercase --input in=data.txt --args '--seed {index}' "
+            "--count 100",
+            "boinc_gahp batch submit uppercase --each 'data/*.txt' --name first --dry-run",
+            "boinc_gahp batch submit uppercase --rows jobs.csv --name sweep --delay 2d",
+        ),
+    )
+    add_job_options(parser, config, json="print the batch as JSON, with --dry-run the plan")
+    parser.add_argument(
+        "--name", metavar="BATCH", help="the batch's name (default: APP, the time, four letters)"
+    )
+    parser.add_argument(
+        "--lease",
+        type=span,
+        metavar="SPAN",
+        help="keep the batch so long unless it is extended: 12h, 7d, 2w (default: [jobs] lease)",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show what would be sent, and what is wrong; the exit status is 1 if something is",
+    )
+    return parser
+
+
+def submit(arguments: list[str], config: str | None) -> int:
+    """Send a batch, or show what would be sent."""
+    options = read_options(submit_parser(config), arguments)
+    with opened(options) as project:
+        app = options.app
+        jobs = read_jobs(options, lambda: [file.open_name for file in project.app(app).inputs])
+        more = submit_options(options)
+        more["lease"] = options.lease
+        if options.dry_run:
+            from boinc_gahp.cli.batch.plan_view import dry_run
+
+            more["name"] = options.name
+            return dry_run(project, options, jobs, more)
+        from boinc_gahp.remote.submission import new_batch_name
+
+        more["name"] = new_batch_name(app) if options.name is None else options.name
+        go_on = _again(arguments, config, None if options.name else more["name"])
+        return _send(project, options, jobs, more, go_on)
+
+
+def _send(project: Project, options: Namespace, jobs: Jobs, more: Options, go_on: str) -> int:
+    try:
+        with Work(stream=sys.stderr) as work:
+            more["progress"] = partial(show, work)
+            batch = project.submit(options.app, jobs.jobs, **more)
+    except KeyboardInterrupt:
+        # The first line that is drawn may have been left half.
+        print(f"{PROGRAM}: interrupted; to go on: {go_on}", file=sys.stderr)
+        return _INTERRUPTED
+    except JobRefused as error:
+        raise _placed(error, jobs, more) from error
+    except _FINAL:
+        raise
+    except GahpError as error:
+        print(f"{PROGRAM}: {words.printable(str(error))}", file=sys.stderr)
+        print(f"{PROGRAM}: to go on: {go_on}", file=sys.stderr)
+        return 1
+    if options.json:
+        print_json(batch_json(batch))
+    else:
+        _tell(project, options, batch)
+    return 0
+
+
+def show(work: Work, progress: Progress) -> None:
+    """Show how far something is."""
+    amount = words.size if progress.unit == "bytes" else "{:,}".format
+    work.show(
+        _STEPS.get(progress.step, progress.step),
+        progress.done,
+        progress.total,
+        f"{amount(progress.done)} of {amount(progress.total)}"
+        + ("" if progress.unit == "bytes" else f" {progress.unit}"),
+    )
+
+
+def _tell(project: Project, options: Namespace, batch: Batch) -> None:
+    jobs = words.count(batch.njobs, "job")
+    name = words.printable(batch.name)
+    print(f"Batch {batch.id} {name!r}: {jobs} of {batch.info.app_name} on {project.host}.")
+    print("Next:")
+    where = shlex.join(
+        [
+            word
+            for option in ("config", "project")
+            if (value := getattr(options, option)) is not None
+            for word in (f"--{option}", value)
+        ]
+    )
+    for action in ("wait", "fetch"):
+        print(f"  {PROGRAM} batch {action} {batch.id} {where}".rstrip())
+
+
+def _again(arguments: Sequence[str], config: str | None, name: str | None) -> str:
+    """Return the command line that goes on with what this one has begun."""
+    again = [PROGRAM, "batch", "submit", *arguments]
+    if name is not None:
+        again += ["--name", name]
+    if config is not None and not any(word.startswith("--config") for word in arguments):
+        again += ["--config", config]
+    return shlex.join(again)
+
+
+def _placed(error: JobRefused, jobs: Jobs, more: Options) -> GahpError:
+    """Return an error that also tells the row of the job that is to blame."""
+    from boinc_gahp.remote.request import job_names
+
+    if jobs.rows is None or error.job_name is None:
+        return error
+    names = job_names(more["name"] or "", jobs.jobs)
+    if error.job_name not in names:
+        return error
+    # Of a name that stands there twice the second is the one too many.
+    number = len(names) - 1 - names[::-1].index(error.job_name)
+    return JobRefused(f"{jobs.place(number)}: {error}", job_name=error.job_name)
