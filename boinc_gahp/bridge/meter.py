@@ -45,6 +45,7 @@ class Meter:
     def begin(self, step: Step, total: int, unit: Literal["bytes", "files", "jobs"]) -> None:
         """Begin a step, or go back to it with another total; raises :class:`Interrupted`."""
         with self._lock:
+            self._check()
             self._step, self._unit = step, unit
             self._done = self._told = 0
             self._total = total
@@ -53,6 +54,7 @@ class Meter:
     def add(self, count: int) -> None:
         """Count; less than 0 is what has to be done again. Raises :class:`Interrupted`."""
         with self._lock:
+            self._check()
             self._done += count
             last = self._done >= self._total > self._told
             if last or time.monotonic() >= self._when + _PAUSE:
@@ -61,13 +63,16 @@ class Meter:
     def finish(self) -> None:
         """Tell that the step is through; raises :class:`Interrupted`."""
         with self._lock:
+            self._check()
             self._done = self._total
             if self._told < self._total:
                 self._report()
 
-    def _report(self) -> None:
+    def _check(self) -> None:
         if self._trouble is not None:
             raise Interrupted(self._trouble)
+
+    def _report(self) -> None:
         self._told = min(max(self._told, self._done), self._total)
         if self._tell is None:
             return

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from boinc_gahp.bridge import checks
-from boinc_gahp.bridge.types import JobRequest, LocalInput
+from boinc_gahp.bridge.types import InlineInput, JobRequest, LocalInput, StagedInput
 from boinc_gahp.errors import JobRefused
+from boinc_gahp.localproject.names import valid_physical_name
+from boinc_gahp.rpc import BatchSubmission, InputFile, Job
+from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import read_input_template
 
 
@@ -187,3 +192,44 @@ def test_a_physical_name_takes_over_only_an_extension_that_projects_take(
     path: str, wanted: str
 ) -> None:
     assert checks.extension(path) == wanted
+
+
+@given(st.text(st.characters(), max_size=30))
+def test_inline_text_is_refused_or_arrives_as_it_is(text: str) -> None:
+    try:
+        checks.check_input(job(), InlineInput(text, "in"))
+    except JobRefused as refused:
+        assert refused.job_name == "j"  # noqa: PT017
+        return
+    one = Job("j", input_files=(InputFile.inline(text),))
+    document = submission_document("x", Authenticator("a" * 32), BatchSubmission("a", [one]))
+    assert etree.fromstring(document).findtext(".//source") == text
+
+
+@given(st.text(st.sampled_from("aZ09_.- /\\'\"\n;$é\0"), max_size=6) | st.text(max_size=4))
+def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(name: str) -> None:
+    try:
+        checks.check_input(job(), StagedInput(name, "in"))
+    except JobRefused as refused:
+        assert refused.job_name == "j"  # noqa: PT017
+    else:
+        assert valid_physical_name(name)
+        assert name.split() == [name]
+        assert not name.startswith("-")
+        assert name not in {".", ".."}
+
+
+@pytest.mark.parametrize("length", [255, 256])
+def test_a_physical_name_has_at_most_255_characters(length: int) -> None:
+    item = StagedInput("a" * length, "in")
+    if length > 255:
+        with pytest.raises(JobRefused, match="256 characters"):
+            checks.check_input(job(), item)
+    else:
+        checks.check_input(job(), item)
+
+
+@pytest.mark.parametrize("fpops", [0.0, -1.0, float("inf"), float("nan")], ids=repr)
+def test_a_job_takes_some_floating_point_operations(fpops: float) -> None:
+    with pytest.raises(JobRefused, match="rsc_fpops_est"):
+        checks.check_fpops(JobRequest("j", rsc_fpops_est=fpops))

@@ -1,0 +1,133 @@
+"""What is said of a submit beforehand is what the submit itself would say, and nothing is made."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import InlineInput, JobRequest, LocalInput, StagedInput, SubmitRequest
+from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, ProjectError, StagingError
+from tests.bridge.test_submit_faults import local_project  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bridge.conftest import Site
+
+TEXT = InlineInput("x", "in")
+
+
+def uppercase(*jobs: JobRequest, name: str = "judged") -> SubmitRequest:
+    return SubmitRequest(name, "uppercase", jobs)
+
+
+def test_a_good_batch_is_told_as_it_would_go_and_leaves_nothing(site: Site) -> None:
+    local = site.file(b"1234567", "in1")
+    job = JobRequest("good-0", ("-v",), (local, StagedInput("there.txt", "in0")))
+    request = SubmitRequest("good", "multi", [job, replace(job, name="good-1")])
+    with site.bridge(max_post_bytes=5000) as bridge:
+        judgement = bridge.judge(request)
+    assert judgement.refusal is None
+    assert judgement.refusals == {}
+    assert judgement.inputs == dict.fromkeys(("good-0", "good-1"), job.inputs[::-1])
+    assert judgement.files == {local.path: 7}
+    assert judgement.staged == {"there.txt"}
+    assert judgement.max_post_bytes == 5000
+    assert 500 < judgement.request_bytes < 1500
+    assert {rpc for rpc in ("create_batch", "query_files") if site.proxy.count(rpc)} == set()
+
+
+def bad_jobs(site: Site, room: Path) -> dict[str, JobRequest]:
+    return {
+        "absent": JobRequest("absent", (), (LocalInput(str(room / "nowhere"), "in"),)),
+        "quote": JobRequest("quote", ('"',), (TEXT,)),
+        "too many": JobRequest("too_many", (), (TEXT, TEXT)),
+        "slash/name": JobRequest("slash/name", (), (TEXT,)),
+        "empty": JobRequest("empty", (), (InlineInput("", "in"),)),
+        "control": JobRequest("control", (), (InlineInput("a\x0cb", "in"),)),
+        "physical": JobRequest("physical", (), (StagedInput("a b.txt", "in"),)),
+        "option": JobRequest("option", (), (StagedInput("--x", "in"),)),
+        "fpops": JobRequest("fpops", (), (TEXT,), rsc_fpops_est=float("nan")),
+        "long": JobRequest("long", ("x" * 4100,), (TEXT,)),
+        "template": JobRequest("template", (), (TEXT,), input_template="<nothing"),
+        "twice": JobRequest("good_0", (), (site.file(b""),)),
+    }
+
+
+def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
+    site: Site, tmp_path: Path
+) -> None:
+    good = [JobRequest(f"good_{n}", (), (TEXT,)) for n in range(2)]
+    bad = bad_jobs(site, tmp_path)
+    request = uppercase(good[0], *bad.values(), good[1])
+    with site.bridge() as bridge:
+        judgement = bridge.judge(request)
+        assert set(judgement.refusals) == {job.name for job in bad.values()}
+        assert set(judgement.inputs) == {"good_1"}  # good_0 stands there twice
+        for job in bad.values():
+            alone = uppercase(good[0], job)
+            with pytest.raises((GahpError, StagingError)) as raised:
+                bridge.submit(alone)
+            assert str(raised.value) == str(judgement.refusals[job.name])
+            assert job.name in str(raised.value) or "nowhere" in str(raised.value)
+    assert judgement.refusal is None
+    assert site.proxy.count("create_batch") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"batch_name": "a'b"}, "could never find the batch again"),
+        ({"jobs": ()}, "has no jobs"),
+        ({"output_template_filename": "a/b"}, "template file name"),
+        ({"rsc_disk_bound": float("inf")}, "rsc_disk_bound is inf"),
+    ],
+    ids=["name", "no jobs", "template file", "number"],
+)
+def test_what_stands_against_the_batch_stands_beside_the_jobs(
+    site: Site, change: dict[str, object], words: str
+) -> None:
+    request = uppercase(JobRequest("ok", (), (TEXT,)), JobRequest("not ok", (), (TEXT,)))
+    with site.bridge() as bridge:
+        judgement = bridge.judge(replace(request, **change))  # type: ignore[arg-type]
+    assert words in str(judgement.refusal)
+    assert set(judgement.refusals) == (set() if "jobs" in change else {"not ok"})
+
+
+def test_a_batch_that_is_too_large_is_told_with_its_size(site: Site) -> None:
+    jobs = [JobRequest(f"large-{n}", (), (InlineInput("x" * 400, "in"),)) for n in range(20)]
+    with site.bridge(max_post_bytes=8000) as bridge:
+        judgement = bridge.judge(uppercase(*jobs))
+        assert isinstance(judgement.refusal, BatchTooLarge)
+        assert judgement.refusal.nbytes == judgement.request_bytes > 20 * 400
+        with pytest.raises(BatchTooLarge) as raised:
+            bridge.submit(uppercase(*jobs))
+    assert str(raised.value) == str(judgement.refusal)
+
+
+def test_which_files_are_absent_is_asked_without_a_trace(site: Site) -> None:
+    here = site.file(b"known by its contents")
+    other = site.file(b"never sent")
+    with site.bridge() as bridge:
+        bridge.submit(uppercase(JobRequest("known-0", (), (here,)), name="known"))
+        names = bridge.physical_names([here.path, other.path, here.path])
+        assert names[here.path] == hashlib.md5(b"known by its contents").hexdigest() + ".txt"
+        assert bridge.absent([*names.values(), "x.dat"]) == {names[other.path], "x.dat"}
+        assert bridge.absent([]) == set()
+        with pytest.raises(ProjectError, match="bad filename"):
+            bridge.absent(["a/b"])
+        many = [f"{n:032x}.dat" for n in range(5001)]
+        before = site.proxy.count("query_files")
+        assert bridge.absent(many) == set(many)
+        assert site.proxy.count("query_files") == before + 2
+
+
+def test_an_estimate_judges_as_a_submit_does(site: Site) -> None:
+    with site.bridge() as bridge:
+        with pytest.raises(JobRefused, match="wants 1 input file"):
+            bridge.estimate(uppercase(JobRequest("e-0", (), ())))
+        assert bridge.estimate(uppercase(JobRequest("e-0", (), (site.file(b"x"),)))) > 0
+    assert site.proxy.count("upload_files") == 0
