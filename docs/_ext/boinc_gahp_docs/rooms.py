@@ -1,0 +1,85 @@
+"""Who imports whom: the arrows between the rooms, counted in the source."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boinc_gahp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PACKAGE = Path(boinc_gahp.__file__).parent
+
+#: Any room may import these.
+OPEN = ("config", "errors", "secret")
+#: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.
+FLOOR = (*OPEN, "logs")
+#: Parts of the package that are no rooms; the package itself hands out the Python API.
+_NO_ROOMS = ("", "_version")
+
+Arrows = dict[tuple[str, str], int]
+
+
+def rooms() -> dict[str, int]:
+    """Return the rooms, the floor's among them, with their numbers of modules."""
+    found: defaultdict[str, int] = defaultdict(int)
+    for path in PACKAGE.rglob("*.py"):
+        if (room := _room(path)) not in _NO_ROOMS:
+            found[room] += 1
+    return dict(sorted(found.items()))
+
+
+def arrows() -> Arrows:
+    """Return for (room, other room) how many modules of the one import from the other."""
+    known = set(rooms())
+    found: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = _room(path)
+        others = {name.split(".")[1] for name in _imported(path) if name.count(".")}
+        for other in others & known - {room}:
+            if room in known:
+                found[room, other] += 1
+    return dict(sorted(found.items()))
+
+
+def between_rooms(found: Mapping[tuple[str, str], int]) -> Arrows:
+    """Return the arrows that neither begin nor end at the floor."""
+    return {
+        pair: number
+        for pair, number in found.items()
+        if pair[0] not in FLOOR and pair[1] not in FLOOR
+    }
+
+
+def _room(path: Path) -> str:
+    first = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    return "" if first == "__init__" else first
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Yield the dotted name of everything that a module imports."""
+    package = ("boinc_gahp", *path.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("boinc_gahp."))
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            if module.partition(".")[0] == "boinc_gahp":
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from _imported_by_name(node.args[0])
+
+
+def _imported_by_name(argument: ast.expr) -> Iterator[str]:
+    """Yield what ``import_module`` is told, as far as the source tells it."""
+    if isinstance(argument, ast.JoinedStr):
+        argument = argument.values[0]
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        name = argument.value.rstrip(".")
+        if name.startswith("boinc_gahp."):
+            yield name
