@@ -101,7 +101,7 @@ def _job(columns: Sequence[str], cells: Sequence[str], values: Values) -> Job:
     for word in split_args(found.pop("inputs", "")):
         name, file = read_named(word)
         _add(inputs, name, values.file(file))
-    said = {column: found.pop(column, "").strip() for column in COLUMNS.values()}
+    said = {column: found.pop(column, "").strip() for column in dict.fromkeys(COLUMNS.values())}
     for column, cell in found.items():
         text = cell.strip()
         file = read_file(cell.lstrip() if text.startswith("inline:") else text)
