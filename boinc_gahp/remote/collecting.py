@@ -40,7 +40,7 @@ _NO_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, er
 _PATIENCE = 20.0
 #: Jobs in a row whose outputs do not come, for the network's sake, before it is given up.
 _IN_VAIN = 5
-#: Seconds between two reports of progress, and seconds that threads have to end after Ctrl-C.
+#: Seconds between two looks at how far it is, and that threads have to end when it is broken off.
 _PAUSE = 0.1
 _LEAVING = 2.0
 
@@ -161,40 +161,32 @@ class StopGate(EventGate):
 
 
 class Tally:
-    """Counts what has come, and tells whoever wants to know; thread-safe."""
+    """Counts what has come, in any thread; told by the thread that fetches to whoever asks."""
 
     def __init__(self, progress: OnProgress | None, total: int) -> None:
         self._progress = progress
         self._total = total
         self._lock = threading.Lock()
-        self._told = 0.0
-        self._bytes = 0
-        self._jobs = 0
+        self._now = (0, 0)
+        self._told: tuple[int, int] | None = None
 
     def count(self, nbytes: int) -> None:
         """Note bytes that have come."""
         with self._lock:
-            self._bytes += nbytes
-            self._tell()
+            self._now = self._now[0], self._now[1] + nbytes
 
     def job(self) -> None:
         """Note that a job is through."""
         with self._lock:
-            self._jobs += 1
-            self._tell()
+            self._now = self._now[0] + 1, self._now[1]
 
     def tell(self) -> None:
-        """Tell how far it is, whatever was told last."""
-        with self._lock:
-            self._told = 0.0
-            self._tell()
-
-    def _tell(self) -> None:
-        now = time.monotonic()
-        if self._progress is not None and now >= self._told + _PAUSE:
+        """Tell how far it is, if that is news."""
+        now = self._now
+        if self._progress is not None and now != self._told:
             self._told = now
-            self._progress(Progress("fetching", self._jobs, self._total, "jobs"))
-            self._progress(Progress("fetching", self._bytes, self._bytes, "bytes"))
+            self._progress(Progress("fetching", now[0], self._total, "jobs"))
+            self._progress(Progress("fetching", now[1], now[1], "bytes"))
 
 
 class Collector:
@@ -226,22 +218,31 @@ class Collector:
         self._stop = stop
         self._tally = tally
         self._halt = threading.Event()
-        self._idle = threading.Condition()
-        self._working = 0
+        self._fatal: BaseException | None = None
         self._in_vain = 0
         self.gate = StopGate(self._halt, stop)
 
     def each(self, work: Callable[[Finished], None], jobs: list[Finished], threads: int) -> None:
         """Do ``work`` on every job; what concerns one job only goes into :attr:`errors`.
 
+        When it is broken off, what was begun is removed; threads that wait for the network then
+        end by themselves, later, without a trace.
+
         Raises:
             GahpError: what would go wrong with every other job, too.
         """
+        ended = threading.Event()
+
+        def run() -> None:
+            try:
+                in_parallel(noted, jobs, threads=threads, name="fetch", stop=self._halt)
+            except BaseException as error:  # noqa: BLE001  (raised below, in the caller's thread)
+                self._fatal = self._fatal or error
+            finally:
+                ended.set()
 
         def guarded(job: Finished) -> None:
             self.gate.check()
-            with self._idle:
-                self._working += 1
             try:
                 work(job)
                 self._in_vain = 0
@@ -250,25 +251,33 @@ class Collector:
             except GahpError as error:
                 self._judge(error)
                 self.errors[job.name] = _bare(error)
-            finally:
-                with self._idle:
-                    self._working -= 1
-                    self._idle.notify_all()
             self._tally.job()
 
-        try:
-            self._tally.tell()
-            in_parallel(guarded, jobs, threads=threads, name="fetch", stop=self._halt)
-        except Stopped:
-            if self._stop is None or not self._stop.is_set():
+        def noted(job: Finished) -> None:
+            try:
+                guarded(job)
+            except BaseException as error:
+                self._fatal = self._fatal or error
                 raise
+
+        self._tally.tell()
+        try:
+            threading.Thread(target=run, name="fetch", daemon=True).start()
+            while not ended.wait(_PAUSE):
+                self._tally.tell()
+                if self._is_over():
+                    break
+        finally:
+            # Ctrl-C comes here, too.
+            if not ended.is_set():
+                self.gate.close()
+                with suppress(KeyboardInterrupt):
+                    ended.wait(_LEAVING)
+        fatal = self._fatal
+        if isinstance(fatal, Stopped) and self._stop is not None and self._stop.is_set():
             self.stopped = True
-        except BaseException:
-            # Ctrl-C comes here while threads still work; they may be waiting for the network.
-            self.gate.close()
-            with self._idle, suppress(KeyboardInterrupt):
-                self._idle.wait_for(lambda: not self._working, _LEAVING)
-            raise
+        elif fatal is not None:
+            raise fatal
         self._tally.tell()
 
     def job(self, job: Finished, folder: Path) -> int:
@@ -320,6 +329,15 @@ class Collector:
         written = Note(url, job.id, job.instance_id, {**have, **new}, self._stderr or had_stderr)
         folders.write_note(folder, written, job.name, self.gate)
         return sum(new.values())
+
+    def _is_over(self) -> bool:
+        """Return whether nothing more is to be done."""
+        try:
+            self.gate.check()
+        except Stopped as error:
+            self._fatal = self._fatal or error
+            return True
+        return False
 
     def _judge(self, error: GahpError) -> None:
         """Raise what would go wrong with every other job, too."""

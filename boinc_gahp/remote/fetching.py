@@ -105,8 +105,8 @@ def fetch(
         directory: is made if it is missing.
         jobs: names or ids of jobs; None: all.
         threads: how many jobs are fetched at a time.
-        progress: told of jobs that are through, and of bytes that have come, whose total is not
-            known: it is what has come so far.
+        progress: told, in the thread that calls this, of jobs that are through and of bytes that
+            have come, whose total is not known: it is what has come so far.
         stop: set, by any thread, it ends the fetch soon.
         again: fetch everything, also what is there.
         stderr: whether to fetch stderr, which costs one RPC more a job.
