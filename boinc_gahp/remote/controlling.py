@@ -38,12 +38,11 @@ def abort(batch: Batch) -> None:
     for pause in _LOOKS if may_be_undone or not lasts else ():
         if session.closing.wait(pause):
             break
-        batch.refresh()
-        lasts = batch.state in (BatchState.ABORTED, BatchState.RETIRED)
+        # With every job aborted it may be complete instead: that is an end as well.
+        lasts = batch.refresh().is_over
         if not lasts:
-            lasts = session.bridge.withdraw(batch.id, batch.name, retire=False)
-    batch.refresh()
-    if batch.state not in (BatchState.ABORTED, BatchState.RETIRED):
+            session.bridge.withdraw(batch.id, batch.name, retire=False)
+    if not batch.refresh().is_over:
         raise BatchConflict(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
             f"{batch.state.name} again: it is still being submitted somewhere; abort it again when "

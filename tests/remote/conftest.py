@@ -14,6 +14,7 @@ import pytest
 
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.remote import Batch, Project
 from boinc_gahp.rpc import BatchSubmission, InputFile, Job
 from tests.faultproxy import FaultProxy
@@ -63,17 +64,27 @@ class Site:
     def batch(
         self, jobs: int = 3, name: str | None = None, args: str = "", project: Project | None = None
     ) -> Batch:
-        """Submit uppercase jobs, called NAME_0, NAME_1, ..., by the web RPCs themselves."""
+        """Submit uppercase jobs, called jN_0, jN_1, ..., by the web RPCs themselves."""
         project = project or self.project
         name = name or f"batch{next(_numbers)}"
+        prefix = f"j{next(_numbers)}"
         batch_id = project.rpc.create_batch(name, "uppercase")
         listed = [
-            Job(f"{name}_{next(_numbers)}_{n}", args, (InputFile.inline(f"text {n}\n"),))
-            for n in range(jobs)
+            Job(f"{prefix}_{n}", args, (InputFile.inline(f"{name} {n}\n"),)) for n in range(jobs)
         ]
         if jobs:
             project.rpc.submit_batch(BatchSubmission("uppercase", listed, batch_id=batch_id))
         return project.batch(batch_id)
+
+
+def project_as_is(directory: Path) -> Iterator[LocalProject]:
+    """Yield the project with all its misbehaviours: what survives it survives the sane one.
+
+    For modules that override ``local_project``, since once is enough for them.
+    """
+    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+        project.pause_volunteers()
+        yield project
 
 
 @pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
@@ -97,7 +108,12 @@ def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def working(site: Site) -> Iterator[Site]:
-    """A site whose volunteers work during the test."""
+    """A site whose volunteers work during the test, on nothing that was left over before it."""
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE server_state = ?",
+            (ServerState.OVER, Outcome.DIDNT_NEED, ServerState.UNSENT),
+        )
     site.local.resume_volunteers()
     yield site
     site.local.pause_volunteers()
