@@ -249,6 +249,19 @@ def _wrapped(text: str) -> str:
     )
 
 
+def _broken(example: str) -> str:
+    """Return an example in lines that fit; a shell takes them as one."""
+    if "\\\n" in example or len(example) <= _WIDTH - 2 or _REMARK in example:
+        return example.replace("\\\n", "\\\n    ")
+    lines = [""]
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+", example):
+        # Two of margin, four of the next lines' indent, and a backslash after a space.
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > _WIDTH - 8:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n    ".join(lines)
+
+
 def _usage(command: str, text: str) -> str:
     begin = "usage: "
     whole = f"{begin}{PROGRAM} {command} {text}".replace("  ", " ")
@@ -265,7 +278,7 @@ def _item(head: str, text: str) -> str:
 
 
 def _epilog(examples: Iterable[str], statuses: Mapping[int, str]) -> str:
-    lines = "".join(f"  {line}\n".replace("\\\n", "\\\n    ") for line in examples)
+    lines = "".join(f"  {_broken(line)}\n" for line in examples)
     shown = f"examples:\n{lines}\n" if lines else ""
     listed = "".join(_item(f"  {status:<5}", text) for status, text in statuses.items())
     return f"{shown}exit status:\n{listed}"

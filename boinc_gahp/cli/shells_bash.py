@@ -23,7 +23,7 @@ _boinc_gahp_ask() {
         line=${line#"$head"}
         [[ $quote ]] || printf -v line %q "$line"
         COMPREPLY+=("$line")
-    done < <("$program" completion "${settings[@]}" "$1" "$whole" 2>/dev/null)
+    done < <("$program" completion "${settings[@]}" "$1=$whole" 2>/dev/null)
 }
 
 _boinc_gahp_complete() {
@@ -91,6 +91,7 @@ _boinc_gahp() {
         _boinc_gahp_complete "$value"
     elif [[ ! $plain && $current == --*=* ]]; then
         _boinc_gahp_value "$command:${current%%=*}"
+        current=${current#*=}
         _boinc_gahp_complete "$value"
     elif [[ ! $plain && $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")

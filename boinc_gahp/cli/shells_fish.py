@@ -56,7 +56,8 @@ function __boinc_gahp_ask
     set -l program (commandline -opc)[1]
     set -l settings $__boinc_gahp_settings
     test $argv[1] = --batches; and set -a settings $__boinc_gahp_project
-    command $program completion $settings $argv[1] (commandline -ct | string unescape) 2>/dev/null
+    set -l typed (commandline -ct | string unescape | string replace -r '^--[^=]*=' '')
+    command $program completion $settings $argv[1]="$typed" 2>/dev/null
 end
 
 complete -c boinc_gahp -f

@@ -20,7 +20,7 @@ _boinc_gahp_ask() {
     local file=${(Q)${opt_args[--config]:-$config}}
     [[ -z $file ]] || settings+=(--config ${file/#\~/$HOME})
     [[ -z $project || $1 != --batches ]] || settings+=(--project $project)
-    lines=(${(f)"$($program completion $settings $1 "${(Q)PREFIX}" 2>/dev/null)"})
+    lines=(${(f)"$($program completion $settings "$1=${(Q)PREFIX}" 2>/dev/null)"})
     for line in $lines; do
         word=${line%%$'\t'*}
         found+=("${word//:/\\:}:${line#*$'\t'}")

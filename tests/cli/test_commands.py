@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli import commands
+from boinc_gahp.cli.main import COMMANDS, main
+from boinc_gahp.cli.parsing import Group, arguments_of, command_lines
+
+if TYPE_CHECKING:
+    from boinc_gahp.cli.parsing import Parser
+
+PARSERS = commands.all_parsers()
+ACTIONS = {path: parser for path, parser in PARSERS.items() if not isinstance(parser, Group)}
+
+
+def each(parsers: dict[tuple[str, ...], Parser]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "path", parsers, ids=[" ".join(path) or "boinc_gahp" for path in parsers]
+    )
+
+
+def test_every_command_and_every_action_of_a_group_has_a_parser() -> None:
+    assert {path[0] for path in PARSERS if path} == set(COMMANDS)
+    for path, parser in PARSERS.items():
+        children = parser.actions if isinstance(parser, Group) else {}
+        under = [other[-1] for other in PARSERS if other[:-1] == path and other]
+        assert list(children) == under or (path == () and set(children) == set(COMMANDS))
+
+
+@each(PARSERS)
+def test_a_parser_has_a_description_an_example_and_exit_statuses(path: tuple[str, ...]) -> None:
+    parser = PARSERS[path]
+    assert parser.command == " ".join(path)
+    assert parser.prog == " ".join(("boinc_gahp", *path))
+    assert parser.description
+    assert parser.examples
+    assert {0, 1, 2, 130} <= set(parser.statuses)
+    assert all(parser.statuses.values())
+
+
+@each(PARSERS)
+def test_every_argument_is_explained(path: tuple[str, ...]) -> None:
+    for argument in arguments_of(PARSERS[path]):
+        assert argument.help, argument
+
+
+@each(PARSERS)
+def test_help_is_80_columns_wide(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = PARSERS[path].format_help()
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
+@each(PARSERS)
+def test_help_is_as_narrow_as_the_terminal(
+    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    formatter = PARSERS[path]._get_formatter()
+    assert formatter._width == 60
+
+
+@each(PARSERS)
+def test_examples_are_command_lines_that_the_parser_takes(path: tuple[str, ...]) -> None:
+    for example in PARSERS[path].examples:
+        lines = command_lines(example)
+        assert lines, example
+        assert any(_read(words)[: len(path)] == path for words in lines), example
+
+
+def _read(words: list[str]) -> tuple[str, ...]:
+    """Parse what follows ``boinc_gahp``; return the words that lead to the parser."""
+    before = PARSERS[()]
+    while words and words[0].startswith("-"):
+        number = 1 if "=" in words[0] else 2
+        before.read(words[:number])
+        words = words[number:]
+    depth = next(depth for depth in (2, 1, 0) if tuple(words[:depth]) in PARSERS)
+    path, rest = tuple(words[:depth]), words[depth:]
+    if path in ACTIONS:
+        ACTIONS[path].read(rest)
+    else:
+        assert not rest
+    return path
+
+
+@each(ACTIONS)
+def test_help_is_printed_by_the_command_itself(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([*path, "--help"])
+    assert left.value.code == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == (PARSERS[path].format_help(), "")
+    assert "\x1b" not in out
+
+
+@each(ACTIONS)
+def test_a_wrong_option_gets_one_line_and_status_2(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # What is required comes first, so it is given.
+    given = next(words for example in PARSERS[path].examples for words in command_lines(example))
+    with pytest.raises(SystemExit) as left:
+        PARSERS[path].read([*_arguments(given, path), "--hepl"])
+    assert left.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "--hepl; did you mean --help?" in err
+    assert err.endswith(f" boinc_gahp {' '.join(path)} --help tells more\n")
+
+
+def _arguments(words: list[str], path: tuple[str, ...]) -> list[str]:
+    place = next(place for place in range(len(words)) if tuple(words[place:])[: len(path)] == path)
+    return words[place + len(path) :]
+
+
+def test_a_hidden_argument_is_not_among_those_that_are_shown() -> None:
+    shown = [
+        option for each in arguments_of(PARSERS["completion",]) for option in each.option_strings
+    ]
+    assert shown == ["-h", "--help"]
+    assert all(argument.help != argparse.SUPPRESS for argument in arguments_of(PARSERS[()]))

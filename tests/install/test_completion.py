@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.rpc import Project
+from tests.install.shell import SHELLS, Shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMMAND = Path(sys.executable).with_name("boinc_gahp")
+BATCHES = ("sweep", "my sweep", "12", "it's: odd")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the shells are, with files and directories that can be completed."""
+    directory = tmp_path_factory.mktemp("shells")
+    (directory / "my file.txt").write_text("x")
+    (directory / "plain.txt").write_text("x")
+    (directory / "projects").mkdir()
+    return directory
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        with Project(project.url, project.authenticator) as client:
+            for name in BATCHES:
+                client.create_batch(name, "uppercase")
+        yield project
+
+
+@pytest.fixture(scope="module")
+def settings(project: LocalProject, directory: Path) -> Path:
+    path = directory / "settings.toml"
+    own = f"url = '{project.url}'\nauthenticator = '{project.authenticator}'\n"
+    path.write_text(f"[project]\n{own}[projects.astro]\n{own}[projects.bio]\n{own}")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture(scope="module", params=SHELLS)
+def shell(
+    request: pytest.FixtureRequest,
+    directory: Path,
+    settings: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Shell]:
+    home = tmp_path_factory.mktemp("home")
+    script = home / "script"
+    printed = subprocess.run(
+        [COMMAND, "completion", request.param], check=True, capture_output=True, timeout=60
+    )
+    script.write_bytes(printed.stdout)
+    environment = {
+        "HOME": str(home),
+        "PATH": f"{COMMAND.parent}:/usr/bin:/bin",
+        "BOINC_GAHP_CONFIG": str(settings),
+    }
+    with Shell(request.param, script, environment, directory) as shell:
+        yield shell
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("boinc_gahp che", ["check"]),
+        ("boinc_gahp --config x led", ["--config", "x", "ledger"]),
+        ("boinc_gahp --config=x led", ["--config=x", "ledger"]),
+        ("boinc_gahp ledger sett", ["ledger", "settle"]),
+        ("boinc_gahp batch show --det", ["batch", "show", "--details"]),
+        (
+            "boinc_gahp --config x batch wait --timeo",
+            ["--config", "x", "batch", "wait", "--timeout"],
+        ),
+        ("boinc_gahp batch list --state in_", ["batch", "list", "--state", "in_progress"]),
+        ("boinc_gahp batch list --state=in_", ["batch", "list", "--state=in_progress"]),
+        ("boinc_gahp completion fi", ["completion", "fish"]),
+    ],
+)
+def test_words_of_the_command_line_are_completed(
+    shell: Shell, typed: str, words: list[str]
+) -> None:
+    assert shell.complete(typed) == ["boinc_gahp", *words]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("boinc_gahp --config ./sett", ["--config", "./settings.toml"]),
+        ("boinc_gahp --config=./sett", ["--config=./settings.toml"]),
+        (
+            "boinc_gahp template check plain.txt my",
+            ["template", "check", "plain.txt", "my file.txt"],
+        ),
+        ("boinc_gahp local-project run pro", ["local-project", "run", "projects"]),
+    ],
+)
+def test_files_and_directories_are_completed(shell: Shell, typed: str, words: list[str]) -> None:
+    # zsh takes the slash away again when the line goes on.
+    completed = [word.rstrip("/") for word in shell.complete(typed)]
+    assert completed == ["boinc_gahp", *words]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("boinc_gahp batch show swe", ["batch", "show", "sweep"]),
+        ("boinc_gahp batch show my", ["batch", "show", "my sweep"]),
+        ("boinc_gahp batch show my\\ s", ["batch", "show", "my sweep"]),
+        ("boinc_gahp batch show it", ["batch", "show", "it's: odd"]),
+        ("boinc_gahp batch show name:1", ["batch", "show", "name:12"]),
+        ("boinc_gahp batch wait --project as", ["batch", "wait", "--project", "astro"]),
+        ("boinc_gahp check --project=as", ["check", "--project=astro"]),
+    ],
+)
+def test_names_of_batches_and_projects_are_completed(
+    shell: Shell, typed: str, words: list[str]
+) -> None:
+    assert shell.complete(typed) == ["boinc_gahp", *words]
+
+
+def test_a_project_that_is_not_in_the_settings_completes_nothing_and_says_nothing(
+    shell: Shell,
+) -> None:
+    typed = "boinc_gahp batch show --project nosuch swe"
+    assert shell.complete(typed)[-1] == "swe"
