@@ -60,7 +60,7 @@ html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
 
-man_pages = [
+man_pages: list[tuple[str, str, str, list[str], str]] = [
     (
         "man/boinc_gahp",
         "boinc_gahp",

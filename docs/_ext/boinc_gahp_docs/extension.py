@@ -8,6 +8,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from boinc_gahp.cli.parsing import STATUSES
 from boinc_gahp_docs import api, commands, gahp, picture, references, rooms, rst, settings
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class CommandLists(Rendered):
     def text(self) -> str:
         """Return reStructuredText."""
         if self.arguments[0] == "exit-statuses":
-            return commands.statuses(commands.STATUSES)
+            return commands.statuses(STATUSES)
         return commands.own_statuses(commands.parsers())
 
 

@@ -63,11 +63,11 @@ class Setting:
 
 def sections() -> dict[str, list[Setting]]:
     """Return the settings of each section, in the order of the classes."""
-    classes: dict[str, type[Any]] = {
-        "project": settings.ProjectSettings,
-        **reading.sections(),
-    }
-    return {name: list(_settings(name, cls)) for name, cls in classes.items()}
+    return {name: list(_settings(name, cls)) for name, cls in _classes().items()}
+
+
+def _classes() -> dict[str, type[Any]]:
+    return {"project": settings.ProjectSettings, **reading.sections()}
 
 
 def _settings(section: str, cls: type[Any]) -> Iterator[Setting]:
@@ -146,7 +146,7 @@ def render(level: int, *, targets: bool) -> str:
         targets: whether there are labels, and settings that other pages can refer to.
     """
     parts = []
-    classes = {"project": settings.ProjectSettings, **reading.sections()}
+    classes = _classes()
     for section, members in sections().items():
         if targets:
             parts.append(f".. _settings-{section}:\n")
