@@ -82,7 +82,7 @@ def test_a_long_example_is_broken_where_a_shell_reads_it_as_one_line() -> None:
     shown = Parser("x", "D.", examples=(long,)).format_help()
     broken = shown.partition("examples:\n")[2].partition("\n\n")[0]
     assert all(len(line) <= 80 for line in broken.splitlines())
-    assert broken.count("\n") == 1
+    assert "\n" in broken
     assert command_lines(broken) == command_lines(long)
 
 
