@@ -14,10 +14,13 @@
         batch.retire()
 """
 
+from boinc_gahp.remote.app import App
 from boinc_gahp.remote.batch import Batch, Counts
+from boinc_gahp.remote.fetching import Fetched, FetchedZip, JobFailure
 from boinc_gahp.remote.job import BatchJob
 from boinc_gahp.remote.project import Project
 from boinc_gahp.remote.session import Session
+from boinc_gahp.remote.submission import Plan
 from boinc_gahp.remote.types import (
     Failure,
     File,
@@ -35,19 +38,24 @@ from boinc_gahp.remote.watching import Forecast, Poll
 from boinc_gahp.rpc import BatchState
 
 __all__ = [
+    "App",
     "Batch",
     "BatchJob",
     "BatchState",
     "Counts",
     "Failure",
+    "Fetched",
+    "FetchedZip",
     "File",
     "Forecast",
     "InlineFile",
     "Job",
+    "JobFailure",
     "JobState",
     "LocalFile",
     "OnProgress",
     "Parameters",
+    "Plan",
     "Poll",
     "Progress",
     "Project",

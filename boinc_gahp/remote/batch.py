@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.remote import controlling, finding, watching
+from boinc_gahp.remote import controlling, fetching, finding, watching
 from boinc_gahp.remote.job import BatchJob, state_of
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.remote.watching import Forecast, Poll
@@ -211,14 +211,33 @@ class Batch:
         self,
         directory: str | os.PathLike[str],
         *,
-        jobs: Iterable[str] | None = None,
+        jobs: Iterable[int | str] | None = None,
         threads: int = 4,
         progress: OnProgress | None = None,
         stop: threading.Event | None = None,
+        again: bool = False,
+        stderr: bool = True,
     ) -> Fetched:
-        """Fetch the outputs of jobs that are done; see :func:`boinc_gahp.remote.fetching.fetch`."""
-        from boinc_gahp.remote import fetching  # noqa: PLC0415
+        """Fetch the outputs of jobs that are done, each job's into a folder of its name.
 
+        Broken off at any moment, it brings what is lacking when it is called again; jobs that are
+        not done yet are left for then. See :func:`boinc_gahp.remote.fetching.fetch`.
+
+        Args:
+            directory: is made if it is missing.
+            jobs: names or ids; None: all.
+            threads: how many jobs are fetched at a time.
+            progress: told how far it is.
+            stop: set, by any thread, it ends the fetch soon.
+            again: fetch also what is there.
+            stderr: whether to fetch what jobs wrote to stderr, which costs one RPC more a job.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist; nothing was fetched.
+            OutputError: the directory cannot be made or written, or the disk is full.
+            RpcError: the project is down or away, or refuses the account.
+            TemplateError: the app's output template cannot be read.
+        """
         return fetching.fetch(
             self.project.session,
             self.id,
@@ -229,21 +248,42 @@ class Batch:
             threads=threads,
             progress=progress,
             stop=stop,
+            again=again,
+            stderr=stderr,
         )
 
     def fetch_zip(
-        self, path: str | os.PathLike[str], *, progress: OnProgress | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        jobs: Iterable[int | str] | None = None,
+        threads: int = 4,
+        progress: OnProgress | None = None,
+        stderr: bool = True,
     ) -> FetchedZip:
-        """Fetch all outputs as one archive; see :func:`boinc_gahp.remote.fetching.fetch_zip`."""
-        from boinc_gahp.remote import fetching  # noqa: PLC0415
+        """Fetch the outputs of jobs that are done as one archive; it cannot be resumed.
 
-        return fetching.fetch_zip(self.project.session, self.id, path, progress=progress)
+        See :func:`boinc_gahp.remote.fetching.fetch_zip`, and :meth:`fetch` for the arguments and
+        errors.
+        """
+        return fetching.fetch_zip(
+            self.project.session,
+            self.id,
+            path,
+            jobs=jobs,
+            threads=threads,
+            progress=progress,
+            stderr=stderr,
+        )
 
-    def failures(self) -> Iterator[JobFailure]:
-        """Yield what is known of each job that failed; raises RpcError."""
-        from boinc_gahp.remote import fetching  # noqa: PLC0415
+    def failures(self, *, jobs: Iterable[int | str] | None = None) -> Iterator[JobFailure]:
+        """Yield what is known of each job that failed, as it is asked.
 
-        return fetching.failures(self.project.session, self.id)
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return fetching.failures(self.project.session, self.id, jobs=jobs)
 
     # -- acting on it
 

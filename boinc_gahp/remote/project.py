@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
-from boinc_gahp.errors import ConfigError
-from boinc_gahp.remote import finding, watching
+from boinc_gahp.errors import ConfigError, RpcError
+from boinc_gahp.remote import finding, submission, watching
+from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
 from boinc_gahp.remote.finding import nearest
 from boinc_gahp.remote.session import open_session
 from boinc_gahp.remote.types import Parameters
 from boinc_gahp.remote.watching import Poll
+from boinc_gahp.rpc import Batch as Info
+from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from boinc_gahp.bridge import Bridge, OnProgress
     from boinc_gahp.config import Settings
     from boinc_gahp.remote.app import App
-    from boinc_gahp.remote.submission import Plan
+    from boinc_gahp.remote.submission import Options, Plan
     from boinc_gahp.remote.types import Job
     from boinc_gahp.rpc import Project as Rpc
     from boinc_gahp.secret import Authenticator
@@ -142,9 +146,7 @@ class Project:
             TemplateError: its templates cannot be read.
             RpcError: the project could not be asked.
         """
-        from boinc_gahp.remote import app  # noqa: PLC0415
-
-        return app.look_up(self.session, name)
+        return look_up(self.session, name)
 
     # -- batches
 
@@ -186,12 +188,43 @@ class Project:
         output_template_filename: str | None = None,
         progress: OnProgress | None = None,
     ) -> Batch:
-        """Send files and jobs, each once; see :func:`boinc_gahp.remote.submission.submit`."""
-        from boinc_gahp.remote import submission  # noqa: PLC0415
+        """Send files and jobs, so that each job exists exactly once; return their batch.
 
+        Called again with the same jobs and the same ``name``, at any time and from any process, it
+        completes what an earlier call began, or finds it done. So a program that may be killed
+        while it submits chooses the name itself. Files are sent once, by content, and those that
+        the project has are not sent at all.
+
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            name: unique over the whole project; None: ``<app>-<time>-<letters>``.
+            parameters: what the jobs need and may use, where they do not say so themselves.
+            priority: of jobs without one of their own.
+            app_version_num: run by this version of the app only.
+            lease: seconds that the batch is kept without :meth:`Batch.extend`; None: as
+                ``[jobs] lease`` of the settings says.
+            input_template_filename: a file in the project's own directory of templates; None: the
+                app's. Likewise for outputs.
+            output_template_filename: see there.
+            progress: told how far it is; what it raises ends the submit.
+
+        Raises:
+            BadRequest: something is not of the type that it should have.
+            JobRefused: the project would mangle a job or choke on it; nothing was created.
+            BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+            StagingError: an input file cannot be read, measured or sent.
+            NotFound: there is no such app.
+            PermissionDenied: the account may not submit to it.
+            TemplateError: the app's templates cannot be read.
+            RpcError: the project said no or could not be asked.
+        """
+        app_name = _name(app)
+        name = submission.new_batch_name(app_name) if name is None else name
+        began = time.time()
         batch_id = submission.submit(
             self.session,
-            _name(app),
+            app_name,
             jobs,
             name=name,
             parameters=parameters,
@@ -202,75 +235,43 @@ class Project:
             output_template_filename=output_template_filename,
             progress=progress,
         )
-        return Batch(self, finding.by_id(self.session, batch_id))
+        try:
+            return Batch(self, self.rpc.batch(batch_id))
+        except RpcError as error:
+            # All jobs are there: whoever heard of an error now would submit them once more.
+            batch = Batch(self, _unseen(batch_id, name, app_name, began))
+            batch.trouble = error
+            return batch
 
-    def plan(
-        self,
-        app: App | str,
-        jobs: Iterable[Job],
-        *,
-        name: str | None = None,
-        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
-        priority: int | None = None,
-        app_version_num: int | None = None,
-        lease: float | None = None,
-        input_template_filename: str | None = None,
-        output_template_filename: str | None = None,
-        progress: OnProgress | None = None,
-    ) -> Plan:
-        """Look at what :meth:`submit` would do; nothing is sent to the project.
+    def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
+        """Look at what :meth:`submit` would do; nothing is created, sent, or fetched.
 
-        See :func:`boinc_gahp.remote.submission.plan`.
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            options: those of :meth:`submit`.
+
+        Raises:
+            BadRequest, StagingError, NotFound, PermissionDenied, TemplateError, RpcError: as
+                :meth:`submit`.
+            JobRefused: a job's arguments cannot be split; what else stands against jobs is in the
+                plan.
         """
-        from boinc_gahp.remote import submission  # noqa: PLC0415
+        return submission.plan(self.session, _name(app), jobs, **options)
 
-        return submission.plan(
-            self.session,
-            _name(app),
-            jobs,
-            name=name,
-            parameters=parameters,
-            priority=priority,
-            app_version_num=app_version_num,
-            lease=lease,
-            input_template_filename=input_template_filename,
-            output_template_filename=output_template_filename,
-            progress=progress,
-        )
+    def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
+        """Return how many seconds the project thinks the jobs would take; nothing is created.
 
-    def estimate(
-        self,
-        app: App | str,
-        jobs: Iterable[Job],
-        *,
-        name: str | None = None,
-        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
-        priority: int | None = None,
-        app_version_num: int | None = None,
-        lease: float | None = None,
-        input_template_filename: str | None = None,
-        output_template_filename: str | None = None,
-        progress: OnProgress | None = None,
-    ) -> float:
-        """Return how many seconds the project thinks the batch would take; nothing is sent to it.
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            options: those of :meth:`submit`.
 
-        See :func:`boinc_gahp.remote.submission.estimate`.
+        Raises:
+            BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
+                :meth:`submit`.
         """
-        from boinc_gahp.remote import submission  # noqa: PLC0415
-
-        return submission.estimate(
-            self.session,
-            _name(app),
-            jobs,
-            name=name,
-            parameters=parameters,
-            priority=priority,
-            app_version_num=app_version_num,
-            lease=lease,
-            input_template_filename=input_template_filename,
-            output_template_filename=output_template_filename,
-            progress=progress,
-        )
+        return submission.estimate(self.session, _name(app), jobs, **options)
 
     def watch(
         self,
@@ -308,3 +309,22 @@ class Project:
 
 def _name(app: App | str) -> str:
     return app if isinstance(app, str) else app.name
+
+
+def _unseen(batch_id: int, name: str, app_name: str, create_time: float) -> Info:
+    """Return what is known of a batch that was just submitted and cannot be looked at."""
+    return Info(
+        id=batch_id,
+        name=name,
+        app_name=app_name,
+        state=BatchState.UNKNOWN,
+        create_time=create_time,
+        expire_time=0.0,
+        est_completion_time=0.0,
+        completion_time=0.0,
+        njobs=0,
+        nerror_jobs=0,
+        fraction_done=0.0,
+        credit_estimate=0.0,
+        credit_canonical=0.0,
+    )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import boinc_gahp
-from boinc_gahp import Project
+from boinc_gahp import BatchState, InlineFile, Job, Project
 from boinc_gahp.config import ProjectSettings, Settings, Timeouts
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
+from tests import faultproxy
 from tests.remote.conftest import project_as_is
 
 if TYPE_CHECKING:
@@ -86,6 +87,30 @@ def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) ->
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(BadRequest, match="is no project's URL"):
         Project("boinc.example.edu", "secret")
+
+
+def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site: Site) -> None:
+    jobs = [Job(inputs={"in": InlineFile(f"text {number}")}) for number in range(3)]
+    name = f"planned-{site.project.account}"
+    plan = site.project.plan("uppercase", jobs, name=name)
+    assert plan.is_good
+    assert site.project.estimate("uppercase", jobs) >= 0
+    assert site.project.batches() == ()
+    batch = site.project.submit(site.project.app("uppercase"), jobs, name=name)
+    assert (batch.name, batch.njobs, batch.app_name) == (name, 3, "uppercase")
+    assert site.project.submit("uppercase", jobs, name=name).id == batch.id
+
+
+def test_a_batch_that_was_submitted_and_cannot_be_looked_at_is_no_error(site: Site) -> None:
+    # Whoever heard of an error would submit the jobs once more, under another name.
+    site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=3)
+    batch = site.open(retry=0).submit("uppercase", [Job(inputs={"in": InlineFile("a")})])
+    assert batch.trouble is not None
+    assert batch.state is BatchState.UNKNOWN
+    assert not batch.is_over
+    site.proxy.heal()
+    assert batch.name == batch.refresh().name
+    assert (batch.njobs, batch.trouble) == (1, None)
 
 
 def test_a_repr_tells_which_project_and_no_secret(site: Site) -> None:
