@@ -165,7 +165,7 @@ def retire(arguments: list[str], config: str | None) -> int:
         if left:
             lost.append(f"{words.count(left, 'job')} not over yet")
         what = words.count(len(at_stake), "batch", "batches")
-        question = f"Retire {what}? That loses {', and '.join(lost)}."
+        question = f"Retiring {what} loses {', and '.join(lost)}. Retire?"
         if lost and not _may(options, at_stake, question):
             return 1
         return _each(options, found, _retire)
@@ -215,24 +215,27 @@ def _found(project: Project, said: Sequence[str]) -> list[_Result]:
 
 
 def _may(options: Namespace, batches: Sequence[Batch], question: str) -> bool:
-    """Ask on a terminal, having shown what it is about; say so if the answer is no."""
-    if options.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
+    """Ask on a terminal, having shown what it is about."""
+    shown = []
     for batch in batches:
         state, _ = states.batch_words(batch)
-        print(
-            f"batch {batch.id}  {printable(batch.name)}: {state}, {batch.nover:,} of "
-            f"{words.count(batch.njobs, 'job')} over",
-            file=sys.stderr,
-        )
-    return _agreed(question)
+        over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+        shown.append(f"batch {batch.id}  {printable(batch.name)}: {state}, {over}")
+    return _agreed(options, shown, question)
 
 
-def _agreed(question: str) -> bool:
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().casefold() in {"y", "yes"}:
+def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
+    """Return whether something may be done; where nobody is there to be asked, it may."""
+    screen = next((each for each in (sys.stderr, sys.stdout) if each.isatty()), None)
+    if options.yes or screen is None or not sys.stdin.isatty():
         return True
-    print("Nothing was done.", file=sys.stderr)
+    for line in shown:
+        print(line, file=screen)
+    print(f"{question} [y/N] ", end="", file=screen, flush=True)
+    answer = sys.stdin.readline()
+    if answer.strip().casefold() in {"y", "yes"}:
+        return True
+    print("Nothing was done." if answer else "\nNothing was done.", file=screen)
     return False
 
 
@@ -290,14 +293,12 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
         return _each(options, [found], _abort)
     batch = found.batch
     jobs = {job.id: job for job in map(batch.job, options.job)}.values()
-    alive = [job for job in jobs if not job.state.is_over]
-    if alive and not options.yes and sys.stdin.isatty() and sys.stderr.isatty():
-        for job in alive:
-            state, _ = states.job_words(job.state)
-            print(f"job {job.id}  {printable(job.name)}: {state}", file=sys.stderr)
-        what = words.count(len(alive), "job")
-        if not _agreed(f"Abort {what} of batch {batch.id} {printable(batch.name)}?"):
-            return 1
+    alive = [job for job in jobs if job.state not in states.JOB_OVER]
+    shown = [f"job {job.id}  {printable(job.name)}: {job.state.value}" for job in alive]
+    what = words.count(len(alive), "job")
+    question = f"Abort {what} of batch {batch.id} {printable(batch.name)}?"
+    if alive and not _agreed(options, shown, question):
+        return 1
 
     def act(batch: Batch) -> str:
         for job in jobs:

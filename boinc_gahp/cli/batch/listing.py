@@ -42,7 +42,7 @@ _WIDE = 120
 _COLUMNS = (
     Column("id", right=True),
     Column("name", minimum=24, middle=True),
-    Column("app", rank=5, minimum=8),
+    Column("app", rank=5, minimum=10),
     Column("state", rank=1),
     Column("done", rank=4),
     Column("", rank=2, right=True),

@@ -30,6 +30,9 @@ JOB_COLOURS = {
     JobState.UNKNOWN: "red",
 }
 
+#: Jobs in these states stay as they are.
+JOB_OVER = (JobState.DONE, JobState.FAILED)
+
 
 def batch_words(batch: Batch) -> tuple[str, str]:
     """Return a batch's state in words, and the colour for it.

@@ -18,7 +18,7 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
-from boinc_gahp.remote.watching import watch
+from boinc_gahp.remote.watching import Poll, watch
 from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ _STATUSES = {
     ALL_FAILED: "all jobs have failed, or the batches were aborted",
     TIMED_OUT: "the time of --timeout is over, and a batch is not",
 }
+
+#: How often the project is asked.
+POLL = Poll()
 
 _COLUMNS = (
     Column("id", rank=4, right=True),
@@ -102,7 +105,7 @@ def wait(arguments: list[str], config: str | None) -> int:
 
 def _wait(options: Namespace, project: Project, batches: Sequence[Batch]) -> None:
     until = None if options.timeout is None else time.monotonic() + options.timeout
-    looks = watch(project.session, batches, until=until)
+    looks = watch(project.session, batches, poll=POLL, until=until)
     if options.json:
         news = _News(batches)
         for _ in looks:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import struct
 import subprocess
+import termios
+import threading
 from typing import TYPE_CHECKING
 
 import pexpect
@@ -12,7 +17,7 @@ import pytest
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import Project as Rpc
-from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
+from boinc_gahp.rpc.types import BatchState, BatchSubmission, InputFile, Job
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up, wait_for
 
@@ -39,14 +44,15 @@ class Site:
     def batch(self, *lines: str, name: str | None = None, lease: float = 0) -> tuple[int, str]:
         """Submit a batch of uppercase with a job for each command line; return id and name.
 
-        Jobs are called ``<name>_0``, ``<name>_1``, …; without a name it gets one of its own.
+        Without a name it gets one of its own, and its jobs are called ``<name>_0``, ``<name>_1``.
         """
         self._number += 1
-        name = name or f"b{os.getpid()}n{self._number}"
+        own = f"b{os.getpid()}n{self._number}"
+        name = name or own
         batch_id = self.rpc.create_batch(name, "uppercase", expire_time=lease)
         if lines:
             jobs = [
-                Job(f"{name}_{number}", line, (InputFile.inline("hello\n"),))
+                Job(f"{own}_{number}", line, (InputFile.inline("hello\n"),))
                 for number, line in enumerate(lines)
             ]
             self.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=batch_id))
@@ -59,7 +65,13 @@ class Site:
         self.project.pause_volunteers()
 
     def finished(self, *lines: str) -> tuple[int, str]:
-        """Submit a batch and let it be worked on; return id and name."""
+        """Submit a batch and let it be worked on; return id and name.
+
+        What is left of other batches is aborted before, so that nobody has to wait for it.
+        """
+        for info in self.rpc.query_batches():
+            if info.state is BatchState.IN_PROGRESS:
+                self.rpc.abort_batch(batch_id=info.id)
         made = self.batch(*lines)
         self.work()
         return made
@@ -88,11 +100,19 @@ def site(_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 class Command:
-    """``boinc_gahp batch``, each time as cheaply as the test permits."""
+    """``boinc_gahp batch``, each time as cheaply as the test permits.
+
+    Attributes:
+        terminal: environment variables for :meth:`screen`.
+        installed: the words that run the installed command.
+    """
+
+    installed = (COMMAND, "batch")
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self._children: list[pexpect.spawn[str]] = []
+        self.terminal: dict[str, str] = {}
 
     def __call__(self, *words: object) -> tuple[int, str, str]:
         """Run it in this process; return exit status, stdout and stderr."""
@@ -109,7 +129,7 @@ class Command:
     ) -> subprocess.CompletedProcess[str]:
         """Run the installed command on pipes."""
         return subprocess.run(
-            [COMMAND, "batch", *map(str, words)],
+            [*self.installed, *map(str, words)],
             input=stdin,
             env={**os.environ, **environment},
             capture_output=True,
@@ -134,11 +154,26 @@ class Command:
         self._children.append(child)
         return child
 
-    def screen(self, *words: object, columns: int = 80, **environment: str) -> str:
-        """Run it on a terminal until it ends; return what it has written there."""
-        child = self.on_terminal(*words, columns=columns, **environment)
-        child.expect(pexpect.EOF)
-        return str(child.before).replace("\r\n", "\n")
+    def screen(self, *words: object, columns: int = 80) -> str:
+        """Run it in this process, on a terminal of its own; return what it has written there."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        written: list[bytes] = []
+        reader = threading.Thread(target=_read, args=(master, written))
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            os.fdopen(slave, "w", encoding="utf-8") as terminal,
+        ):
+            patch.delenv("NO_COLOR", raising=False)
+            for name, value in {"TERM": "xterm", **self.terminal}.items():
+                patch.setenv(name, value)
+            patch.setattr("sys.stdout", terminal)
+            reader.start()
+            main(["batch", *map(str, words)])
+            terminal.flush()
+        reader.join(60)
+        os.close(master)
+        return b"".join(written).decode().replace("\r\n", "\n")
 
     def close(self) -> None:
         """End what runs on terminals."""
@@ -152,3 +187,12 @@ def batch(site: Site, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
     command = Command(capsys)
     yield command
     command.close()
+
+
+def _read(master: int, written: list[bytes]) -> None:
+    """Read what is written to a terminal, until nobody has it open any more."""
+    while True:
+        try:
+            written.append(os.read(master, 65536))
+        except OSError:
+            return

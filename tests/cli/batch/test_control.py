@@ -1,0 +1,152 @@
+"""``boinc_gahp batch abort``, ``retire`` and ``extend``."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.rpc.types import BatchState
+
+if TYPE_CHECKING:
+    from tests.cli.batch.conftest import Command, Site
+
+
+def state(site: Site, number: int) -> BatchState:
+    return site.rpc.query_batch(batch_id=number).batch.state
+
+
+def lease(site: Site, number: int) -> float:
+    return site.rpc.query_batch(batch_id=number).batch.expire_time
+
+
+def test_several_batches_are_aborted_and_each_error_is_said(site: Site, batch: Command) -> None:
+    one, one_name = site.batch("", "")
+    two, two_name = site.batch("")
+    status, out, err = batch("abort", one, "no-such-batch", two_name, two)
+    assert status == 1
+    assert out == f"Batch {one} {one_name} is aborted.\nBatch {two} {two_name} is aborted.\n"
+    assert err.count("\n") == 1
+    assert "no batch 'no-such-batch'" in err
+    assert state(site, one) is state(site, two) is BatchState.ABORTED
+    assert "aborted already: there is nothing to abort" in batch("abort", one)[1]
+
+
+def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(
+    site: Site, batch: Command
+) -> None:
+    number, name = site.batch("", "", "")
+    jobs = [job.id for job in site.rpc.iter_jobs(number)]
+    status, out, _ = batch("abort", name, "--job", f"{name}_0", "--job", jobs[2])
+    assert status == 0
+    assert f"Batch {number} {name} goes on without 2 jobs" in out
+    statuses = [job.status for job in site.rpc.iter_jobs(number)]
+    assert statuses == ["error", "queued", "error"]
+    status, out, _ = batch("abort", name, "--job", f"{name}_0")
+    assert status == 0
+    assert f"Job {name}_0 is failed already." in out
+    assert batch("abort", name, "--job", "nothing")[0] == 1
+    assert batch("abort", name, number, "--job", f"{name}_1")[0] == 2
+
+
+class _Terminal(io.StringIO):
+    """What somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_abort_asks_on_a_terminal_and_no_is_no(
+    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, name = site.batch("", "")
+    child = batch.on_terminal("abort", name)
+    child.expect_exact(f"batch {number}  {name}: in progress, 0 of 2 jobs over")
+    child.expect_exact("Abort 1 batch, 2 jobs that are not over? [y/N] ")
+    child.sendline("n")
+    child.expect_exact("Nothing was done.")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 1
+    assert state(site, number) is BatchState.IN_PROGRESS
+    monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
+    assert "is aborted." in batch.screen("abort", name)
+    assert state(site, number) is BatchState.ABORTED
+
+
+def test_retire_tells_on_a_terminal_what_would_be_lost(
+    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, name = site.finished("")
+    monkeypatch.setattr("sys.stdin", _Terminal())
+    question = "Retiring 1 batch loses the outputs of 1 job, unless you have fetched them. Retire?"
+    assert f"{question} [y/N] \nNothing was done.\n" in batch.screen("retire", name)
+    assert state(site, number) is BatchState.COMPLETE
+    assert "is retired." in batch.screen("retire", name, "--yes")
+
+
+def test_retire_does_not_ask_on_a_pipe_and_may_be_repeated(site: Site, batch: Command) -> None:
+    number, name = site.finished("")
+    assert batch("retire", number) == (0, f"Batch {number} {name} is retired.\n", "")
+    assert state(site, number) is BatchState.RETIRED
+    assert batch("retire", number)[:2] == (0, f"Batch {number} {name} is retired already.\n")
+
+
+def test_extend_sets_the_end_and_says_it(site: Site, batch: Command) -> None:
+    number, name = site.batch("")
+    status, out, _ = batch("extend", name, "--for", "7d")
+    assert status == 0
+    assert abs(lease(site, number) - time.time() - 7 * 86400) < 60
+    assert out.startswith(f"Batch {number} {name} is kept until 2")
+    batch("extend", number, "--until", "2037-12-24T18:00")
+    assert lease(site, number) == datetime(2037, 12, 24, 18).timestamp()  # noqa: DTZ001
+    batch("extend", number, "--until", "2037-12-24")
+    assert lease(site, number) == datetime(2037, 12, 24, 23, 59, 59).timestamp()  # noqa: DTZ001
+    batch("extend", number, "--until", "2037-12-24 18:00Z")
+    assert lease(site, number) == 2145290400.0
+    assert batch("extend", number, "--until", "never")[1].endswith("is kept until it is retired.\n")
+    assert lease(site, number) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--until", "2020-01-01"], "2020-01-01 23:59:59 is past"),
+        (["--for", "0"], "is past"),
+        (["--until", "tomorrow"], "'tomorrow' is no time"),
+        (["--for", "3 fortnights"], "'3 fortnights' is no time span"),
+        (["--for", "7d", "--until", "never"], "not allowed with"),
+        ([], "--for --until is required"),
+    ],
+)
+def test_an_end_that_makes_no_sense_is_refused_before_anything_is_asked(
+    batch: Command, words: list[str], reason: str
+) -> None:
+    status, out, err = batch("extend", "some-batch", *words)
+    assert (status, out) == (2, "")
+    assert reason in err
+
+
+def test_a_retired_batch_cannot_be_kept(site: Site, batch: Command) -> None:
+    number, _ = site.batch("")
+    site.rpc.retire_batch(batch_id=number)
+    status, out, err = batch("extend", number, "--for", "7d")
+    assert (status, out) == (1, "")
+    assert "there is nothing left to keep" in err
+
+
+@pytest.mark.parametrize("words", [["abort"], ["retire"], ["extend", "--for", "1h"]])
+def test_json_tells_what_became_of_each_batch(site: Site, batch: Command, words: list[str]) -> None:
+    number, name = site.batch("")
+    status, out, err = batch(*words, number, "no-such-batch", "--json")
+    assert status == 1
+    first, second = json.loads(out)
+    assert (first["asked"], first["error"]) == (str(number), None)
+    assert first["batch"]["name"] == name
+    assert second["batch"] is None
+    assert second["error"] in err

@@ -1,0 +1,105 @@
+"""``boinc_gahp batch list``."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.table import cells
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
+    site: Site, batch: Command
+) -> None:
+    done, done_name = site.finished("", "--fail 3")
+    waiting, waiting_name = site.batch("", "", "", lease=time.time() + 10.5 * 86400)
+    empty, empty_name = site.batch()
+    status, out, err = batch("list", "--limit", 3)
+    assert (status, err) == (0, "")
+    title, *rows = out.splitlines()[:4]
+    assert " ".join(title.split()) == "id name app state done jobs failed age created end kept for"
+    assert [row.split()[:2] for row in rows] == [
+        [str(empty), empty_name],
+        [str(waiting), waiting_name],
+        [str(done), done_name],
+    ]
+    assert re.search(r"uppercase +being made +0 ", rows[0])
+    assert re.search(r"uppercase +in progress +0% +3 .* 10 days$", rows[1])
+    assert re.search(r"uppercase +complete +━{20} +100% +2 +1 .*(just now|\d+ s ago)$", rows[2])
+
+
+def test_states_and_apps_choose_batches(site: Site, batch: Command) -> None:
+    number, _ = site.batch("")
+    empty, _ = site.batch()
+    _, out, _ = batch("list", "--state", "init")
+    assert f" {empty} " in f" {out.split('id', 1)[1]}"
+    assert all("being made" in line for line in out.splitlines()[1:])
+    _, out, _ = batch("list", "--state", "in_progress", "--state", "init", "--app", "uppercase")
+    listed = [line.split()[0] for line in out.splitlines()[1:]]
+    assert listed[:2] == [str(empty), str(number)]
+    status, out, _ = batch("list", "--app", "nothing")
+    assert status == 0
+    assert re.match(r"None of your \d+ batches on 127\.0\.0\.1:\d+ is such\.$", out)
+
+
+def test_a_wrong_state_is_told_with_the_nearest_one(batch: Command) -> None:
+    status, out, err = batch("list", "--state", "in-progress")
+    assert (status, out) == (2, "")
+    assert "did you mean in_progress?" in err
+
+
+def test_an_account_without_batches_is_told_how_to_make_one(
+    site: Site, batch: Command, tmp_path: Path
+) -> None:
+    config = tmp_path / "new.toml"
+    authenticator = site.project.add_user("newcomer")
+    config.write_text(
+        f"[projects.new]\nurl = {site.project.url!r}\nauthenticator = {authenticator!r}\n"
+    )
+    config.chmod(0o600)
+    status, out, _ = batch("list", "--project", "new", "--config", config)
+    assert status == 0
+    assert out.startswith("You have no batches on 127.0.0.1:")
+    assert "boinc_gahp batch submit" in out
+
+
+def test_a_project_that_the_settings_do_not_have_is_said_in_a_line(batch: Command) -> None:
+    status, out, err = batch("list", "--project", "nowhere")
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "[projects.nowhere]" in err
+
+
+def test_a_table_fits_any_terminal_and_names_are_cut_last(site: Site, batch: Command) -> None:
+    site.batch("", name="批次" * 25)
+    for columns in (40, 80, 200):
+        screen = batch.screen("list", "--limit", 3, columns=columns)
+        assert "\x1b[" in screen
+        lines = _ESCAPES.sub("", screen).splitlines()
+        assert all(cells(line) <= columns for line in lines)
+        assert "批" in screen
+    assert "批次" * 25 in screen
+    assert "批次" * 25 in batch("list")[1]
+
+
+def test_no_color_and_a_dumb_terminal_are_heeded(site: Site, batch: Command) -> None:
+    site.batch("")
+    for batch.terminal in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in batch.screen("list", "--limit", 1)
+
+
+def test_names_are_shown_whatever_letters_the_locale_has(site: Site, batch: Command) -> None:
+    number, _ = site.batch("", name="a\tb Größe <i> 批")
+    shown = batch.piped(
+        "list", "--limit", 1, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+    ).stdout
+    assert shown.isascii()
+    assert f"{number}  a b Gr" in shown

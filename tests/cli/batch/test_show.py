@@ -1,0 +1,104 @@
+"""``boinc_gahp batch show``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.batch.conftest import Command, Site
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
+    site: Site, batch: Command
+) -> None:
+    number, name = site.finished("", "--fail 7")
+    status, out, err = batch("show", name, "--details", "--instances")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"Batch {number}  {name}\n")
+    assert re.search(r"^  state    complete$", out, re.MULTILINE)
+    assert re.search(r"^  done     ━{30} 100%  2 of 2 jobs over, 1 failed$", out, re.MULTILINE)
+    assert re.search(
+        rf"{name}_0  done +[\d.]+ s\n +\d+  {name}_0_0  Completed and validated; outputs: 6 bytes$",
+        out,
+        re.MULTILINE,
+    )
+    failed = rf"{name}_1  failed +7, 7, 7 +too many instances failed\n"
+    instance = rf" +\d+  {name}_1_\d  Error while computing\n"
+    assert re.search(failed + instance * 3, out)
+    assert out.endswith("2 jobs: 1 done, 1 failed.\n")
+
+
+def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site: Site, batch: Command) -> None:
+    number, name = site.finished("", "--fail 1", "")
+    jobs = [job.id for job in site.rpc.iter_jobs(number)]
+    assert _jobs(batch("show", number, "--state", "failed")[1]) == [f"{name}_1"]
+    both = _jobs(batch("show", number, "--job", f"{name}_2", "--job", jobs[0])[1])
+    assert both == [f"{name}_2", f"{name}_0"]
+    assert "None is such." in batch("show", number, "--state", "queued")[1]
+    status, out, err = batch("show", number, "--job", f"{name}_3")
+    assert (status, out) == (1, "")
+    assert f"has no job '{name}_3'; did you mean '{name}_" in err
+
+
+def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site: Site, batch: Command) -> None:
+    number, name = site.batch(*[""] * 60)
+    screen = _ESCAPES.sub("", batch.screen("show", number))
+    assert _jobs(screen) == [f"{name}_{index}" for index in range(50)]
+    assert "… and 10 more; --all shows them, too.\n\n60 jobs: 60 queued.\n" in screen
+    assert all(len(line) <= 80 for line in screen.splitlines())
+    assert len(_jobs(batch("show", number)[1])) == 60
+    assert len(_jobs(_ESCAPES.sub("", batch.screen("show", number, "--all")))) == 60
+    assert "… and 58 more.\n" in batch("show", number, "--limit", 2)[1]
+
+
+def test_an_empty_batch_says_that_its_jobs_are_still_to_come(site: Site, batch: Command) -> None:
+    number, _ = site.batch()
+    _, out, _ = batch("show", number)
+    assert "being made: its jobs are still to be sent" in out
+    assert out.endswith("It has no jobs.\n")
+
+
+def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(
+    site: Site, batch: Command
+) -> None:
+    number, name = site.batch("")
+    other, _ = site.batch("", name=str(number))
+    status, _, err = batch("show", number)
+    assert status == 1
+    assert f"id:{number}" in err
+    assert f"id:{other}" in err
+    assert batch("show", f"name:{number}")[1].startswith(f"Batch {other}  {number}\n")
+    site.rpc.retire_batch(batch_id=number)
+    _, out, _ = batch("show", f"id:{number}")
+    assert out.startswith(f"Batch {number}  {name}\n")
+    assert "retired: the project deletes its files and jobs" in out
+
+
+def test_a_batch_that_is_not_there_is_said_with_the_nearest_name(
+    site: Site, batch: Command
+) -> None:
+    site.batch("", name="landscape-sweep")
+    status, out, err = batch("show", "landscape-swep")
+    assert (status, out) == (1, "")
+    assert "did you mean 'landscape-sweep'?" in err
+
+
+def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
+    site: Site, batch: Command
+) -> None:
+    number, name = site.batch(*[""] * 100)
+    _, out, err = batch("show", number, "--instances", "--state", "queued")
+    assert re.match(
+        r"Asking 127\.\S+ for the instances of up to 100 jobs, a request for each\.\n$", err
+    )
+    assert len(re.findall(r"^ +\d+  \S+_0  Unsent$", out, re.MULTILINE)) == 100
+    assert _jobs(out) == [f"{name}_{index}" for index in range(100)]
+
+
+def _jobs(text: str) -> list[str]:
+    """Return the names of the jobs in a table."""
+    table = text.partition("id  job ")[2]
+    return re.findall(r"^ *\d+  (\S+) +(?:queued|in progress|done|failed)", table, re.MULTILINE)

@@ -1,0 +1,144 @@
+"""``boinc_gahp batch wait``."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli.batch import waiting as waiting_module
+from boinc_gahp.cli.main import main
+from boinc_gahp.remote import Poll
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+
+@pytest.fixture
+def volunteers(site: Site) -> Iterator[None]:
+    """Lets the volunteers work while the test runs."""
+    site.project.resume_volunteers()
+    yield
+    site.project.pause_volunteers()
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the project asked more often than anybody should."""
+    monkeypatch.setattr(waiting_module, "POLL", Poll(0.05, 0.2))
+
+
+def test_the_exit_status_tells_success_and_partial_failure_and_failure(
+    site: Site, batch: Command
+) -> None:
+    good, good_name = site.finished("", "")
+    mixed, mixed_name = site.batch("", "--fail 2")
+    bad, _ = site.batch("--fail 3")
+    site.work()
+    aborted, _ = site.batch("")
+    site.rpc.abort_batch(batch_id=aborted)
+    status, out, err = batch("wait", good)
+    assert (status, err) == (0, "")
+    assert f"Batch {good} {good_name} is complete: 2 of 2 jobs done.\n" in out
+    assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
+    status, out, _ = batch("wait", mixed)
+    assert status == 3
+    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done. Why not all: " in out
+    assert f"boinc_gahp batch show {mixed} --state failed --details\n" in out
+    assert batch("wait", bad)[0] == 4
+    assert batch("wait", aborted)[0] == 4
+    assert batch("wait", bad, aborted)[0] == 4
+    assert batch("wait", good, bad, aborted)[0] == 3
+
+
+def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(
+    site: Site, batch: Command, volunteers: None, often: None
+) -> None:
+    one, one_name = site.batch("", "--sleep 0.7")
+    status, out, _ = batch("wait", one)
+    assert status == 0
+    lines = [line for line in out.splitlines() if re.match(r"2\d{3}-", line)]
+    assert len(set(lines)) == len(lines) >= 2
+    when = r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d"
+    assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete, 2 of 2 jobs over", lines[-1])
+    status, out, _ = batch("wait", one, "--json")
+    assert status == 0
+    last = json.loads(out.splitlines()[-1])
+    assert (last["name"], last["state"], last["jobs_over"]) == (one_name, "complete", 2)
+    assert last["is_over"] is True
+
+
+def test_a_time_that_is_over_is_said_and_the_jobs_go_on(site: Site, batch: Command) -> None:
+    number, name = site.batch("", "")
+    status, _, err = batch("wait", name, "--timeout", "0.1")
+    assert status == 5
+    assert err == (
+        f"boinc_gahp: batch {number} ({name}) is not over after 0 s: 0 of 2 jobs are; it goes on\n"
+    )
+
+
+def test_a_project_that_is_down_is_said_and_waited_out(
+    site: Site, often: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "impatient.toml"
+    config.write_text(f"{site.config.read_text()}[timeouts]\nretry = 0.1\n")
+    config.with_name("key").write_text(site.project.authenticator)
+    config.with_name("key").chmod(0o600)
+    number, _ = site.batch("")
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    statuses: list[int] = []
+    words = ["batch", "wait", str(number), "--config", str(config)]
+    waiting = threading.Thread(target=lambda: statuses.append(main(words)))
+    waiting.start()
+    wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+    site.project.stop_web()
+    try:
+        wait_for(lambda: "cannot be asked at present" in out.getvalue(), "word of the trouble")
+    finally:
+        site.project.stop_web(False)
+    wait_for(lambda: out.getvalue().count("0 of 1 job over") == 2, "word of its end")
+    site.rpc.abort_batch(batch_id=number)
+    waiting.join(60)
+    assert statuses == [4]
+
+
+def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
+    site: Site, batch: Command
+) -> None:
+    number, name = site.batch("", "")
+    child = batch.on_terminal("wait", name, "--timeout", "1h")
+    child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
+    child.sendintr()
+    child.expect_exact("boinc_gahp: nothing was stopped: the jobs go on; wait again with:")
+    child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
+
+
+def test_the_last_state_stays_on_the_screen(site: Site, batch: Command) -> None:
+    number, name = site.finished("", "--fail 1")
+    screen = batch.screen("wait", number)
+    last = screen.rpartition("jobs over")[2]
+    assert re.search(r"100%\s+2 of 2", last)
+    assert "Ctrl-C" not in last
+    assert f"Batch {number} {name} is " in last
+
+
+def test_a_batch_that_cannot_be_found_is_said_before_any_waiting(
+    site: Site, batch: Command
+) -> None:
+    number, _ = site.batch("")
+    status, out, err = batch("wait", number, "no-such-batch")
+    assert (status, out) == (1, "")
+    assert "no batch 'no-such-batch'" in err
