@@ -1,0 +1,149 @@
+"""What ``--json`` prints: one document, in UTF-8, with keys that stay."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.cli.batch.jsons import moment, print_json
+
+if TYPE_CHECKING:
+    from tests.cli.batch.conftest import Command, Site
+
+BATCH_KEYS = [
+    "id",
+    "name",
+    "app",
+    "state",
+    "jobs",
+    "failed_jobs",
+    "fraction_done",
+    "created",
+    "expected_end",
+    "ended",
+    "kept_until",
+    "credit_estimate",
+    "credit",
+]
+JOB_KEYS = ["id", "name", "state", "canonical_instance", "cpu_time", "errors", "exit_statuses"]
+INSTANCE_KEYS = ["id", "name", "state", "output_sizes"]
+TIME = re.compile(r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_a_list_has_the_project_and_its_batches(site: Site, batch: Command) -> None:
+    number, _ = site.batch("", name="批次 <&>")
+    document = json.loads(batch("list", "--json", "--limit", 1)[1])
+    assert list(document) == ["project", "batches"]
+    assert document["project"] == site.project.url
+    (one,) = document["batches"]
+    assert list(one) == BATCH_KEYS
+    assert (one["id"], one["app"], one["state"]) == (number, "uppercase", "in_progress")
+    assert one["name"].startswith("批次")
+    assert TIME.fullmatch(one["created"])
+    assert one["ended"] is one["kept_until"] is None
+
+
+def test_no_batches_are_an_empty_list(batch: Command) -> None:
+    document = json.loads(batch("list", "--json", "--app", "nothing")[1])
+    assert document["batches"] == []
+
+
+def test_a_batch_is_shown_with_jobs_and_instances(site: Site, batch: Command) -> None:
+    number, name = site.finished("", "--fail 4")
+    document = json.loads(batch("show", name, "--json", "--instances")[1])
+    assert list(document) == ["batch", "jobs"]
+    assert list(document["batch"]) == BATCH_KEYS
+    assert TIME.fullmatch(document["batch"]["ended"])
+    done, failed = document["jobs"]
+    assert list(done) == list(failed) == [*JOB_KEYS, "instances"]
+    assert (done["state"], done["errors"], done["exit_statuses"]) == ("done", [], [])
+    assert (failed["state"], failed["canonical_instance"]) == ("failed", None)
+    assert failed["errors"] == ["too_many_error_results"]
+    assert failed["exit_statuses"] == [4, 4, 4]
+    (instance,) = done["instances"]
+    assert list(instance) == INSTANCE_KEYS
+    assert instance["id"] == done["canonical_instance"]
+    assert instance["output_sizes"] == [6]
+    document = json.loads(batch("show", number, "--json", "--state", "failed")[1])
+    assert [list(job) for job in document["jobs"]] == [JOB_KEYS]
+
+
+def test_each_element_of_a_long_list_has_a_line(site: Site, batch: Command) -> None:
+    number, name = site.batch("", "", "")
+    lines = batch("show", number, "--json")[1].splitlines()
+    assert lines[:2] == ["{", '  "batch": {']
+    jobs = [line for line in lines if line.startswith('    {"id":')]
+    assert [json.loads(line.rstrip(","))["name"] for line in jobs] == [
+        f"{name}_0",
+        f"{name}_1",
+        f"{name}_2",
+    ]
+
+
+def test_wait_prints_an_object_a_line(site: Site, batch: Command) -> None:
+    number, _ = site.finished("")
+    _, out, _ = batch("wait", number, "--json")
+    (line,) = out.splitlines()
+    news = json.loads(line)
+    assert list(news) == ["time", *BATCH_KEYS, "jobs_over", "is_over", "is_gone", "trouble"]
+    assert TIME.fullmatch(news["time"])
+
+
+def test_it_is_utf_8_whatever_the_locale_is(site: Site, batch: Command) -> None:
+    site.batch("", name="größe")
+    done = batch.piped(
+        "list", "--json", "--limit", 1, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+    )
+    assert json.loads(done.stdout)["batches"][0]["name"] == "größe"
+
+
+def test_an_error_stays_on_stderr(batch: Command) -> None:
+    status, out, err = batch("show", "no-such-batch", "--json")
+    assert (status, out) == (1, "")
+    assert "no-such-batch" in err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, None),
+        (None, None),
+        (1e300, None),
+        (float("inf"), None),
+        (1795300980.9, "2026-11-21T22:43:00Z"),
+    ],
+)
+def test_times_are_rfc_3339_in_utc(seconds: float | None, text: str | None) -> None:
+    assert moment(seconds) == text
+
+
+@given(st.dictionaries(st.text(min_size=1), VALUES, max_size=3), st.lists(VALUES, max_size=3))
+def test_whatever_is_printed_is_one_document_that_json_reads(
+    members: dict[str, Any], items: list[Any]
+) -> None:
+    members.pop("items", None)
+    out = io.StringIO()
+    print_json(members, out, items=iter(items))
+    read = json.loads(out.getvalue(), parse_constant=_refuse)
+    out.getvalue().encode()
+    assert len(read["items"]) == len(items)
+    assert list(read)[-1] == "items"
+    listed = io.StringIO()
+    print_json(iter(items), listed)
+    assert json.loads(listed.getvalue(), parse_constant=_refuse) == read["items"]
+
+
+def _refuse(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
