@@ -240,12 +240,12 @@ def _files(
     if progress is not None and judged.files:
         progress(Progress("reading", 0, sum(judged.files.values()), "bytes"))
     names = session.bridge.physical_names(judged.files)
-    by_name = {name: path for path, name in reversed(names.items())}
-    absent = session.bridge.absent(by_name) if by_name else set()
+    first = {names[path]: path for path in reversed(judged.files)}
+    absent = session.bridge.absent(first) if first else set()
     return tuple(
-        PlannedFile(path, judged.files[path], name, name not in absent)
-        for path, name in names.items()
-        if by_name[name] == path
+        PlannedFile(path, nbytes, names[path], names[path] not in absent)
+        for path, nbytes in judged.files.items()
+        if first[names[path]] == path
     )
 
 
