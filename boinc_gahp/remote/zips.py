@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.temporary import explain, registry
+from boinc_gahp.errors import OutputError
 from boinc_gahp.remote import folders
 from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
 from boinc_gahp.remote.folders import folder_name
@@ -112,6 +113,11 @@ def fetch_zip(
                 collector.each(packer.work, known.finished, threads)
         except OSError as error:
             raise explain(error, target) from error
+        except OutputError as error:
+            # Jobs' files are only on their way into the archive.
+            if isinstance(error.__cause__, OSError):
+                raise explain(error.__cause__, target) from error
+            raise
         whole.commit()
     return FetchedZip(
         target,

@@ -145,7 +145,7 @@ def _folders(batch: Batch, options: Namespace) -> int:
     else:
         print(fetch_view.summary(fetched, fetched.here, where))
         _say_more(batch, options, fetched)
-    return _status(fetched, fetched.here)
+    return _status(batch, fetched, fetched.here)
 
 
 def _zip(batch: Batch, options: Namespace) -> int:
@@ -172,7 +172,7 @@ def _zip(batch: Batch, options: Namespace) -> int:
         if not fetched.files:
             print("The archive is empty: there are no outputs.")
         _say_more(batch, options, fetched)
-    return _status(fetched, 0)
+    return _status(batch, fetched, 0)
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
@@ -206,7 +206,7 @@ def _failed(batch: Batch, options: Namespace) -> int:
         print(fetch_view.failure_summary(len(found), where))
     else:
         print(fetch_view.none_failed(known))
-    return _said(len(known.finished), len(found), known.unfinished)
+    return _said(batch, len(known.finished), len(found), known.unfinished)
 
 
 def _directory(batch: Batch, options: Namespace) -> Path:
@@ -219,10 +219,12 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
     """Say what to do about jobs whose outputs are not here."""
     from boinc_gahp.cli.batch import states
 
-    project = [] if options.project is None else ["--project", options.project]
     if fetched.failed:
-        words = ["boinc_gahp", "batch", "fetch", str(batch.id), *project, "--failed"]
-        print(f"Why jobs failed: {shlex.join(words)}")
+        words = ["boinc_gahp", "batch", "fetch", str(batch.id)]
+        words += [] if options.directory is None else [options.directory]
+        for option, value in (("--project", options.project), ("--config", options.config)):
+            words += [] if value is None else [option, value]
+        print(f"Why jobs failed: {shlex.join([*words, '--failed'])}")
     if fetched.errors:
         print("What could not be fetched is said above; the same command tries that again.")
     if fetched.unfinished or not batch.is_over:
@@ -231,15 +233,16 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
         )
 
 
-def _status(fetched: Fetched | FetchedZip, here: int) -> int:
+def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:
     if fetched.errors:
         return 1
-    return _said(fetched.fetched + here, fetched.failed, fetched.unfinished)
+    return _said(batch, fetched.fetched + here, fetched.failed, fetched.unfinished)
 
 
-def _said(done: int, failed: int, unfinished: int) -> int:
+def _said(batch: Batch, done: int, failed: int, unfinished: int) -> int:
     """Return the exit status for a number of jobs that are done, failed and neither."""
-    if unfinished:
+    # A batch that is being made has no jobs yet.
+    if unfinished or not (done or failed or batch.is_over):
         return 5
     if failed:
         return 3 if done else 4
