@@ -240,7 +240,7 @@ def _files(
     if progress is not None and judged.files:
         progress(Progress("reading", 0, sum(judged.files.values()), "bytes"))
     names = session.bridge.physical_names(judged.files)
-    first = {names[path]: path for path in reversed(judged.files)}
+    first = {names[path]: path for path in reversed(list(judged.files))}
     absent = session.bridge.absent(first) if first else set()
     return tuple(
         PlannedFile(path, nbytes, names[path], names[path] not in absent)
