@@ -18,5 +18,5 @@ def need_local_project() -> None:
         raise MissingExtra(
             f"a local project needs {' and '.join(missing)}; install boinc_gahp with its extra: "
             "pip install 'boinc_gahp[local-project]' (in its source: pip install "
-            "'.[local-project]')"
+            "'.[local-project]'; after pipx install: pipx inject boinc_gahp flask waitress)"
         )

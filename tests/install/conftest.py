@@ -1,0 +1,87 @@
+"""What tests of packages share: a copy of the source, and what is built of it, once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+
+def run(
+    *words: str | Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    status: int | None = 0,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command; ``status`` is what it has to end with, None: anything."""
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=cwd,
+        env=None if env is None else {**os.environ, **env},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if status is not None:
+        assert done.returncode == status, f"{words}:\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def tracked_files() -> list[Path]:
+    """Return the files of the source, relative to it."""
+    listed = run("git", "-C", ROOT, "ls-files", "-z").stdout
+    return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="session")
+def open_directory() -> Iterator[Path]:
+    """A directory that other users can enter, which those of pytest are not."""
+    directory = Path(tempfile.mkdtemp(prefix="boinc_gahp-install-"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def source(open_directory: Path) -> Path:
+    """A copy of the source, in an admin's home."""
+    copy = open_directory / "admin" / "boinc_gahp"
+    for name in tracked_files():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    return copy
+
+
+@pytest.fixture(scope="session")
+def dist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the sdist, and the wheel that was built from the sdist."""
+    directory = tmp_path_factory.mktemp("dist")
+    run(BIN / "python", "-m", "build", "--outdir", directory, source)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def wheel(dist: Path) -> Path:
+    [path] = dist.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def sdist(dist: Path) -> Path:
+    [path] = dist.glob("*.tar.gz")
+    return path

@@ -1,0 +1,142 @@
+"""boinc_gahp as somebody has it who installs it for themselves with pipx."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import boinc_gahp
+from boinc_gahp.localproject import LocalProject
+from tests.install.conftest import BIN, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def environment(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "PIPX_HOME": str(home / ".local/pipx"),
+        "PIPX_BIN_DIR": str(home / ".local/bin"),
+        "PIPX_MAN_DIR": str(home / ".local/share/man"),
+        "XDG_CONFIG_DIRS": str(home / "site"),
+    }
+
+
+@pytest.fixture(scope="module")
+def command(wheel: Path, home: Path, environment: dict[str, str]) -> Path:
+    run(BIN / "pipx", "install", wheel, env=environment)
+    return home / ".local/bin/boinc_gahp"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=1) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def settings(home: Path, project: LocalProject) -> Path:
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'authenticator'\n")
+    key = path.with_name("authenticator")
+    key.write_text(project.authenticator)
+    key.chmod(0o600)
+    return path
+
+
+def test_it_tells_its_version(command: Path, environment: dict[str, str]) -> None:
+    done = run(command, "--version", env=environment)
+    assert done.stdout == f"boinc_gahp {boinc_gahp.__version__}\n"
+
+
+def test_every_command_helps_without_the_extras(command: Path, environment: dict[str, str]) -> None:
+    for name in ("batch", "check", "completion", "demo", "ledger", "local-project", "template"):
+        assert run(command, name, "--help", env=environment).stdout.startswith("usage: ")
+    behave = run(command, "local-project", "behave", "--help", env=environment)
+    assert "fail=STATUS" in behave.stdout
+    assert "complete -F" in run(command, "completion", "bash", env=environment).stdout
+
+
+@pytest.mark.parametrize("words", [["demo"], ["local-project", "init", "p"]])
+def test_what_needs_the_extra_says_how_to_get_it(
+    command: Path, environment: dict[str, str], words: list[str]
+) -> None:
+    done = run(command, *words, env=environment, status=1)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'boinc_gahp[local-project]'" in done.stderr
+    assert "pipx inject boinc_gahp flask waitress" in done.stderr
+
+
+def test_check_finds_that_all_fits(
+    command: Path, environment: dict[str, str], settings: Path
+) -> None:
+    done = run(command, "check", "--app", "uppercase", env=environment, status=None)
+    assert re.search(r"^ok +address: ", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^ok +account: ", done.stdout, re.MULTILINE)
+    assert re.search(r"^ok +app uppercase: ", done.stdout, re.MULTILINE)
+    assert "FAILED" not in done.stdout
+
+
+def test_a_ping_on_pipes_is_answered(
+    command: Path, environment: dict[str, str], settings: Path
+) -> None:
+    # The end of its input waits for no answer, so the answer is waited for with the next line.
+    import subprocess
+
+    with subprocess.Popen(
+        [command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"PATH": "/usr/bin:/bin", **environment},
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("$GahpVersion: ")
+        process.stdin.write("ASYNC_MODE_ON\nBOINC_PING 1\n")
+        process.stdin.flush()
+        assert [process.stdout.readline() for _ in range(3)] == ["S\n", "S\n", "R\n"]
+        process.stdin.write("RESULTS\nQUIT\n")
+        process.stdin.flush()
+        assert process.stdout.read() == "S 1\n1 NULL\nS\n"
+    assert process.returncode == 0
+
+
+def test_jobs_go_and_outputs_come(
+    command: Path, environment: dict[str, str], settings: Path, home: Path
+) -> None:
+    (home / "data.txt").write_text("hello\n")
+    run(
+        command, "batch", "submit", "uppercase", "--input", "in=data.txt", "--name", "first",
+        cwd=home, env=environment,
+    )  # fmt: skip
+    run(command, "batch", "wait", "first", "--timeout", "60", cwd=home, env=environment)
+    run(command, "batch", "fetch", "first", cwd=home, env=environment)
+    assert "HELLO\n" in [path.read_text() for path in home.rglob("out")]
+
+
+def test_uninstalling_leaves_settings_and_state_alone(
+    command: Path, environment: dict[str, str], settings: Path, home: Path
+) -> None:
+    run(command, stdin="QUIT\n", env=environment)
+    run(BIN / "pipx", "uninstall", "boinc_gahp", env=environment)
+    assert not command.exists()
+    left = [path for path in home.rglob("*boinc_gahp*") if "first" not in path.parts]
+    kept = {home / place for place in (".config/boinc_gahp", ".local/state/boinc_gahp")}
+    kept.add(home / ".cache/boinc_gahp")
+    assert kept <= set(left) | {home / ".cache/boinc_gahp"}
+    assert [
+        path for path in left if not {path, *path.parents} & kept and "pipx" not in path.parts
+    ] == []
