@@ -42,7 +42,7 @@ _PATIENCE = 20.0
 _IN_VAIN = 5
 #: Seconds between two looks at how far it is, and that threads have to end when it is broken off.
 _PAUSE = 0.1
-_LEAVING = 2.0
+_LEAVING = 0.5
 
 
 class Finished(NamedTuple):

@@ -1,0 +1,221 @@
+"""``boinc_gahp batch fetch``: folders, archives, failures; broken off and gone on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import faultproxy
+from tests.cli.conftest import COMMAND
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+@pytest.fixture
+def done(site: Site) -> tuple[int, str]:
+    """A batch of two jobs that are done: its id and name."""
+    return _made(site, "done", "", "")
+
+
+@pytest.fixture
+def mixed(site: Site) -> tuple[int, str]:
+    """A batch of a job that is done, and one that failed."""
+    return _made(site, "mixed", "", "--fail 7")
+
+
+_batches: dict[tuple[int, str], tuple[int, str]] = {}
+
+
+def _made(site: Site, kind: str, *lines: str) -> tuple[int, str]:
+    """Return a batch that is made once for all tests: they only read it."""
+    key = (id(site), kind)
+    if key not in _batches:
+        _batches[key] = site.finished(*lines)
+    return _batches[key]
+
+
+def test_into_a_directory_of_the_batchs_name(
+    batch: Command, here: Path, done: tuple[int, str]
+) -> None:
+    _, name = done
+    status, out, _ = batch("fetch", name)
+    assert (status, out) == (0, f"2 jobs fetched (110 bytes); in {name}\n")
+    assert (here / name / f"{name}_0/out").read_text() == "HELLO\n"
+    assert "boinc_finish" in (here / name / f"{name}_1/stderr.txt").read_text()
+    (here / name / f"{name}_0/out").unlink()
+    status, out, _ = batch("fetch", name)
+    assert (status, out) == (0, f"1 job fetched (6 bytes), 1 already here; in {name}\n")
+    assert (here / name / f"{name}_0/out").read_text() == "HELLO\n"
+    status, out, _ = batch("fetch", name, "--again", "--no-stderr", "--job", f"{name}_0")
+    assert (status, out) == (0, f"1 job fetched (6 bytes); in {name}\n")
+
+
+def test_some_failed(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
+    number, name = mixed
+    status, out, _ = batch("fetch", number, "results")
+    assert status == 3
+    assert out.splitlines()[0] == "1 job fetched (55 bytes), 1 failed; in results"
+    command = out.splitlines()[1].partition("Why jobs failed: ")[2]
+    assert command == f"boinc_gahp batch fetch {number} results --failed"
+    assert batch("fetch", number, "results", "--job", f"{name}_0")[0] == 0
+    assert batch("fetch", number, "results", "--job", f"{name}_1")[0] == 4
+    status, out, _ = batch(*shlex.split(command)[2:])
+    assert status == 3
+    assert out.splitlines()[1].split()[:4] == [f"{name}_1", "7", "7", "7"]
+    assert "too many instances failed" in out
+    assert "7, 7, 7" in (here / f"results/{name}_1/failure.txt").read_text()
+    assert not (here / f"results/{name}_0/failure.txt").exists()
+
+
+def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
+    number, name = mixed
+    status, out, err = batch("fetch", number, "--json")
+    assert (status, err) == (3, "")
+    assert json.loads(out) == {
+        "batch": number,
+        "name": name,
+        "directory": str(here / name),
+        "jobs_fetched": 1,
+        "jobs_already_here": 0,
+        "jobs_failed": 1,
+        "jobs_unfinished": 0,
+        "bytes": 55,
+        "errors": [],
+    }
+    (failure,) = json.loads(batch("fetch", number, "--failed", "--json")[1])["failures"]
+    assert failure["job"] == f"{name}_1"
+    assert failure["exit_statuses"] == [7, 7, 7]
+    assert failure["errors"] == ["too_many_error_results"]
+    assert failure["file"] == str(here / name / f"{name}_1/failure.txt")
+    status, out, _ = batch("fetch", number, "--zip", "all.zip", "--json")
+    found = json.loads(out)
+    assert (status, found["files"], found["zip"]) == (3, 2, str(here / "all.zip"))
+
+
+def test_unfinished_jobs_are_waited_for_by_nobody(batch: Command, here: Path, site: Site) -> None:
+    number, name = site.batch("")
+    status, out, _ = batch("fetch", number)
+    assert status == 5
+    assert out.splitlines()[0] == f"0 jobs fetched (0 bytes), 1 not finished yet; in {name}"
+    assert out.splitlines()[1].startswith("The batch is in progress: run this again")
+    empty, _ = site.batch()
+    assert batch("fetch", empty)[0] == 5
+    site.rpc.abort_batch(batch_id=number)
+    assert batch("fetch", number)[0] == 4
+    assert not list(here.rglob("out"))
+
+
+def test_an_archive(batch: Command, here: Path, done: tuple[int, str], site: Site) -> None:
+    _, name = done
+    assert batch("fetch", name, "--zip", "all.zip") == (
+        0,
+        "2 jobs fetched (110 bytes); in all.zip\n",
+        "",
+    )
+    with zipfile.ZipFile(here / "all.zip") as archive:
+        assert sorted(archive.namelist()) == [
+            f"{name}_{job}/{file}" for job in (0, 1) for file in ("out", "stderr.txt")
+        ]
+    empty, _ = site.batch()
+    status, out, _ = batch("fetch", empty, "--zip", "empty.zip")
+    assert status == 5
+    assert "The archive is empty: there are no outputs." in out
+    assert zipfile.ZipFile(here / "empty.zip").namelist() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--zip", "x.zip", "directory"), "--zip and DIR do not go together"),
+        (("--zip", "x.zip", "--failed"), "--zip and --failed do not go together"),
+        (("--zip", "x.zip", "--again"), "--again is for folders"),
+        (("--threads", "0"), "'0' is no whole number above 0"),
+    ],
+)
+def test_what_does_not_go_together(words: tuple[str, ...], text: str, batch: Command) -> None:
+    status, _, err = batch("fetch", "1", *words)
+    assert status == 2
+    assert text in err
+
+
+def test_names_that_do_not_exist(batch: Command, here: Path, done: tuple[int, str]) -> None:
+    _, name = done
+    status, _, err = batch("fetch", name, "--job", f"{name}_0", "--job", f"{name}_7")
+    assert status == 1
+    assert f"has no job '{name}_7'; did you mean '{name}_" in err
+    assert not list(here.iterdir())
+
+
+def test_what_cannot_be_written_is_that_jobs_error(
+    batch: Command, here: Path, done: tuple[int, str]
+) -> None:
+    _, name = done
+    (here / name).mkdir()
+    (here / name / f"{name}_0").write_text("a file\nof mine")
+    status, out, err = batch("fetch", name)
+    assert status == 1
+    assert out.startswith(f"1 job fetched (55 bytes), 1 could not be fetched; in {name}\n")
+    assert err.startswith(f"boinc_gahp: job '{name}_0': ")
+    assert "is no directory: move it away" in err
+    assert err.count("\n") == 1
+
+
+def test_interrupted_it_says_how_to_go_on_and_goes_on(
+    batch: Command, here: Path, done: tuple[int, str], site: Site
+) -> None:
+    _, name = done
+    with faultproxy.FaultProxy(site.project.url) as proxy:
+        config = here.with_name("slow.toml")
+        config.write_text(
+            f"[project]\nurl = '{proxy.url}'\nauthenticator = '{site.project.authenticator}'\n"
+        )
+        config.chmod(0o600)
+        proxy.fail("result_file", faultproxy.hang(), times=None, skip=1)
+        words = ["batch", "fetch", name, "two words", "--config", str(config), "--threads", "1"]
+        child = subprocess.Popen(
+            [COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        with child:
+            wait_for(lambda: proxy.count("result_file") == 2, "an output that hangs")
+            wait_for(lambda: list(here.rglob("*.part")), "a file that is begun")
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        assert (child.returncode, out) == (130, "")
+        assert not list(here.rglob("*.part"))
+        said = err.strip().splitlines()[-1]
+        command = said.partition("the same command fetches the rest: ")[2]
+        assert shlex.split(command) == ["boinc_gahp", *words]
+        proxy.heal()
+        status, out, _ = batch(*shlex.split(command)[2:])
+    assert (status, out.split(";")[0]) == (0, "1 job fetched (55 bytes), 1 already here")
+
+
+def test_progress_on_a_terminal(batch: Command, here: Path, done: tuple[int, str]) -> None:
+    _, name = done
+    child = batch.on_terminal("fetch", name)
+    child.expect_exact("of 2 jobs")
+    child.expect_exact(f"2 jobs fetched (110 bytes); in {name}")
+    child.expect_exact("\n")
+    wait_for(lambda: not child.isalive(), "its end")
+    assert child.exitstatus == 0
+    assert [path.name for path in here.iterdir()] == [name]
