@@ -1,4 +1,7 @@
-"""The app of the example ``sweep.py``: what becomes of a population that grows logistically."""
+"""The app of two examples: what becomes of a population that grows logistically.
+
+``sweep.py`` makes jobs for it on the project, ``parameter_sweep.py`` submits them from outside.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ def main() -> None:
     for _ in range(parameters["generations"]):
         population *= parameters["rate"] * (1 - population)
         orbit.append(population)
-    last = "".join(f"{value:.6f}\n" for value in orbit[-_SHOWN:])
+    shown = parameters.get("shown", _SHOWN)
+    last = "".join(f"{value:.6f}\n" for value in orbit[-shown:])
     Path("orbit.txt").write_text(last, "utf-8")
 
 
