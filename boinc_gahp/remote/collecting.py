@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.types import OnProgress
     from boinc_gahp.rpc import BatchJob
 
-#: What the operating system says of a disk that no other job's outputs can be written to, either.
-_NO_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
+#: What the operating system says if no other job's outputs can be written, either.
+_NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
 #: Seconds to find out whether a project that gave no answer about a job answers at all.
 _PATIENCE = 20.0
 #: Jobs in a row whose outputs do not come, for the network's sake, before it is given up.
@@ -296,9 +296,12 @@ class Collector:
                 f"{note.project}): fetch into another directory, or delete it"
             )
         have: dict[str, int] = {}
+        stderr: str | None = None
         if note is not None and note.instance_id == job.instance_id and not self._again:
             have = note.there(folder)
-            if len(have) == len(note.files) and (note.stderr or not self._stderr):
+            stderr = note.stderr if note.stderr in have else None
+            outputs = note.files.keys() - {note.stderr}
+            if outputs <= have.keys() and (stderr or not self._stderr):
                 return -1
         folders.make(folder, self.gate)
         collected = self._session.bridge.collect(
@@ -316,17 +319,11 @@ class Collector:
             self.gate,
             self._tally.count,
         )
-        paths = (
-            collected.outputs
-            if collected.stderr is None
-            else (
-                *collected.outputs,
-                collected.stderr,
-            )
-        )
-        new = {str(path.relative_to(folder)): _size(path) for path in paths}
-        had_stderr = note is not None and note.stderr and bool(have)
-        written = Note(url, job.id, job.instance_id, {**have, **new}, self._stderr or had_stderr)
+        new = {str(path.relative_to(folder)): _size(path) for path in collected.outputs}
+        if collected.stderr is not None:
+            stderr = str(collected.stderr.relative_to(folder))
+            new[stderr] = _size(collected.stderr)
+        written = Note(url, job.id, job.instance_id, {**have, **new}, stderr)
         folders.write_note(folder, written, job.name, self.gate)
         return sum(new.values())
 
@@ -345,7 +342,7 @@ class Collector:
             raise error
         if isinstance(error, OutputError):
             cause = error.__cause__
-            if isinstance(cause, OSError) and cause.errno in _NO_DISK:
+            if isinstance(cause, OSError) and cause.errno in _NO_WRITING:
                 raise error
         if isinstance(error, (TransportError, ProtocolError)):
             # Is it this job, or does the project not answer at all?

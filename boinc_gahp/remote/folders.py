@@ -64,15 +64,15 @@ class Note:
         project: the project's address.
         job_id: the project's id of the job.
         instance_id: of the canonical instance that the outputs are of.
-        files: the size in bytes of each, by its path in the folder.
-        stderr: whether stderr is among them.
+        files: the size in bytes of each, by its path in the folder; stderr is among them.
+        stderr: the path of stderr; None if it was not fetched.
     """
 
     project: str
     job_id: int
     instance_id: int
     files: dict[str, int]
-    stderr: bool
+    stderr: str | None
 
     def there(self, folder: Path) -> dict[str, int]:
         """Return those of the files that are in place, as large as they were."""
@@ -99,7 +99,7 @@ def read_note(folder: Path) -> Note | None:
             int(said["job_id"]),
             int(said["instance_id"]),
             files,
-            bool(said["stderr"]),
+            None if said["stderr"] is None else str(said["stderr"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

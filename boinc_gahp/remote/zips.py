@@ -13,6 +13,7 @@ import shutil
 import threading
 import time
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,9 +109,15 @@ def fetch_zip(
     # So that what a killed fetch has left is taken over, and removed, by the next one.
     with registry.file(target, collector.gate) as whole, registry.directory(target) as room:
         try:
-            with zipfile.ZipFile(whole.path, "w", zipfile.ZIP_DEFLATED) as archive:
-                packer = _Packer(archive, collector, room.path)
+            archive = zipfile.ZipFile(whole.path, "w", zipfile.ZIP_DEFLATED)
+            packer = _Packer(archive, collector, room.path)
+            try:
                 collector.each(packer.work, known.finished, threads)
+            except BaseException:
+                with suppress(OSError, ValueError):  # a thread may still be writing to it
+                    archive.close()
+                raise
+            archive.close()
         except OSError as error:
             raise explain(error, target) from error
         except OutputError as error:

@@ -167,7 +167,10 @@ def test_stderr_costs_nothing_if_it_is_not_wanted_and_comes_when_it_is(desk: Des
     assert desk.fetch(jobs=["upper#1.8"]).fetched == 1
     assert desk.have()["upper#1.8/stderr.txt"] == ERR
     assert desk.farm.count("result_file") == gets
+    (desk.results / "upper#1.8/stderr.txt").unlink()
     assert desk.fetch(jobs=["upper#1.8"], stderr=False).here == 1
+    assert desk.fetch(jobs=["upper#1.8"]).fetched == 1
+    assert desk.have()["upper#1.8/stderr.txt"] == ERR
 
 
 def test_an_optional_output_that_is_absent_is_no_error_and_not_looked_for_again(

@@ -57,7 +57,7 @@ def test_different_names_give_different_folders(one: str, other: str) -> None:
 
 
 def test_a_note_is_read_as_it_was_written(tmp_path: Path) -> None:
-    note = Note("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=False)
+    note = Note("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=None)
     write_note(tmp_path, note, "job", OPEN)
     assert read_note(tmp_path) == note
 
@@ -76,4 +76,4 @@ def test_only_regular_files_of_the_same_size_are_there(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "same")
     (tmp_path / "directory").mkdir()
     sizes = dict.fromkeys(["same", "longer", "link", "directory", "missing", "nul\0"], 3)
-    assert Note("", 1, 1, sizes, stderr=True).there(tmp_path) == {"same": 3}
+    assert Note("", 1, 1, sizes, stderr=None).there(tmp_path) == {"same": 3}
