@@ -1,0 +1,237 @@
+"""``boinc_gahp batch submit``: jobs from options, rows and files."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+    #: Sends a batch; returns its jobs as the project has them: name and command line.
+    Sent = Callable[..., list[tuple[str, str]]]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with two input files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in ("b 2.txt", "a.1.txt"):
+        (tmp_path / "data" / name).write_text(f"{tmp_path} {name}\n")
+    return tmp_path
+
+
+@pytest.fixture
+def sent(site: Site, batch: Command, here: Path) -> Sent:
+    def sent(*words: str) -> list[tuple[str, str]]:
+        status, out, err = batch("submit", *words, "--json")
+        assert (status, err) == (0, "")
+        name = json.loads(out)["name"]
+        return [
+            (job["name"].replace(name, "BATCH"), job["command_line"])
+            for job in jobs_of(site, json.loads(out)["id"])
+        ]
+
+    return sent
+
+
+def jobs_of(site: Site, batch_id: int) -> list[dict[str, str]]:
+    """Return a batch's workunits, with the command line out of their documents."""
+    rows = site.project.core.db.connection().execute(
+        "SELECT name, xml_doc, priority FROM workunit WHERE batch = ? ORDER BY id", (batch_id,)
+    )
+    found = []
+    for row in rows:
+        line = re.search(r"<command_line>\s*(.*?)\s*</command_line>", row["xml_doc"], re.DOTALL)
+        found.append({"name": row["name"], "command_line": line[1] if line else ""})
+    return found
+
+
+def test_one_job_is_submitted_and_what_comes_next_is_told(
+    site: Site, batch: Command, here: Path
+) -> None:
+    status, out, err = batch("submit", "uppercase", "--input", "in=data/a.1.txt")
+    assert (status, err) == (0, "")
+    found = re.fullmatch(
+        r"Batch (\d+) 'uppercase-\d{8}-\d{6}-[a-z]{4}': 1 job of uppercase on 127\.0\.0\.1:\d+\.\n"
+        r"Next:\n  boinc_gahp batch wait (\d+)\n  boinc_gahp batch fetch (\d+)\n",
+        out,
+    )
+    assert found
+    assert found[1] == found[2] == found[3]
+    assert len(jobs_of(site, int(found[1]))) == 1
+
+
+def test_a_project_that_was_named_is_named_in_what_comes_next(
+    site: Site, batch: Command, here: Path
+) -> None:
+    config = here / "more.toml"
+    config.write_text(f"[projects.other]\nurl = '{site.project.url}'\nauthenticator_file = 'key'\n")
+    key = here / "key"
+    key.write_text(site.project.authenticator)
+    key.chmod(0o600)
+    words = ["--config", str(config), "--project", "other"]
+    _, out, _ = batch("submit", "uppercase", "--input", "in=data/a.1.txt", *words)
+    assert re.search(rf"batch wait \d+ --config {config} --project other\n", out)
+
+
+def test_jobs_that_differ_in_their_number(sent: Sent) -> None:
+    inputs = ["--input", "in=data/a.1.txt"]
+    assert sent("uppercase", *inputs, "--args", "-s {index} {{}}", "--count", "3") == [
+        (f"BATCH_{n}", f"-s {n} {{}}") for n in range(3)
+    ]
+
+
+def test_a_job_for_each_file(sent: Sent) -> None:
+    args = "-v --n={index:3} {stem}"
+    assert sent("uppercase", "--each", "data/a*", "--args", args) == [("BATCH_0", "-v --n=000 a.1")]
+    assert sent("uppercase", "--args", "-v", "--each", "data/*", "data/b 2.txt") == [
+        ("BATCH_0", "-v"),
+        ("BATCH_1", "-v"),
+    ]
+
+
+def test_jobs_get_names_that_were_asked_for(sent: Sent, here: Path) -> None:
+    tag = here.name
+    names = sent("uppercase", "--each", "data/*", "--name-jobs", f"{tag}_{{index:2}}")
+    assert [name for name, _ in names] == [f"{tag}_00", f"{tag}_01"]
+
+
+def test_rows_of_csv_with_files_beside_them(sent: Sent, here: Path) -> None:
+    tag = here.name
+    (here / "data" / "rows.csv").write_text(
+        f"\ufeffname;args;input:in\r\n{tag}x;-a 1;b 2.txt\r\n;-b;inline:text\r\n", "utf-8"
+    )
+    assert sent("uppercase", "--rows", "data/rows.csv") == [(f"{tag}x", "-a 1"), ("BATCH_1", "-b")]
+
+
+def test_rows_from_standard_input_with_an_input_for_all(
+    site: Site, batch: Command, here: Path
+) -> None:
+    done = batch.piped(
+        "submit",
+        "uppercase",
+        "--rows",
+        "-",
+        "--input",
+        "in=data/a.1.txt",
+        "--json",
+        stdin='{"args": ["-n", 1]}\n{"args": "-n 2", "inputs": {"in": {"inline": "x"}}}\n',
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = jobs_of(site, json.loads(done.stdout)["id"])
+    assert [job["command_line"] for job in listed] == ["-n 1", "-n 2"]
+
+
+def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
+    words = ["submit", "uppercase", "--each", "data/*", "--name", f"again {here.name}"]
+    first = batch(*words)
+    assert first[0] == 0
+    assert batch(*words) == first
+    status, _, err = batch(*words, "--args", "-x")
+    assert (status, err) == (0, ""), "the jobs' names are what tells"
+
+
+def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: Site) -> None:
+    templates = site.project.core.directory / "templates"
+    for kind, suffix in (("input", "in"), ("output", "out")):
+        text = (templates / f"uppercase_{suffix}").read_text()
+        (here / f"{kind}.xml").write_text(text)
+        (templates / f"mine_{here.name}_{suffix}").write_text(text)
+    own = ["--input-template", "input.xml", "--output-template", "output.xml"]
+    assert len(sent("uppercase", "--each", "data/*", *own)) == 2
+    there = ["--input-template", f"project:mine_{here.name}_in"]
+    assert len(sent("uppercase", "--each", "data/*", *there, "--as", "in")) == 2
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rows", "r", "--each", "d"], "--rows and --each do not go together"),
+        (["--each", "d", "--count", "3"], "--each and --count do not go together"),
+        (["--rows", "r", "--args", "-x"], "--rows and --args do not go together"),
+        (["--format", "csv"], "there is no --rows"),
+        (["--as", "in"], "there is no --each"),
+        (["--args", "{stem}"], "{stem} is of a file of --each"),
+        (["--args", "{indx}"], "did you mean index?"),
+        (["--args", "a } b"], "a } stands alone: write }} for a brace"),
+        (["--name-jobs", "{"], "a { stands alone"),
+        (["--count", "0"], "no whole number"),
+        (["--delay", "3x"], "'3x' is no time span"),
+        (["--memory", "2QB"], "'2QB' is no size"),
+        (["--fpops-est", "many"], "'many' is no number of floating-point operations"),
+        (["--priority", "1.5"], "'1.5' is no whole number"),
+        (["--format", "xml"], "did you mean jsonl?|invalid choice"),
+        (["--inputs", "in=a"], "did you mean --input?"),
+    ],
+)
+def test_what_does_not_go_together_is_said(batch: Command, words: list[str], said: str) -> None:
+    status, out, err = batch("submit", "uppercase", *words)
+    assert (status, out) == (2, "")
+    assert any(each in err for each in said.split("|")), err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--each", "nothing/*"], "matches no file (looked for from "),
+        (["--each", "data"], "matches only directories"),
+        (["--each", "data/*", "--as", "in", "--input", "in=x"], "do not go together"),
+        (["--each", "data/*", "--input", "in=x"], "uppercase wants in: say it with --as NAME"),
+        (["--each", "data/*", "--input-template", "project:x"], "say it with --as NAME"),
+        (["--input", "data/a.1.txt"], "expected NAME=FILE"),
+        (["--input", "in=a", "--input", "in=b"], "stands there twice"),
+        (["--input-template", "nothing.xml"], "'nothing.xml' cannot be read: No such file"),
+        (["--input-template", "data/a.1.txt"], "boinc_gahp template tells more"),
+        (["--output-template", "data/a.1.txt"], "boinc_gahp template tells more"),
+        (["--args", "a 'b"], "a quote is not closed"),
+        (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
+        (["--rows", "empty.csv"], "there are no rows in it"),
+        (["--rows", "double.csv"], 'double.csv:3: job name "twice" stands in this request twice'),
+        ([], 'wants 1 input file ("in"), the job has 0'),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    batch: Command, here: Path, words: list[str], said: str
+) -> None:
+    (here / "empty.csv").write_text("name,args\n\n")
+    (here / "double.csv").write_text("name,input:in\ntwice,data/a.1.txt\ntwice,data/a.1.txt\n")
+    status, out, err = batch("submit", "uppercase", *words)
+    assert (status, out) == (1, "")
+    assert said in err
+    assert err.startswith("boinc_gahp: ")
+    assert err.count("\n") == 1
+
+
+def test_an_app_that_is_not_there_is_told_with_the_nearest(batch: Command, here: Path) -> None:
+    assert batch("submit", "uppercase", "--each", "data/*")[0] == 0
+    status, _, err = batch("submit", "upercase", "--each", "data/*")
+    assert (status, err.count("\n")) == (1, 1)
+    assert "did you mean uppercase?" in err
+
+
+def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> None:
+    words = ["submit", "uppercase", "--input", "in=data/new file.txt"]
+    status, _, err = batch(*words)
+    found = re.fullmatch(
+        r"boinc_gahp: input file 'data/new file.txt' cannot be read: .*\n"
+        r"boinc_gahp: to go on: boinc_gahp batch (.*) --name (uppercase-\S+)\n",
+        err,
+    )
+    assert (status, bool(found)) == (1, True)
+    assert found
+    assert found[1] == "submit uppercase --input 'in=data/new file.txt'"
+    (here / "data" / "new file.txt").write_text("here\n")
+    status, out, _ = batch(*words, "--name", found[2])
+    assert status == 0
+    assert f"'{found[2]}': 1 job" in out

@@ -1,0 +1,106 @@
+"""``boinc_gahp batch submit --dry-run`` and ``batch estimate``."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with 15 input files of 100 bytes."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(15):
+        (tmp_path / f"in{number:02}.txt").write_text(f"{tmp_path} {number}".ljust(100, "."))
+    return tmp_path
+
+
+def test_it_tells_jobs_files_and_the_request_and_sends_nothing(
+    site: Site, batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--each", "*.txt", "--name", here.name, "--dry-run"]
+    status, out, err = batch(*words)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith(f"Batch '{here.name}': 15 jobs of uppercase on 127.0.0.1:")
+    assert f"  {here.name}_00  in=in00.txt" in lines
+    assert "  ... and 5 more" in lines
+    assert "Of 15 files the project has 0; 15 would be sent (1.5 kB):" in lines
+    assert lines[-1] == "Nothing is wrong. Without --dry-run this is sent."
+    assert here.name not in {each.name for each in site.rpc.query_batches()}
+
+
+def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
+    words = ["submit", "uppercase", "--each", "*.txt", "--name", here.name]
+    assert batch(*words)[0] == 0
+    status, out, err = batch(*words, "--dry-run")
+    assert (status, err) == (0, "")
+    assert re.search(r"It is there already \(id \d+\) with 15 of these jobs", out)
+    assert "Of 15 files the project has 15; nothing would be sent.\n" in out
+    status, out, err = batch(*words, "--dry-run", "--args", "x", "--name-jobs", "other{index}")
+    assert status == 1
+    assert "with other jobs than these: choose another name" in err
+    assert "The batch would be refused: nothing would be sent." in out
+
+
+def test_every_wrong_job_is_told_up_to_ten(batch: Command, here: Path) -> None:
+    rows = "".join(f"j{n},in{n:02}.txt\n" if n < 3 else f"j {n},x\n" for n in range(15))
+    (here / "rows.csv").write_text("name,input:in\n" + rows)
+    status, out, err = batch("submit", "uppercase", "--rows", "rows.csv", "--dry-run")
+    assert status == 1
+    assert out.endswith("12 jobs would be refused: nothing would be sent.\n")
+    lines = err.splitlines()
+    assert lines[0].startswith('boinc_gahp: rows.csv:5: job name "j 3" holds a space')
+    assert lines[10:] == ["boinc_gahp: ... and 2 more jobs would be refused"]
+
+
+def test_as_json_it_is_one_document_with_all_of_it(batch: Command, here: Path) -> None:
+    (here / "rows.jsonl").write_text(
+        '{"inputs": {"in": "in00.txt"}}\n{"inputs": {"in": "http://127.0.0.1:1/x"}}\n'
+        '{"name": "a b", "inputs": {"in": "staged:nothing.dat"}}\n'
+    )
+    status, out, _ = batch("submit", "uppercase", "--rows", "rows.jsonl", "--dry-run", "--json")
+    plan = json.loads(out)
+    assert status == 1
+    assert {
+        key: plan[key] for key in ("app", "good", "refusal", "id", "jobs", "bytes_to_send")
+    } == {
+        "app": "uppercase",
+        "good": False,
+        "refusal": None,
+        "id": None,
+        "jobs": 3,
+        "bytes_to_send": 100,
+    }
+    assert [(each["job"], each["place"]) for each in plan["problems"]] == [("a b", "rows.jsonl:3")]
+    assert [(each["path"], each["size"], each["present"]) for each in plan["files"]] == [
+        ("in00.txt", 100, False)
+    ]
+    assert plan["remote_files"] == ["http://127.0.0.1:1/x"]
+
+
+def test_an_estimate_is_a_time_that_people_read(batch: Command, here: Path) -> None:
+    words = ["estimate", "uppercase", "--each", "*.txt", "--fpops-est", "3e13"]
+    status, out, err = batch(*words)
+    assert (status, err) == (0, "")
+    assert re.fullmatch(
+        r"127\.0\.0\.1:\d+ thinks that 15 jobs of uppercase take about \d+ \w+\.\n", out
+    )
+    status, out, _ = batch(*words, "--json")
+    found = json.loads(out)
+    assert (found["app"], found["jobs"]) == ("uppercase", 15)
+    assert found["seconds"] > 0
+
+
+def test_an_estimate_of_what_cannot_be_submitted_is_refused(batch: Command, here: Path) -> None:
+    status, out, err = batch("estimate", "uppercase", "--count", "3")
+    assert (status, out) == (1, "")
+    assert "wants 1 input file" in err

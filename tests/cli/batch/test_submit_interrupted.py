@@ -1,0 +1,89 @@
+"""``boinc_gahp batch submit`` on a terminal, on pipes, and when it is interrupted."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from tests.faultproxy import FaultProxy, hang, status
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+
+@pytest.fixture
+def proxy(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+    """A proxy that the settings name; the working directory has an input file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text(str(tmp_path))
+    with FaultProxy(site.project.url) as proxy:
+        config = tmp_path / "boinc_gahp.toml"
+        config.write_text(
+            f"[project]\nurl = '{proxy.url}'\nauthenticator_file = 'key'\n[timeouts]\nretry = 0.1\n"
+        )
+        key = tmp_path / "key"
+        key.write_text(site.project.authenticator)
+        key.chmod(0o600)
+        monkeypatch.setenv("BOINC_GAHP_CONFIG", str(config))
+        yield proxy
+
+
+def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
+    site: Site, batch: Command, proxy: FaultProxy
+) -> None:
+    held = hang()
+    proxy.fail("submit_batch", held)
+    child = batch.on_terminal("submit", "uppercase", "--input", "in=in.txt", "--count", "5")
+    wait_for(lambda: proxy.count("submit_batch"), "the jobs on their way")
+    child.expect("sending jobs")
+    child.sendintr()
+    child.expect(r"boinc_gahp: interrupted; to go on: boinc_gahp batch (submit [^\r\n]*)")
+    again = shlex.split(child.match.group(1))
+    child.expect_exact("\r\n")
+    child.expect(pexpect.EOF)
+    wait_for(lambda: not child.isalive(), "its end")
+    assert child.exitstatus == 130
+    held.release()
+    exit_status, out, _ = batch(*again)
+    assert (exit_status, f"{again[-1]!r}: 5 jobs" in out) == (0, True)
+    assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
+
+
+def test_on_a_pipe_there_are_no_colours_and_progress_is_on_stderr(
+    batch: Command, proxy: FaultProxy
+) -> None:
+    done = batch.piped("submit", "uppercase", "--input", "in=in.txt", "--json")
+    assert done.returncode == 0
+    assert done.stdout.startswith("{")
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: FaultProxy) -> None:
+    proxy.fail("query_files", status(500), times=None)
+    exit_status, out, err = batch(
+        "submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url
+    )
+    first, second = err.splitlines()
+    assert (exit_status, out) == (1, "")
+    assert "query_files" in first
+    assert second.endswith(
+        f"to go on: boinc_gahp batch submit uppercase --input in=in.txt --name {proxy.url}"
+    )
+    proxy.heal()
+    assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
+
+
+def test_an_account_without_rights_is_told_once(
+    batch: Command, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("0" * 32)
+    exit_status, _, err = batch("submit", "uppercase", "--input", "in=in.txt")
+    assert (exit_status, err.count("\n")) == (1, 1)
+    assert "to go on" not in err
