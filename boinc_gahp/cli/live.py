@@ -98,7 +98,7 @@ class Live:
             self._drawn = None
 
     def say(self, text: str) -> None:
-        """Print a line that stays, above what is drawn."""
+        """Print a line that stays, above what is drawn; it may have colours, so be printable()."""
         if self._drawn is None:
             print(text, file=self.stream, flush=True)
         else:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TextIO
 
-from boinc_gahp.cli.terminal import coloured, width_of
+from boinc_gahp.cli.terminal import has_colours, painted, width_of
 from boinc_gahp.cli.words import printable
 
 if TYPE_CHECKING:
@@ -85,12 +85,10 @@ def lines(
         for index, (column, wide) in enumerate(zip(columns, widths, strict=True))
         if wide
     ]
-    titles = [column.title for column in columns]
-    title = _line(shown, titles, cut_at=width is not None, stream=stream, more=clean.more)
-    yield indent + coloured(title, "bold", stream)
+    line = _Line(shown, stream, cut_at=width is not None, more=clean.more)
+    yield indent + line([(column.title, "bold") for column in columns])
     for row in chain(first, coming):
-        line = _line(shown, row, cut_at=width is not None, stream=stream, more=clean.more)
-        yield (indent + line).rstrip()
+        yield (indent + line(row)).rstrip()
 
 
 def fitted(columns: Sequence[Column], natural: Sequence[int], width: int | None) -> list[int]:
@@ -179,25 +177,31 @@ def _taken(widths: Sequence[int]) -> int:
     return sum(some) + len(_GAP) * max(0, len(some) - 1)
 
 
-def _line(
-    shown: Sequence[tuple[int, Column, int]],
-    row: Sequence[Cell],
-    *,
-    cut_at: bool,
-    stream: TextIO,
-    more: str,
-) -> str:
-    parts = []
-    for index, column, wide in shown:
-        cell = row[index]
-        text = _text(cell)
-        if cut_at:
-            text = cut(text, wide, middle=column.middle, more=more)
-        space = padded("", wide - cells(text))
-        if not isinstance(cell, str) and text.strip():
-            text = coloured(text, cell[1], stream)
-        parts.append(space + text if column.right else text + space)
-    return _GAP.join(parts).rstrip()
+class _Line:
+    """Makes lines of rows."""
+
+    def __init__(
+        self, shown: Sequence[tuple[int, Column, int]], stream: TextIO, *, cut_at: bool, more: str
+    ) -> None:
+        self._shown = shown
+        self._colours = has_colours(stream)
+        self._cut_at = cut_at
+        self._more = more
+
+    def __call__(self, row: Sequence[Cell]) -> str:
+        parts = []
+        for index, column, wide in self._shown:
+            cell = row[index]
+            text = _text(cell)
+            taken = cells(text)
+            if taken > wide and self._cut_at:
+                text = cut(text, wide, middle=column.middle, more=self._more)
+                taken = cells(text)
+            space = " " * (wide - taken)
+            if self._colours and not isinstance(cell, str) and text.strip():
+                text = painted(text, cell[1])
+            parts.append(space + text if column.right else text + space)
+        return _GAP.join(parts).rstrip()
 
 
 def _head(text: str, width: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TextIO
 
 _CODES = {"green": "32", "yellow": "33", "red": "31", "cyan": "36", "faint": "2", "bold": "1"}
@@ -18,7 +19,12 @@ def has_colours(stream: TextIO) -> bool:
 
 def coloured(text: str, colour: str, stream: TextIO) -> str:
     """Return ``text`` in a colour, if ``stream`` takes colours."""
-    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if has_colours(stream) else text
+    return painted(text, colour) if has_colours(stream) else text
+
+
+def painted(text: str, colour: str) -> str:
+    """Return ``text`` in a colour."""
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
 
 def is_live(stream: TextIO) -> bool:
@@ -41,7 +47,7 @@ def bar(fraction: float, width: int, stream: TextIO) -> str:
 
     A full bar is only what is whole, an empty one only what has not begun.
     """
-    full, half, empty = _BARS[_can_draw(stream)]
+    full, half, empty = _BARS[_can_draw(stream.encoding or "ascii")]
     halves = round(min(1.0, max(0.0, fraction)) * 2 * width)
     if 0 < fraction < 1:
         halves = min(2 * width - 1, max(1, halves))
@@ -52,9 +58,10 @@ def bar(fraction: float, width: int, stream: TextIO) -> str:
 _BARS = {True: ("━", "╸", " "), False: ("#", "-", " ")}
 
 
-def _can_draw(stream: TextIO) -> bool:
+@cache
+def _can_draw(encoding: str) -> bool:
     try:
-        "━╸…".encode(stream.encoding or "ascii")
+        "━╸…".encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from datetime import datetime
 
 _UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
 _SIZES = ("kB", "MB", "GB", "TB", "PB")
@@ -12,6 +11,8 @@ _SIZES = ("kB", "MB", "GB", "TB", "PB")
 
 def printable(text: str) -> str:
     """Return text on one line that cannot do anything to a terminal."""
+    if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
+        return text
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
         for each in " ".join(text.split())
@@ -26,7 +27,7 @@ def now() -> float:
 def at(moment: float) -> str:
     """Return a time, given in seconds since the epoch, in this machine's time zone."""
     try:
-        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
     except (OverflowError, ValueError, OSError):
         return f"{moment:g} s after the epoch"
 

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 from scripts.benchmarks.batch import batch_status, batch_submit
 from scripts.benchmarks.client import Gahp
 from scripts.benchmarks.localproject import local_queries, local_submit, local_transitions
+from scripts.benchmarks.looking import people_list, people_show
 from scripts.benchmarks.measure import MB, Measure
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def fetches(bench: Bench) -> Iterator[Measure]:
 
 
 #: No other program does what these measure.
-WITHOUT_PEER = ("batch-", "local-")
+WITHOUT_PEER = ("batch-", "local-", "people-")
 
 #: By name, in the order of the table. Those that begin with one of :data:`WITHOUT_PEER` have none.
 CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
@@ -267,6 +268,8 @@ CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "local-submit": local_submit,
     "local-transitions": local_transitions,
     "local-queries": local_queries,
+    "people-list": people_list,
+    "people-show": people_show,
 }
 
 

@@ -33,19 +33,19 @@ with LocalProject(pathlib.Path(sys.argv[1]), hosts=0, quirks=Quirks(limits=PhpLi
 _FILE = "input.dat"
 
 
-class _Client:
+class Client:
     """A project in a process of its own, and its submitter."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, authenticator: str) -> None:
         self._process = process
-        self._url = url
-        self._authenticator = authenticator
+        self.url = url
+        self.authenticator = authenticator
 
     def rpc(self, name: str, inner: str) -> str:
         """Send an RPC that must succeed; return the reply."""
-        document = f"<{name}><authenticator>{self._authenticator}</authenticator>{inner}</{name}>"
+        document = f"<{name}><authenticator>{self.authenticator}</authenticator>{inner}</{name}>"
         request = Request(
-            f"{self._url}submit_rpc_handler.php", urlencode({"request": document}).encode()
+            f"{self.url}submit_rpc_handler.php", urlencode({"request": document}).encode()
         )
         with urlopen(request) as answer:
             reply: str = answer.read().decode()
@@ -67,7 +67,8 @@ class _Client:
 
 
 @contextlib.contextmanager
-def _running(directory: Path) -> Iterator[_Client]:
+def running(directory: Path) -> Iterator[Client]:
+    """Run a project in a process of its own until the end of the block."""
     with subprocess.Popen(
         [sys.executable, "-c", _SERVE, str(directory)],
         stdin=subprocess.PIPE,
@@ -79,7 +80,7 @@ def _running(directory: Path) -> Iterator[_Client]:
             line = process.stdout.readline().split()
             if len(line) != 2:
                 raise RuntimeError("the project has not come up")
-            yield _Client(process, *line)
+            yield Client(process, *line)
         finally:
             process.communicate()
 
@@ -88,8 +89,8 @@ def local_submit(bench: Bench) -> Iterator[Measure]:
     """10,000 jobs submitted in one request, and their statuses."""
     number = bench.some(10_000)
     directory = bench.directory / "submit"
-    _project(directory)
-    with _running(directory) as client:
+    make_project(directory)
+    with running(directory) as client:
         took, _ = client.timed("submit_batch", _batch("ten", number))
         yield Measure(f"local project: submit of {number:,} jobs", took, "s", 3.0)
         took, reply = client.timed("query_batch2", "<batch_name>ten</batch_name>")
@@ -101,7 +102,7 @@ def local_submit(bench: Bench) -> Iterator[Measure]:
 def local_transitions(bench: Bench) -> Iterator[Measure]:
     """A transitioner pass over 10,000 workunits."""
     number = bench.some(10_000)
-    project = _project(bench.directory / "transitions")
+    project = make_project(bench.directory / "transitions")
     core = project.core
     try:
         create_work(
@@ -122,8 +123,8 @@ def local_queries(bench: Bench) -> Iterator[Measure]:
     """Queries of 100,000 finished jobs."""
     number = bench.some(100_000)
     directory = bench.directory / "queries"
-    _finished_jobs(_project(directory, close=False), number)
-    with _running(directory) as client:
+    _finished_jobs(make_project(directory, close=False), number)
+    with running(directory) as client:
         name = "<batch_name>done</batch_name>"
         took, reply = client.timed("query_batch2", name)
         _must_be(number, reply.count("DONE"))
@@ -140,7 +141,7 @@ def local_queries(bench: Bench) -> Iterator[Measure]:
         yield Measure("  peak memory", client.peak_memory / MB, "MB", 300)
 
 
-def _project(directory: Path, *, close: bool = True) -> LocalProject:
+def make_project(directory: Path, *, close: bool = True) -> LocalProject:
     """Make a project with one staged file; it is not started."""
     project = LocalProject(directory, hosts=0, quirks=Quirks(limits=PhpLimits.none()))
     project.core.download.add_bytes(_FILE, b"input\n")

@@ -16,7 +16,6 @@ from boinc_gahp.cli.batch.opening import command, complain, opened
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.words import printable
 from boinc_gahp.errors import BatchConflict, GahpError
-from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -156,7 +155,7 @@ def retire(arguments: list[str], config: str | None) -> int:
     with opened(options) as project:
         found = _found(project, options.batch)
         batches = [each.batch for each in found if each.batch is not None]
-        at_stake = [batch for batch in batches if batch.state is not BatchState.RETIRED]
+        at_stake = [batch for batch in batches if batch.state.name != "RETIRED"]
         done = sum(batch.nover - batch.nerror_jobs for batch in at_stake)
         left = sum(batch.njobs - batch.nover for batch in at_stake if not batch.is_over)
         lost = []
@@ -181,7 +180,7 @@ def extend(arguments: list[str], config: str | None) -> int:
         parser.error(f"{words.at(until)} is past: batches are kept until a time to come")
 
     def act(batch: Batch) -> str:
-        if batch.state is BatchState.RETIRED:
+        if batch.state.name == "RETIRED":
             raise BatchConflict(
                 f"batch {batch.id} ({printable(batch.name)}) of {batch.project.host} is retired: "
                 "there is nothing left to keep"
@@ -273,7 +272,7 @@ def _abort(batch: Batch) -> str:
         return f"is {state} already: there is nothing to abort"
     done = batch.nover - batch.nerror_jobs
     batch.abort()
-    if batch.state is not BatchState.ABORTED:
+    if batch.state.name != "ABORTED":
         state, _ = states.batch_words(batch)
         return f"was over before it could be aborted: it is {state}"
     kept = f"; its {words.count(done, 'job')} done can still be fetched" if done else ""
@@ -281,7 +280,7 @@ def _abort(batch: Batch) -> str:
 
 
 def _retire(batch: Batch) -> str:
-    if batch.state is BatchState.RETIRED:
+    if batch.state.name == "RETIRED":
         return "is retired already"
     batch.retire()
     return "is retired"
@@ -293,7 +292,7 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
         return _each(options, [found], _abort)
     batch = found.batch
     jobs = {job.id: job for job in map(batch.job, options.job)}.values()
-    alive = [job for job in jobs if job.state not in states.JOB_OVER]
+    alive = [job for job in jobs if job.state.name not in states.JOB_OVER]
     shown = [f"job {job.id}  {printable(job.name)}: {job.state.value}" for job in alive]
     what = words.count(len(alive), "job")
     question = f"Abort {what} of batch {batch.id} {printable(batch.name)}?"

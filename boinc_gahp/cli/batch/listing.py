@@ -13,7 +13,6 @@ from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, width_of
-from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,11 +29,7 @@ A batch that was retired is not listed, as projects tell of it no more when they
 "show" still finds it by its id.
 """
 
-_STATES = [
-    state.name.lower()
-    for state in BatchState
-    if state not in {BatchState.RETIRED, BatchState.UNKNOWN}
-]
+_STATES = [name.lower() for name in states.BATCH_WORDS if name not in {"RETIRED", "UNKNOWN"}]
 
 #: From this width on a bar is long.
 _WIDE = 120
@@ -112,7 +107,7 @@ def shown(batches: Sequence[Batch]) -> Iterator[str]:
 
 def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
     state = states.batch_words(batch)
-    made = batch.state is not BatchState.INIT
+    made = batch.state.name != "INIT"
     fraction = states.done_fraction(batch)
     created = batch.info.create_time
     return (

@@ -17,8 +17,6 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
-from boinc_gahp.remote.types import JobState
-from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -33,7 +31,7 @@ Shows a batch and its jobs: on a terminal the first 50 jobs, on a pipe all. A ba
 is found by its id as long as the project has it.
 """
 
-_STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
+_STATES = [name.lower() for name in states.JOB_WORDS if name != "UNKNOWN"]
 
 #: Jobs that are shown on a terminal if nobody says how many.
 _SHOWN = 50
@@ -145,7 +143,7 @@ def _facts(batch: Batch) -> Iterator[str]:
     rows = [("project", printable(batch.project.url)), ("app", printable(batch.app_name))]
     text, colour = states.batch_words(batch)
     rows.append(("state", coloured(text, colour, sys.stdout) + _remark(batch)))
-    if batch.state is not BatchState.INIT:
+    if batch.state.name != "INIT":
         fraction = states.done_fraction(batch)
         shown = coloured(bar(fraction, _BAR, sys.stdout), colour, sys.stdout)
         over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
@@ -159,7 +157,7 @@ def _facts(batch: Batch) -> Iterator[str]:
     end = states.expected_end(batch, now)
     if end is not None:
         rows.append(("end", f"{words.ahead(end, now)} ({words.at(end)})"))
-    if batch.expire_time and batch.state is not BatchState.RETIRED:
+    if batch.expire_time and batch.state.name != "RETIRED":
         lease, shade = states.lease_words(batch, now)
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
     if batch.info.credit_canonical:
@@ -170,9 +168,9 @@ def _facts(batch: Batch) -> Iterator[str]:
 
 
 def _remark(batch: Batch) -> str:
-    if batch.state is BatchState.INIT:
+    if batch.state.name == "INIT":
         return ": its jobs are still to be sent, or that was broken off"
-    if batch.state is BatchState.RETIRED:
+    if batch.state.name == "RETIRED":
         return ": the project deletes its files and jobs"
     return ""
 
@@ -185,7 +183,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
     limit = options.limit
     if limit is None and not options.all and sys.stdout.isatty():
         limit = _SHOWN
-    counts: Counter[JobState] = Counter()
+    counts: Counter[str] = Counter()
     others = 0
 
     def wanted() -> Iterator[BatchJob]:
@@ -193,7 +191,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
         nonlocal others
         shown = 0
         for job in jobs:
-            counts[job.state] += 1
+            counts[job.state.name] += 1
             if not _is_wanted(job, options):
                 continue
             if limit is None or shown < limit:
@@ -264,14 +262,14 @@ def _cpu_time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
 
 
-def _summary(counts: Counter[JobState], any_shown: bool) -> str:
+def _summary(counts: Counter[str], any_shown: bool) -> str:
     total = counts.total()
     if not total:
         return "It has no jobs."
     listed = ", ".join(
-        coloured(f"{counts[state]:,} {state.value}", states.JOB_COLOURS[state], sys.stdout)
-        for state in JobState
-        if counts[state]
+        coloured(f"{counts[name]:,} {text}", colour, sys.stdout)
+        for name, (text, colour) in states.JOB_WORDS.items()
+        if counts[name]
     )
     return f"{words.count(total, 'job')}: {listed}." + ("" if any_shown else " None is such.")
 

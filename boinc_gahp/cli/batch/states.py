@@ -1,37 +1,40 @@
-"""What batches and jobs are doing, in words and colours for people."""
+"""What batches and jobs are doing, in words and colours for people.
+
+States stand here by the names of :class:`~boinc_gahp.rpc.types.BatchState` and
+:class:`~boinc_gahp.remote.JobState`: importing these brings all that talks to a project, which
+takes a while, and help and completion need none of it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.failed import MEANINGS
 from boinc_gahp.cli import words
-from boinc_gahp.remote.types import JobState
-from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
-    from boinc_gahp.remote import Batch, BatchJob
+    from boinc_gahp.remote import Batch, BatchJob, JobState
 
 #: A batch's state, and its colour.
 BATCH_WORDS = {
-    BatchState.INIT: ("being made", "faint"),
-    BatchState.IN_PROGRESS: ("in progress", "yellow"),
-    BatchState.COMPLETE: ("complete", "green"),
-    BatchState.ABORTED: ("aborted", "red"),
-    BatchState.RETIRED: ("retired", "faint"),
-    BatchState.UNKNOWN: ("unknown", "red"),
+    "INIT": ("being made", "faint"),
+    "IN_PROGRESS": ("in progress", "yellow"),
+    "COMPLETE": ("complete", "green"),
+    "ABORTED": ("aborted", "red"),
+    "RETIRED": ("retired", "faint"),
+    "UNKNOWN": ("unknown", "red"),
 }
 
-JOB_COLOURS = {
-    JobState.QUEUED: "faint",
-    JobState.IN_PROGRESS: "yellow",
-    JobState.DONE: "green",
-    JobState.FAILED: "red",
-    JobState.UNKNOWN: "red",
+#: A job's state, and its colour.
+JOB_WORDS = {
+    "QUEUED": ("queued", "faint"),
+    "IN_PROGRESS": ("in progress", "yellow"),
+    "DONE": ("done", "green"),
+    "FAILED": ("failed", "red"),
+    "UNKNOWN": ("unknown", "red"),
 }
 
 #: Jobs in these states stay as they are.
-JOB_OVER = (JobState.DONE, JobState.FAILED)
+JOB_OVER = ("DONE", "FAILED")
 
 
 def batch_words(batch: Batch) -> tuple[str, str]:
@@ -39,8 +42,8 @@ def batch_words(batch: Batch) -> tuple[str, str]:
 
     A batch is complete when every job is over: one of which all have failed is no good news.
     """
-    text, colour = BATCH_WORDS[batch.state]
-    if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
+    text, colour = BATCH_WORDS[batch.state.name]
+    if batch.state.name == "COMPLETE" and batch.nerror_jobs:
         colour = "red" if batch.nerror_jobs >= batch.njobs else "yellow"
     return text, colour
 
@@ -56,7 +59,7 @@ def expected_end(batch: Batch, now: float) -> float | None:
     As its jobs came in while it was watched; else the project's own estimate, where it has one that
     is not past; else what the jobs that are over took, carried on.
     """
-    if batch.state is not BatchState.IN_PROGRESS:
+    if batch.state.name != "IN_PROGRESS":
         return None
     for estimate in (batch.expected_end, batch.info.est_completion_time):
         if estimate is not None and estimate > now:
@@ -79,7 +82,7 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     After that the project may abort and retire it.
     """
     end = batch.expire_time
-    if not end or batch.state is BatchState.RETIRED:
+    if not end or batch.state.name == "RETIRED":
         return "", "faint"
     if end <= now:
         return f"over {words.span(now - end)}", "red"
@@ -88,11 +91,13 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
 
 def job_words(state: JobState) -> tuple[str, str]:
     """Return a job's state in words, and the colour for it."""
-    return state.value, JOB_COLOURS[state]
+    return JOB_WORDS[state.name]
 
 
 def reason_words(job: BatchJob) -> str:
     """Return why a job failed, in words: the project's reasons, and what its exit statuses mean."""
+    from boinc_gahp.bridge.failed import MEANINGS
+
     parts = [MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
     parts += [
         f"{status}: {_EXITS[status]}"

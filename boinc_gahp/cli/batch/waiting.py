@@ -18,8 +18,6 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
-from boinc_gahp.remote.watching import Poll, watch
-from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -47,8 +45,8 @@ _STATUSES = {
     TIMED_OUT: "the time of --timeout is over, and a batch is not",
 }
 
-#: How often the project is asked.
-POLL = Poll()
+#: Seconds between two questions to the project, at least and at most.
+SHORTEST, LONGEST = 1.0, 30.0
 
 _COLUMNS = (
     Column("id", rank=4, right=True),
@@ -104,8 +102,10 @@ def wait(arguments: list[str], config: str | None) -> int:
 
 
 def _wait(options: Namespace, project: Project, batches: Sequence[Batch]) -> None:
+    from boinc_gahp.remote.watching import Poll, watch
+
     until = None if options.timeout is None else time.monotonic() + options.timeout
-    looks = watch(project.session, batches, poll=POLL, until=until)
+    looks = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:
         news = _News(batches)
         for _ in looks:
@@ -155,7 +155,7 @@ def _line(batch: Batch, now: float) -> str:
         return f"{head}the project does not know it any more"
     text, _ = states.batch_words(batch)
     head += text
-    if batch.state is not BatchState.INIT:
+    if batch.state.name != "INIT":
         head += f", {batch.nover:,} of {words.count(batch.njobs, 'job')} over"
     if batch.nerror_jobs:
         head += f", {batch.nerror_jobs:,} failed"
@@ -217,7 +217,7 @@ class _View:
 
 def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
     state = ("gone", "red") if batch.gone else states.batch_words(batch)
-    if batch.state is BatchState.INIT:
+    if batch.state.name == "INIT":
         return (str(batch.id), batch.name, state, "", "", "", "", "", "")
     fraction = states.done_fraction(batch)
     end = None if batch.trouble is not None else states.expected_end(batch, now)
@@ -284,7 +284,7 @@ def _say_end(options: Namespace, batch: Batch) -> None:
         print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done. Why not all: {why}")
     else:
         print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
-    if done and batch.state is not BatchState.RETIRED:
+    if done and batch.state.name != "RETIRED":
         print(f"Its outputs: {command(options, 'fetch', batch.id)}")
 
 
@@ -294,7 +294,7 @@ def _done(batch: Batch) -> int:
 
 def _status(batches: Sequence[Batch]) -> int:
     """Return the exit status for batches that are over."""
-    aborted = [batch.state is BatchState.ABORTED for batch in batches]
+    aborted = [batch.state.name == "ABORTED" for batch in batches]
     if all(_done(batch) == batch.njobs for batch in batches) and not any(aborted):
         return DONE
     nothing = [was or _done(batch) == 0 for was, batch in zip(aborted, batches, strict=True)]

@@ -13,7 +13,6 @@ import pytest
 
 from boinc_gahp.cli.batch import waiting as waiting_module
 from boinc_gahp.cli.main import main
-from boinc_gahp.remote import Poll
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -34,7 +33,8 @@ def volunteers(site: Site) -> Iterator[None]:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has the project asked more often than anybody should."""
-    monkeypatch.setattr(waiting_module, "POLL", Poll(0.05, 0.2))
+    monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
+    monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
 
 
 def test_the_exit_status_tells_success_and_partial_failure_and_failure(

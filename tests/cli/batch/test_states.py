@@ -1,0 +1,98 @@
+"""Words for states, spans and times."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import subprocess
+import sys
+
+import pytest
+
+from boinc_gahp.cli import words
+from boinc_gahp.cli.batch import arguments, states
+from boinc_gahp.remote import BatchState, JobState
+
+_LIGHT = """
+import sys
+from boinc_gahp.cli import batch
+from boinc_gahp.cli.batch import controlling, listing, showing, waiting
+batch.run_parser()
+for make in (listing.list_batches_parser, showing.show_parser, waiting.wait_parser,
+             controlling.abort_parser, controlling.retire_parser, controlling.extend_parser):
+    make().format_help()
+print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name in sys.modules])
+"""
+
+
+def test_there_are_words_for_every_state() -> None:
+    assert list(states.BATCH_WORDS) == [state.name for state in BatchState]
+    assert {name: text for name, (text, _) in states.JOB_WORDS.items()} == {
+        state.name: state.value for state in JobState
+    }
+
+
+def test_help_and_completion_import_nothing_that_takes_long() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LIGHT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("1.5h", 5400), ("30min", 1800), ("30m", 1800), ("7d", 604800), ("2W", 1209600)],
+)
+def test_a_span_is_a_number_with_a_unit(text: str, seconds: float) -> None:
+    assert arguments.span(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "h", "-1h", "1e9", "5 years", "1h30", "inf", "٣h"])
+def test_what_is_no_span_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        arguments.span(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])
+def test_what_is_no_number_of_things_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        arguments.whole_number(text)
+
+
+def test_a_time_may_be_never_or_in_another_zone() -> None:
+    assert arguments.moment("never") == math.inf
+    assert arguments.moment("2037-12-24T19:00+01:00") == arguments.moment("2037-12-24T18:00Z")
+    with pytest.raises(argparse.ArgumentTypeError):
+        arguments.moment("99999-01-01")
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(0, "0%"), (1e-9, "1%"), (0.5, "50%"), (0.9999, "99%"), (1, "100%"), (1.2, "100%")],
+)
+def test_only_what_is_whole_is_100_percent(fraction: float, text: str) -> None:
+    assert words.percent(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (12_345, "12 kB"),
+        (999_700, "1.0 MB"),
+        (5e18, "5,000 PB"),
+    ],
+)
+def test_sizes_have_the_unit_that_people_read(nbytes: float, text: str) -> None:
+    assert words.size(nbytes) == text
+
+
+def test_times_ago_and_ahead_are_in_words() -> None:
+    assert words.ago(1000, 1003) == "just now"
+    assert words.ago(1000, 990) == "just now"
+    assert words.ago(0, 3 * 3600) == "3 h ago"
+    assert words.ahead(3 * 86400, 0) == "in about 3 days"
+    assert words.ahead(0, 7) == "any moment"
