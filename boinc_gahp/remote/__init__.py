@@ -14,6 +14,8 @@
         batch.retire()
 """
 
+import logging
+
 from boinc_gahp.remote.app import App
 from boinc_gahp.remote.batch import Batch, Counts
 from boinc_gahp.remote.fetching import Fetched, FetchedZip, JobFailure
@@ -63,3 +65,7 @@ __all__ = [
     "Session",
     "StagedFile",
 ]
+
+# Projects' PHP has much to say that is no concern of whoever runs a notebook; a program that wants
+# to hear it, or of what is tried again, sets up logging.
+logging.getLogger("boinc_gahp").addHandler(logging.NullHandler())

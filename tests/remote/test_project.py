@@ -181,6 +181,19 @@ def test_everything_at_the_top_of_the_package_is_there() -> None:
         _ = boinc_gahp.Porject
 
 
+def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site: Site) -> None:
+    script = "import sys; from boinc_gahp import Project; print(Project(*sys.argv[1:]).batches())"
+    batch = site.batch(1)
+    result = subprocess.run(
+        [sys.executable, "-c", script, site.project.url, site.authenticator],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (result.stdout, result.stderr) == (f"({batch!r},)\n", "")
+
+
 def test_importing_the_package_loads_nothing_heavy() -> None:
     script = "import sys, boinc_gahp; print(*(n for n in sys.modules if n[:6] == 'boinc_'))"
     result = subprocess.run(
