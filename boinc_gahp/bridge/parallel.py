@@ -54,10 +54,10 @@ def in_parallel(
                 errors.append(error)
                 stop.set()
 
-    started = _started(worker, max(1, min(threads, len(todo))), name)
-    if not started:
-        worker()
     try:
+        started = _started(worker, max(1, min(threads, len(todo))), name)
+        if not started:
+            worker()
         for thread in started:
             thread.join()
     except BaseException:  # Ctrl-C: what is under way is broken off, and not waited for

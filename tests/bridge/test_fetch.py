@@ -9,10 +9,12 @@ import pytest
 
 from boinc_gahp.bridge import (
     Bridge,
+    EventGate,
     FetchRequest,
     FetchResult,
     JobRequest,
     LocalInput,
+    Stopped,
     SubmitRequest,
 )
 from boinc_gahp.config import Jobs, Settings
@@ -338,3 +340,19 @@ def test_many_fetches_of_a_batch_look_it_up_once(healthy: Farm, home: Path) -> N
     assert all((home / str(number) / "out").read_bytes() == TEXT.upper() for number in range(20))
     assert healthy.count("query_batch") - before["query_batch"] == 1
     assert healthy.count("get_templates") - before["get_templates"] == 1
+
+
+def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(
+    healthy: Farm, home: Path
+) -> None:
+    closed = threading.Event()
+    closed.set()
+    with healthy.bridge() as bridge:
+        asked = healthy.count("query_batch")
+        with pytest.raises(Stopped):
+            bridge.fetch_output(everything("upper#1.0", home), EventGate(closed))
+        assert healthy.count("query_batch") == asked
+        assert contents(home) == {}
+        closed.clear()
+        bridge.fetch_output(everything("upper#1.0", home), EventGate(closed))
+    assert contents(home)["out"] == TEXT.upper()

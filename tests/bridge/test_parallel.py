@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import pytest
@@ -63,3 +65,16 @@ def test_with_a_limit_on_threads_all_is_done_by_those_there_are(
     monkeypatch.setattr(threading.Thread, "start", limited)
     done = in_parallel(lambda item: item + 1, range(20), threads=8, name="t")
     assert sorted(done) == [(item, item + 1) for item in range(20)]
+
+
+def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting() -> None:
+    stop, ended = threading.Event(), threading.Event()
+
+    def work(_: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(10)
+        ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        in_parallel(work, range(9), threads=1, name="t", stop=stop)
+    assert ended.wait(10)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineInput, JobRequest, StagedInput, SubmitRequest
+from boinc_gahp.bridge import InlineInput, JobRequest, Progress, StagedInput, SubmitRequest
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
@@ -104,6 +104,23 @@ def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site: Site) -> Non
             request = SubmitRequest(name, "uppercase", jobs)
             bridge.submit(request)
         assert site.workunits(request) == site.names(request)
+
+
+def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site: Site) -> None:
+    there = staged(site, b"associated", "again-first")
+
+    def stop(progress: Progress) -> None:
+        if progress.step == "submitting":
+            raise ValueError("enough")
+
+    job = JobRequest("again#0", (), (StagedInput(there, "in"),))
+    request = SubmitRequest("again", "uppercase", [job], progress=stop)
+    with site.bridge() as bridge:
+        for _ in range(2):
+            with pytest.raises(ValueError, match="enough"):
+                bridge.submit(request)
+        bridge.submit(replace(request, progress=None))
+    assert site.workunits(request) == ["again#0"]
 
 
 def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -> None:
