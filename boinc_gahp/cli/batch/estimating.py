@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
-    read_jobs,
     read_options,
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.submitting import look_up_jobs
+from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.parsing import Parser
 
 _DESCRIPTION = """\
@@ -43,8 +45,9 @@ def estimate(arguments: list[str], config: str | None) -> int:
     options = read_options(estimate_parser(config), arguments)
     with opened(options) as project:
         app = options.app
-        jobs = read_jobs(options, lambda: [file.open_name for file in project.app(app).inputs])
-        seconds = project.estimate(app, jobs.jobs, **submit_options(options))
+        with Work(stream=sys.stderr) as work:
+            jobs = look_up_jobs(project, options, work)
+            seconds = project.estimate(app, jobs.jobs, **submit_options(options))
         count = len(jobs.jobs)
         if options.json:
             print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})

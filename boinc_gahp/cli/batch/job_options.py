@@ -33,6 +33,9 @@ _ON_PROJECT = "project:"
 #: Options whose value may well begin with a dash.
 _DASHED = ("--args",)
 
+#: Progress is told once in so many rows.
+_ROWS = 100
+
 
 @dataclass
 class Jobs:
@@ -204,12 +207,17 @@ def submit_options(options: argparse.Namespace) -> Options:
     return made
 
 
-def read_jobs(options: argparse.Namespace, inputs: Callable[[], Sequence[str]]) -> Jobs:
+def read_jobs(
+    options: argparse.Namespace,
+    inputs: Callable[[], Sequence[str]],
+    progress: Callable[[int], None],
+) -> Jobs:
     """Return the jobs that the options stand for.
 
     Args:
         options: of :func:`read_options`.
         inputs: returns the open names of the app's inputs; asked only if they matter.
+        progress: told how many rows are read, now and then.
 
     Raises:
         BadRequest: an option's value is wrong, or a template cannot be read.
@@ -224,7 +232,7 @@ def read_jobs(options: argparse.Namespace, inputs: Callable[[], Sequence[str]]) 
     }
     shared = _shared_inputs(options.input)
     if options.rows is not None:
-        return _row_jobs(options, shared, templates)
+        return _row_jobs(options, shared, templates, progress)
     words = split_args(options.args or "")
     files: list[str] | None = None
     name = ""
@@ -252,7 +260,10 @@ def read_jobs(options: argparse.Namespace, inputs: Callable[[], Sequence[str]]) 
 
 
 def _row_jobs(
-    options: argparse.Namespace, shared: dict[str, File], templates: dict[str, str | None]
+    options: argparse.Namespace,
+    shared: dict[str, File],
+    templates: dict[str, str | None],
+    progress: Callable[[int], None],
 ) -> Jobs:
     from dataclasses import replace
 
@@ -261,6 +272,8 @@ def _row_jobs(
     made = Jobs(rows="standard input" if options.rows == "-" else options.rows)
     for number, row in enumerate(read_rows(options.rows, options.format)):
         job = row.job
+        if number % _ROWS == 0:
+            progress(number)
         if shared:
             job = replace(job, inputs={**shared, **job.inputs})
         if options.name_jobs is not None and job.name is None:

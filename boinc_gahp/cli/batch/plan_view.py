@@ -39,11 +39,12 @@ _FILES = (
 )
 
 
-def dry_run(project: Project, options: Namespace, jobs: Jobs, more: Options) -> int:
+def dry_run(project: Project, options: Namespace, more: Options) -> int:
     """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
-    from boinc_gahp.cli.batch.submitting import show
+    from boinc_gahp.cli.batch.submitting import look_up_jobs, show
 
     with Work(stream=sys.stderr) as work:
+        jobs = look_up_jobs(project, options, work)
         more["progress"] = partial(show, work)
         plan = project.plan(options.app, jobs.jobs, **more)
     problems = list(_problems(plan, jobs))

@@ -95,44 +95,62 @@ def submit(arguments: list[str], config: str | None) -> int:
     """Send a batch, or show what would be sent."""
     options = read_options(submit_parser(config), arguments)
     with opened(options) as project:
-        app = options.app
-        jobs = read_jobs(options, lambda: [file.open_name for file in project.app(app).inputs])
         more = submit_options(options)
         more["lease"] = options.lease
         if options.dry_run:
             from boinc_gahp.cli.batch.plan_view import dry_run
 
             more["name"] = options.name
-            return dry_run(project, options, jobs, more)
+            return dry_run(project, options, more)
         from boinc_gahp.remote.submission import new_batch_name
 
-        more["name"] = new_batch_name(app) if options.name is None else options.name
+        # Whatever happens from here on, the same command can go on with what was begun.
+        more["name"] = new_batch_name(options.app) if options.name is None else options.name
         go_on = _again(arguments, config, None if options.name else more["name"])
-        return _send(project, options, jobs, more, go_on)
+        try:
+            with Work(stream=sys.stderr) as work:
+                batch = _sent(project, options, more, work)
+        except KeyboardInterrupt:
+            print(f"{PROGRAM}: interrupted; to go on: {go_on}", file=sys.stderr)
+            return _INTERRUPTED
+        except _Unfinished as trouble:
+            print(f"{PROGRAM}: {words.printable(str(trouble))}", file=sys.stderr)
+            print(f"{PROGRAM}: to go on: {go_on}", file=sys.stderr)
+            return 1
+        if options.json:
+            print_json(batch_json(batch))
+        else:
+            _tell(project, options, batch)
+    return 0
 
 
-def _send(project: Project, options: Namespace, jobs: Jobs, more: Options, go_on: str) -> int:
+class _Unfinished(Exception):
+    """A submit that may succeed if it is repeated."""
+
+
+def _sent(project: Project, options: Namespace, more: Options, work: Work) -> Batch:
+    jobs = look_up_jobs(project, options, work)
+    more["progress"] = partial(show, work)
     try:
-        with Work(stream=sys.stderr) as work:
-            more["progress"] = partial(show, work)
-            batch = project.submit(options.app, jobs.jobs, **more)
-    except KeyboardInterrupt:
-        # The first line that is drawn may have been left half.
-        print(f"{PROGRAM}: interrupted; to go on: {go_on}", file=sys.stderr)
-        return _INTERRUPTED
+        return project.submit(options.app, jobs.jobs, **more)
     except JobRefused as error:
         raise _placed(error, jobs, more) from error
     except _FINAL:
         raise
     except GahpError as error:
-        print(f"{PROGRAM}: {words.printable(str(error))}", file=sys.stderr)
-        print(f"{PROGRAM}: to go on: {go_on}", file=sys.stderr)
-        return 1
-    if options.json:
-        print_json(batch_json(batch))
-    else:
-        _tell(project, options, batch)
-    return 0
+        raise _Unfinished(str(error)) from error
+
+
+def look_up_jobs(project: Project, options: Namespace, work: Work) -> Jobs:
+    """Return the jobs that the options stand for; shows how far it is."""
+    jobs = read_jobs(
+        options,
+        lambda: [file.open_name for file in project.app(options.app).inputs],
+        lambda number: work.show("reading rows", number, 0),
+    )
+    count = len(jobs.jobs)
+    work.show("checking jobs", 0, count, words.count(count, "job"))
+    return jobs
 
 
 def show(work: Work, progress: Progress) -> None:
