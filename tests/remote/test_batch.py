@@ -19,12 +19,23 @@ from boinc_gahp.remote.watching import Poll
 from boinc_gahp.rpc import BatchJob
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.remote.conftest import project_as_is
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.localproject import LocalProject
     from boinc_gahp.remote import Batch
     from tests.remote.conftest import Site
 
 QUICK = Poll(shortest=0.01, longest=0.05)
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """The project with all its misbehaviours."""
+    yield from project_as_is(tmp_path_factory.mktemp("project"))
+
 
 # -- what they tell
 
