@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import argparse
+import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,3 +129,25 @@ def test_a_hidden_argument_is_not_among_those_that_are_shown() -> None:
     ]
     assert shown == ["-h", "--help"]
     assert all(argument.help != argparse.SUPPRESS for argument in arguments_of(PARSERS[()]))
+
+
+def test_all_of_it_helps_without_the_extras() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['flask', 'waitress', 'werkzeug', 'jinja2', 'sphinx']))\n"
+        "from boinc_gahp.cli.commands import all_parsers\n"
+        "from boinc_gahp.cli.main import main\n"
+        "for path in all_parsers():\n"
+        "    try:\n"
+        "        print(main([*path, '--help']))\n"
+        "    except SystemExit as leave:\n"
+        "        print(leave.code or 0)\n"
+        "main(['demo'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.count("usage: boinc_gahp") == len(PARSERS)
+    assert re.findall(r"^\d+$", done.stdout, re.MULTILINE) == ["0"] * len(PARSERS)
+    assert done.stderr.startswith("boinc_gahp: a local project needs flask and waitress; install ")
+    assert done.stderr.count("\n") == 1

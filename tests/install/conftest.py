@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -27,10 +28,12 @@ def run(
     status: int | None = 0,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command; ``status`` is what it has to end with, None: anything."""
+    # The directories that all tests have for their settings and state are not for these.
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
     done = subprocess.run(
         list(map(str, words)),
         cwd=cwd,
-        env=None if env is None else {**os.environ, **env},
+        env={**inherited, **(env or {})},
         input=stdin,
         capture_output=True,
         text=True,
@@ -42,6 +45,7 @@ def run(
     return done
 
 
+@functools.cache
 def tracked_files() -> list[Path]:
     """Return the files of the source, relative to it."""
     listed = run("git", "-C", ROOT, "ls-files", "-z").stdout

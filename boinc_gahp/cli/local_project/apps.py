@@ -22,10 +22,10 @@ _MOST = 2**31 - 1
 
 def add_app(arguments: list[str], _config: str | None) -> int:
     """Add an app, or a version of one."""
-    from boinc_gahp.localproject import new_app
-
     parser = add_app_parser()
     options = parser.read(arguments)
+    from boinc_gahp.localproject import new_app
+
     templates = None
     if options.input_template or options.output_template:
         if not (options.input_template and options.output_template):

@@ -118,6 +118,9 @@ def explained() -> Iterator[None]:
 
     try:
         yield
+    except (SystemExit, KeyboardInterrupt, BrokenPipeError):
+        # The names below are looked up in vain where the extra is not installed.
+        raise
     except (
         room.ProjectDirectoryError,
         room.ProjectFailed,
@@ -133,8 +136,6 @@ def explained() -> Iterator[None]:
         ) from error
     except UnicodeError as error:
         raise LocalProjectTrouble(f"a text is not UTF-8: {error}; nothing was changed") from error
-    except BrokenPipeError:
-        raise
     except OSError as error:
         raise LocalProjectTrouble(
             f"{error.filename}: {error.strerror}"

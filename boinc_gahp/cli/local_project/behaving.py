@@ -23,11 +23,11 @@ _CAPACITIES = ("speed", "memory", "disk", "bandwidth")
 
 def behave(arguments: list[str], _config: str | None) -> int:
     """Let a host, or all hosts with a job, misbehave."""
+    parser = behave_parser()
+    options = parser.read(arguments)
     from boinc_gahp.localproject import behaviour
     from boinc_gahp.localproject.work import job_has_ended
 
-    parser = behave_parser()
-    options = parser.read(arguments)
     host, wanted = ("", options.words) if options.job else (options.words[0], options.words[1:])
     if not wanted:
         parser.error(f"the behaviour is missing: {behaviour.expected()}; or {_NORMAL}")
@@ -80,10 +80,10 @@ def behave_parser(_config: str | None = None) -> Parser:
 
 def set_host(arguments: list[str], _config: str | None) -> int:
     """Change what a host has."""
-    from boinc_gahp.localproject import hosts
-
     parser = set_host_parser()
     options = parser.read(arguments)
+    from boinc_gahp.localproject import hosts
+
     given = {}
     for change in options.changes:
         name, equals, value = change.partition("=")

@@ -22,9 +22,9 @@ _MOST_HOSTS = 100
 
 def init(arguments: list[str], _config: str | None) -> int:
     """Make a project."""
+    directory = init_parser().read(arguments).directory
     from boinc_gahp.localproject import init_project
 
-    directory = init_parser().read(arguments).directory
     settings = init_project(directory)
     print(f"A project is in {directory}. Run it, and talk to it from another terminal:")
     print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
@@ -45,9 +45,9 @@ def init_parser(_config: str | None = None) -> Parser:
 
 def run(arguments: list[str], _config: str | None) -> int:
     """Run a project until it is interrupted."""
+    options = run_parser().read(arguments)
     from boinc_gahp.localproject import PhpLimits, Quirks, run_project
 
-    options = run_parser().read(arguments)
     limits = PhpLimits.none() if options.no_php_limits else PhpLimits()
     return run_project(
         options.directory,

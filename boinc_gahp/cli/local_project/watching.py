@@ -18,9 +18,9 @@ _SHOWN_BATCHES = 20
 
 def status(arguments: list[str], _config: str | None) -> int:
     """Tell what a project holds and does."""
+    options = status_parser().read(arguments)
     from boinc_gahp.localproject.status import status as of
 
-    options = status_parser().read(arguments)
     with opened(options.directory) as core:
         found = of(core)
     if options.json:
