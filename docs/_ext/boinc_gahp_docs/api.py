@@ -6,10 +6,14 @@ import enum
 import inspect
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boinc_gahp
+from boinc_gahp import errors
 from boinc_gahp_docs import rst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Rooms whose ``__all__`` is the API; errors' is every class of the module.
 ROOMS = ("boinc_gahp.remote", "boinc_gahp.rpc", "boinc_gahp.errors")
@@ -74,6 +78,19 @@ def _render(name: str, value: Any) -> str:
     if inspect.isroutine(value):
         return f".. autofunction:: {name}\n"
     return f".. autodata:: {name}\n   :no-value:\n"
+
+
+def error_tree() -> str:
+    """Return the tree of exceptions as a drawing."""
+    return "\n".join([errors.GahpError.__name__, *_branches(errors.GahpError, "")])
+
+
+def _branches(base: type[Exception], indent: str) -> Iterator[str]:
+    children = [child for child in base.__subclasses__() if child.__module__ == errors.__name__]
+    for child in children:
+        last = child is children[-1]
+        yield f"{indent}{'└── ' if last else '├── '}{child.__name__}"
+        yield from _branches(child, indent + ("    " if last else "│   "))
 
 
 def without_sources(lines: list[str]) -> list[str]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.parsing import Parser
 
-_WIDTH = "80"
+#: Of usages: they stand indented on manual pages of 80 columns.
+_WIDTH = 70
 
 
 def parsers() -> list[Parser]:
@@ -86,8 +87,17 @@ def usage(parser: Parser) -> str:
     with _columns(_WIDTH):
         text = parser.format_usage()
     first, *others = text.removeprefix("usage: ").rstrip().splitlines()
-    rest = textwrap.dedent("\n".join(others))
-    return first + (f"\n{textwrap.indent(rest, '    ')}" if rest else "")
+    lines = [first, *textwrap.indent(textwrap.dedent("\n".join(others)), "    ").splitlines()]
+    return "\n".join(
+        textwrap.fill(
+            line,
+            _WIDTH,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in lines
+    )
 
 
 def description(parser: Parser) -> list[str]:
@@ -179,10 +189,10 @@ def _help(action: argparse.Action, parser: Parser) -> str:
 
 
 @contextmanager
-def _columns(width: str) -> Iterator[None]:
+def _columns(width: int) -> Iterator[None]:
     """Let argparse format for a terminal of this width."""
     before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = width
+    os.environ["COLUMNS"] = str(width)
     try:
         yield
     finally:

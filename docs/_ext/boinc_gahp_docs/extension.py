@@ -116,6 +116,14 @@ class Api(Rendered):
         return api.render(self.arguments[0], tuple(self.options.get("first", "").split()))
 
 
+class ErrorTree(Rendered):
+    """The tree of exceptions."""
+
+    def text(self) -> str:
+        """Return reStructuredText."""
+        return rst.block(api.error_tree())
+
+
 class RoomsPicture(SphinxDirective):
     """The picture of the rooms, in the colours of the page."""
 
@@ -186,6 +194,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("gahp-commands", GahpCommands)
     app.add_directive("hold-codes", HoldCodes)
     app.add_directive("api", Api)
+    app.add_directive("error-tree", ErrorTree)
     app.add_directive("rooms-picture", RoomsPicture)
     app.add_directive("rooms-table", RoomsTable)
     app.connect("autodoc-process-docstring", _before_napoleon, priority=100)

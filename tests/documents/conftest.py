@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bs4 import BeautifulSoup
+
+if TYPE_CHECKING:
+    from bs4 import Tag
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Built:
+    """What ``scripts/docs`` made, and what it said."""
+
+    directory: Path
+    run: subprocess.CompletedProcess[str]
+
+    @property
+    def pages(self) -> list[Path]:
+        return sorted((self.directory / "html").rglob("*.html"))
+
+    def page(self, name: str) -> Tag:
+        """Return the text of a page, without what is around it."""
+        path = self.directory / "html" / f"{name}.html"
+        article = BeautifulSoup(path.read_text("utf-8"), "html.parser").find("article")
+        assert article is not None
+        for block in article.find_all(("dt", "dd", "li", "p", "pre", "td", "th")):
+            block.append("\n")
+        return article
+
+    def manual(self, name: str) -> Path:
+        return self.directory / "man" / name
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The documentation, built once."""
+    directory = tmp_path_factory.mktemp("build")
+    run = subprocess.run(
+        [ROOT / "scripts" / "docs"],
+        env={**os.environ, "BUILD": str(directory)},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    return Built(directory, run)
+
+
+def shown(path: Path, width: int) -> str:
+    """Return what ``man`` shows of a page on a terminal of this width."""
+    run = subprocess.run(
+        ["man", "--warnings", "-l", path],
+        env={**os.environ, "MANWIDTH": str(width), "MANPAGER": "cat", "LC_ALL": "C.UTF-8"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+from boinc_gahp_docs import picture, rooms
+from tests import test_arrows
+from tests.documents.conftest import ROOT
+
+if TYPE_CHECKING:
+    from tests.documents.conftest import Built
+
+pytestmark = pytest.mark.timeout(600)
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_arrows_are_those_that_the_test_of_imports_sees() -> None:
+    seen = {
+        (test_arrows.room_of(path), other)
+        for path in test_arrows.SOURCES
+        for _, other in test_arrows.rooms_imported(path.read_text("utf-8"), path)
+    }
+    no_rooms = {"", "_version"}
+    expected = {(a, b) for a, b in seen if a != b and not {a, b} & no_rooms}
+    assert set(rooms.arrows()) == expected
+
+
+def test_the_picture_shows_every_room_and_every_arrow_with_its_number() -> None:
+    root = ElementTree.fromstring(picture.draw(standalone=True))
+    texts = [text.text or "" for text in root.iter(f"{SVG}text")]
+    floor = texts[-1]
+    for room, modules in rooms.rooms().items():
+        if room in rooms.FLOOR:
+            assert f"{room} {modules}" in floor
+        else:
+            at = texts.index(room)
+            assert texts[at + 2].startswith(f"{modules} modules")
+    drawn = [
+        number for (room, _), number in rooms.between_rooms(rooms.arrows()).items() if room != "cli"
+    ]
+    assert [int(text) for text in texts if text.isdigit()] == drawn
+
+
+def test_boxes_stand_beside_each_other() -> None:
+    boxes = list(picture.BOXES.items())
+    for index, (name, one) in enumerate(boxes):
+        assert 0 <= one.left < one.right <= picture.WIDTH, name
+        for other_name, other in boxes[index + 1 :]:
+            beside = one.right < other.left or other.right < one.left
+            above = one.bottom < other.top or other.bottom < one.top
+            assert beside or above, (name, other_name)
+
+
+@pytest.mark.parametrize("pair", picture.WAYS, ids="-".join)
+def test_an_arrow_meets_no_box_on_its_way(pair: tuple[str, str]) -> None:
+    x = picture.WAYS[pair]
+    start, end = (picture.BOXES[room] for room in pair)
+    assert end.left < x < end.right
+    assert start.left < x < start.right or pair in picture.BENDS
+    for name, box in picture.BOXES.items():
+        if name not in pair and start.bottom < box.bottom and box.top < end.top:
+            assert not box.left - 5 < x < box.right + 5, name
+
+
+def test_an_arrow_without_a_place_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(picture.WAYS, ("bridge", "rpc"))
+    with pytest.raises(LookupError, match="bridge"):
+        picture.draw(standalone=True)
+
+
+def test_the_committed_picture_is_up_to_date() -> None:
+    committed = (ROOT / "docs" / "images" / "rooms.svg").read_text("utf-8")
+    assert committed == picture.draw(standalone=True), "scripts/docs picture draws it anew"
+
+
+def test_the_picture_is_part_of_the_page_in_the_colours_of_the_page(built: Built) -> None:
+    page = built.page("architecture")
+    svg = page.find("svg", class_="rooms")
+    assert svg is not None
+    assert svg["fill"] == "currentColor"
+    assert svg.find("style") is None
+    assert re.search(r"\bblah\b.*\bbridge\b", page.get_text(), re.DOTALL)
+
+
+def test_the_committed_picture_knows_light_and_dark() -> None:
+    assert "prefers-color-scheme: dark" in picture.draw(standalone=True)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import unicodedata
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp_docs import commands, environment, settings
+from tests.documents.conftest import shown
+
+if TYPE_CHECKING:
+    from tests.documents.conftest import Built
+
+pytestmark = pytest.mark.timeout(600)
+
+PAGES = ("boinc_gahp.1", "boinc_gahp.toml.5")
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return what a page has under each heading of the second level."""
+    parts = re.split(r"^   (\S.*)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def words(text: str) -> str:
+    """Return the text on one line."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_groff_has_nothing_to_warn_of(built: Built, name: str) -> None:
+    run = subprocess.run(
+        ["groff", "-k", "-ww", "-man", "-Tutf8", built.manual(name)],
+        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_man_shows_it_on_80_columns(built: Built, name: str) -> None:
+    lines = shown(built.manual(name), 80).splitlines()
+    assert len(lines) > 100
+    # Examples are as they are typed.
+    too_wide = [
+        line
+        for before, line in itertools.pairwise(lines)
+        if len(line) > 80 and not line.strip().startswith("$ ") and not before.endswith("\\")
+    ]
+    assert too_wide == []
+    assert [line for line in lines if any(unicodedata.category(c) == "Cc" for c in line)] == []
+
+
+def test_boinc_gahp_1_has_the_headings_that_manual_pages_have(built: Built) -> None:
+    text = shown(built.manual("boinc_gahp.1"), 80)
+    assert re.findall(r"^[A-Z][A-Z ]+$", text, re.MULTILINE) == [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "OPTIONS",
+        "COMMANDS",
+        "EXIT STATUS",
+        "ENVIRONMENT",
+        "FILES",
+        "EXAMPLES",
+        "SEE ALSO",
+    ]
+
+
+def test_boinc_gahp_1_has_every_command_with_its_options_examples_and_statuses(
+    built: Built,
+) -> None:
+    found = sections(shown(built.manual("boinc_gahp.1"), 300))
+    for parser in commands.parsers():
+        if not parser.command:
+            continue
+        text = words(found[parser.prog])
+        for option in commands.option_strings(parser):
+            assert option in text, (parser.prog, option)
+        for example in parser.examples:
+            assert words(example) in text, parser.prog
+        for status in set(parser.statuses) - {0, 1, 2, 130}:
+            assert f" {status} " in text, (parser.prog, status)
+
+
+def test_boinc_gahp_1_has_every_option_before_a_command(built: Built) -> None:
+    text = shown(built.manual("boinc_gahp.1"), 300)
+    (root,) = (parser for parser in commands.parsers() if not parser.command)
+    for option in [*commands.option_strings(root), "--help", "-h"]:
+        if option.startswith("-"):
+            assert re.search(rf"^ +.*{option}\b", text, re.MULTILINE), option
+
+
+def test_boinc_gahp_1_has_every_variable_of_the_environment(built: Built) -> None:
+    text = shown(built.manual("boinc_gahp.1"), 300).partition("ENVIRONMENT")[2]
+    for name in environment.variables():
+        assert re.search(rf"\b{name}\b", text), name
+
+
+def test_boinc_gahp_toml_5_has_every_setting_with_type_unit_and_default(built: Built) -> None:
+    found = sections(shown(built.manual("boinc_gahp.toml.5"), 300))
+    for name, members in settings.sections().items():
+        text = words(found[settings.title(name)])
+        for setting in members:
+            unit = f" ({setting.unit})" if setting.unit else ""
+            default = f"; default {setting.default}" if setting.default is not None else ""
+            assert f"{setting.key} {setting.type}{unit}{default} " in f"{text} ", setting

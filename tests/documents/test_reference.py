@@ -1,0 +1,214 @@
+"""The reference has all that there is, as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.cli.parsing import STATUSES
+from boinc_gahp.config import reading
+from boinc_gahp.config.settings import ProjectSettings, Settings
+from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp_docs import api, commands, environment, gahp, settings
+from tests.documents.conftest import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from bs4 import Tag
+
+    from tests.documents.conftest import Built
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def words(tag: Tag) -> str:
+    """Return a part's text on one line."""
+    return " ".join(tag.get_text().split())
+
+
+def section(page: Tag, label: str) -> Tag:
+    """Return the section that has a label."""
+    found = page.find(id=label)
+    assert found is not None, label
+    return found if found.name == "section" else found.find_parent("section") or found
+
+
+# -- commands
+
+
+def test_every_command_is_there_with_its_options_examples_and_statuses(built: Built) -> None:
+    page = built.page("reference/commands")
+    for parser in commands.parsers():
+        if not parser.command:
+            continue
+        text = words(section(page, commands.label(parser)))
+        for option in commands.option_strings(parser):
+            assert option in text, (parser.prog, option)
+        for example in parser.examples:
+            assert " ".join(example.split()) in text, parser.prog
+        for status, meaning in parser.statuses.items():
+            if STATUSES.get(status) != meaning:
+                assert f"{status} {meaning}" in text, parser.prog
+
+
+def test_every_option_before_a_command_is_there(built: Built) -> None:
+    text = words(built.page("reference/commands"))
+    (root,) = (parser for parser in commands.parsers() if not parser.command)
+    for option in [*commands.option_strings(root), "-h", "--help"]:
+        assert option in text, option
+
+
+def test_every_option_can_be_referred_to(built: Built) -> None:
+    page = built.page("reference/commands")
+    for parser in commands.parsers():
+        for option in commands.option_strings(parser):
+            if parser.command and option.startswith("--"):
+                anchor = f"cmdoption-{parser.prog.replace(' ', '-')}{option[1:]}"
+                assert page.find(id=anchor) is not None, anchor
+
+
+def test_the_exit_statuses_of_every_command_are_told(built: Built) -> None:
+    text = words(built.page("reference/exit-statuses"))
+    for status, meaning in STATUSES.items():
+        assert f"{status} {meaning}" in text
+    for parser in commands.parsers():
+        for status, meaning in parser.statuses.items():
+            if STATUSES.get(status) != meaning:
+                assert f"{status} {meaning}" in text.partition(parser.prog)[2], parser.prog
+
+
+# -- settings
+
+
+def test_every_field_of_every_class_of_settings_is_a_setting() -> None:
+    found = settings.sections()
+    assert {setting.key for setting in found["project"]} - {"authenticator_file"} == {
+        field.name for field in dataclasses.fields(ProjectSettings)
+    }
+    sections: dict[str, type[Any]] = {
+        field.name: type(field.default)
+        for field in dataclasses.fields(Settings)
+        if dataclasses.is_dataclass(field.default)
+    }
+    assert set(found) == {"project", *sections} == {"project", *reading.sections()}
+    for name, cls in sections.items():
+        assert [setting.key for setting in found[name]] == [
+            field.name for field in dataclasses.fields(cls)
+        ]
+
+
+def test_every_setting_is_there_with_type_unit_default_and_meaning(built: Built) -> None:
+    page = built.page("reference/settings")
+    for members in settings.sections().values():
+        for setting in members:
+            anchors = [
+                tag
+                for tag in page.find_all("dt")
+                if words(tag).startswith(f"[{setting.section}] {setting.key}¶")
+            ]
+            assert len(anchors) == 1, setting
+            body = anchors[0].find_next_sibling("dd")
+            assert body is not None
+            text = words(body)
+            assert f"Type: {setting.type}" in text, setting
+            assert setting.unit in text
+            if setting.default is not None:
+                assert f"Default: {setting.default}" in text, setting
+            assert text.rstrip().endswith(".")
+
+
+def test_the_sample_file_has_the_same_settings_with_the_same_defaults() -> None:
+    text = (ROOT / "conf" / "boinc_gahp.toml").read_text("utf-8")
+    values = tomllib.loads(text)
+    for name, members in settings.sections().items():
+        part = re.split(r"^\[", text.partition(f"\n[{name}]")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        keys = set(re.findall(r"^(?:# )?(\w+) = ", part, re.MULTILINE))
+        assert keys - {"url"} == {setting.key for setting in members} - {"url"}, name
+        for setting in members:
+            if setting.default is not None and setting.key in values[name]:
+                default = tomllib.loads(f"x = {setting.default}")["x"]
+                assert values[name][setting.key] == default, setting
+
+
+def test_a_field_without_a_comment_is_noticed() -> None:
+    @dataclasses.dataclass
+    class Section:
+        #: What it means.
+        told: int = 1
+        untold: int = 2
+
+    with pytest.raises(LookupError, match="untold"):
+        settings.field_comments(Section)
+
+
+# -- environment
+
+
+def test_every_variable_that_the_source_asks_for_is_there(built: Built) -> None:
+    found = environment.variables()
+    assert {"BOINC_GAHP_CONFIG", "NO_COLOR"} <= set(found)
+    text = words(built.page("reference/environment"))
+    for name, modules in found.items():
+        assert re.search(rf"\b{name}\b", text), (name, modules)
+
+
+# -- the Python API
+
+
+@pytest.mark.parametrize("module", api.ROOMS)
+def test_every_public_name_is_there(built: Built, module: str) -> None:
+    page = built.page("reference/python")
+    text = words(page)
+    for name in api.names(module):
+        if page.find(id=f"{module}.{name}") is None:
+            # It is another room's.
+            assert re.search(rf"\b{name} is boinc_gahp\.\w+\.{name}\.", text), name
+
+
+@pytest.mark.parametrize("module", api.ROOMS)
+def test_every_public_method_is_there(built: Built, module: str) -> None:
+    page = built.page("reference/python")
+    for name in api.names(module):
+        value: Any = getattr(import_module(module), name)
+        if not inspect.isclass(value) or page.find(id=f"{module}.{name}") is None:
+            continue
+        for member, found in vars(value).items():
+            if not member.startswith("_") and (
+                inspect.isfunction(found) or isinstance(found, property | classmethod)
+            ):
+                assert page.find(id=f"{module}.{name}.{member}") is not None, (name, member)
+
+
+# -- the GAHP dialects
+
+
+def test_every_gahp_command_is_there_with_its_syntax_and_its_answer(built: Built) -> None:
+    page = built.page("reference/gahp")
+    for command in COMMANDS.values():
+        part = words(section(page, f"gahp-{command.name.lower().replace('_', '-')}"))
+        assert command.syntax in part
+        answer = f"S {command.returns}" if command.synchronous else f"id {command.returns}"
+        assert answer.strip() in part, command.name
+        assert ("Synchronous" if command.synchronous else "Asynchronous") in part
+
+
+def test_every_gahp_command_belongs_to_one_dialect() -> None:
+    shown = [each.name for name in ("common", "BOINC", "BLAH") for each in gahp.commands(name)]
+    assert sorted(shown) == sorted(COMMANDS)
+
+
+def test_every_hold_code_is_there_with_its_subcode(built: Built) -> None:
+    text = words(section(built.page("reference/gahp"), "hold-codes"))
+    assert re.findall(r"\b23\d\d\b", text) == [str(int(code)) for code in HoldCode]
+    assert all(subcode for _, _, _, subcode in gahp.hold_codes())

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.documents.conftest import ROOT
+
+if TYPE_CHECKING:
+    from tests.documents.conftest import Built
+
+#: The build waits for nothing but the processor, which may be busy.
+pytestmark = pytest.mark.timeout(600)
+
+#: What a browser fetches by itself when it shows a page.
+FETCHED = (
+    ("script", "src"),
+    ("link", "href"),
+    ("img", "src"),
+    ("source", "src"),
+    ("iframe", "src"),
+)
+FOREIGN = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
+
+
+def test_pages_and_manual_pages_are_built_without_a_warning(built: Built) -> None:
+    assert (built.run.returncode, built.run.stderr) == (0, "")
+    assert [line.rpartition("/")[2] for line in built.run.stdout.splitlines()] == [
+        "index.html",
+        "boinc_gahp.1",
+        "boinc_gahp.toml.5",
+    ]
+
+
+def test_every_source_has_its_page(built: Built) -> None:
+    docs = ROOT / "docs"
+    sources = {
+        path.relative_to(docs).with_suffix("").as_posix()
+        for path in docs.rglob("*.rst")
+        if path.relative_to(docs).parts[0] != "man"
+    }
+    html = built.directory / "html"
+    pages = {path.relative_to(html).with_suffix("").as_posix() for path in built.pages}
+    assert sources <= pages
+
+
+def test_no_page_makes_a_browser_ask_another_host(built: Built) -> None:
+    assert built.pages
+    found = [
+        (path.name, tag, tag_found[attribute])
+        for path in built.pages
+        for tag, attribute in FETCHED
+        for tag_found in BeautifulSoup(path.read_text("utf-8"), "html.parser").find_all(tag)
+        if FOREIGN.match(str(tag_found.get(attribute, "")))
+        and "canonical" not in (tag_found.get("rel") or ())
+    ]
+    assert found == []
+
+
+def test_no_style_sheet_makes_a_browser_ask_another_host(built: Built) -> None:
+    sheets = sorted((built.directory / "html").rglob("*.css"))
+    assert sheets
+    for sheet in sheets:
+        asked = re.findall(
+            r"(?:url\(\s*['\"]?|@import\s+['\"])([^'\")]+)", sheet.read_text("utf-8", "replace")
+        )
+        assert [address for address in asked if FOREIGN.match(address)] == [], sheet.name
+
+
+def test_no_page_names_the_documents_of_the_house(built: Built) -> None:
+    """Docstrings cite them; readers of the pages do not have them."""
+    for path in built.pages:
+        text = BeautifulSoup(path.read_text("utf-8"), "html.parser").get_text()
+        assert re.findall(r"[\w-]+\.md\b", text) == [], path.name
