@@ -1,46 +1,59 @@
-"""README.rst tells what the program does; these tests tell when it does not."""
+"""README.rst and the guides tell what the program does; these tests tell when they do not."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
 from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.failures import _EXITS
 from boinc_gahp.blah.wishes import NAMES
-from boinc_gahp.gahp.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.rst").read_text("utf-8")
+SCIENTISTS = (ROOT / "docs" / "scientists.rst").read_text("utf-8")
+PAGES = ["README.rst", "CONTRIBUTING.rst"]
+PAGES += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.rst"))
 
 
-def command_list() -> str:
-    """Return the list of commands as the README has it, made from the command table."""
-    lines: list[str] = []
-    for name in sorted(COMMANDS):
-        command = COMMANDS[name]
-        answer = f"S {command.returns}" if command.synchronous else f"id {command.returns}"
-        lines.append(f"``{command.syntax}``")
-        summary = command.summary[0].upper() + command.summary[1:]
-        lines.append(f"    {summary}. Answer: ``{answer.strip()}``")
-    return "\n".join(lines)
-
-
-def test_the_readme_lists_every_command_with_the_syntax_of_the_command_table() -> None:
-    found = re.search(r"\.\. commands begin\n\n(.*?)\n\n\.\. commands end", README, re.DOTALL)
-    assert found is not None
-    assert found[1] == command_list(), f"put this between the two marks:\n\n{command_list()}\n"
-
-
-def test_every_file_that_the_readme_names_is_there() -> None:
-    for name in re.findall(r"(?:conf|scripts)/[\w.-]*\w", README):
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_page_names_is_there(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for name in re.findall(r"(?<![\w./-])(?:conf|scripts)/[\w.-]+(?:/[\w.-]+)*\w", text):
         assert (ROOT / name).exists(), name
 
 
-def test_the_readme_explains_every_hold_code_and_no_other() -> None:
-    found = re.findall(r"^(23\d\d)  ", README, re.MULTILINE)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_that_a_page_names_is_there(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for name in re.findall(r":doc:`(?:[^`<]*<)?([\w/-]+)>?`", text):
+        assert (ROOT / "docs" / f"{name}.rst").exists(), name
+
+
+def test_the_readme_has_the_two_commands_to_try_first() -> None:
+    readme = (ROOT / "README.rst").read_text("utf-8")
+    assert re.search(r"^    \./scripts/run$", readme, re.MULTILINE)
+    assert re.search(r"^    \./scripts/test$", readme, re.MULTILINE)
+
+
+def test_every_guide_is_on_the_first_page() -> None:
+    listed = set(re.findall(r"^   ([\w/-]+)$", (ROOT / "docs/index.rst").read_text(), re.MULTILINE))
+    there = {path.stem for path in (ROOT / "docs").glob("*.rst")} - {"index"}
+    assert there <= listed
+
+
+def test_the_guide_for_scientists_explains_every_hold_code_and_no_other() -> None:
+    found = re.findall(r"^(23\d\d)  ", SCIENTISTS, re.MULTILINE)
     assert [int(code) for code in found] == list(HoldCode)
 
 
-def test_the_readme_explains_every_attribute_of_a_job() -> None:
-    found = re.findall(r"^``Boinc(\w+)``  ", README, re.MULTILINE)
+def test_the_guide_for_scientists_explains_every_attribute_of_a_job() -> None:
+    found = re.findall(r"^``Boinc(\w+)``  ", SCIENTISTS, re.MULTILINE)
     assert sorted(found) == sorted(NAMES)
+
+
+def test_the_guide_for_scientists_has_the_exit_statuses_that_hold_reasons_explain() -> None:
+    found = re.findall(r"^(-?\d{3,}) +(.*)$", SCIENTISTS, re.MULTILINE)
+    listed = {int(status): text for status, text in found if not status.startswith("23")}
+    assert listed == _EXITS
