@@ -226,7 +226,7 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
             words += [] if value is None else [option, value]
         print(f"Why jobs failed: {shlex.join([*words, '--failed'])}")
     if fetched.errors:
-        print("What could not be fetched is said above; the same command tries that again.")
+        print("The same command tries again what could not be fetched, unless it is deleted there.")
     if fetched.unfinished or not batch.is_over:
         print(
             f"The batch is {states.batch_words(batch)[0]}: run this again when more jobs are done."
