@@ -314,7 +314,7 @@ class Project:
         """Return the indices of the names that the project does not have.
 
         With ``batch_id`` the files that it has are associated with the batch, and PHP dies if one
-        already was: see ``web-rpcs.md``, "Files", also for why not to send ``delete_time``.
+        already was (``web-rpcs.md``, "Files", also for why not to send ``delete_time``).
         """
         absent = Records(("file",), results.index)
 

@@ -84,8 +84,8 @@ class JobParams:
 class Job:
     """One ``<job>`` of submit_batch and estimate_batch.
 
-    ``command_line`` is sent as it is: what the project does to it is in ``web-rpcs.md``,
-    "submit_batch". ``input_template`` and ``output_template`` are XML documents.
+    ``command_line`` is sent as it is; the project splits it into words, and mangles quotes and
+    backslashes in it (``web-rpcs.md``, "submit_batch"). ``input_template`` and ``output_template`` are XML documents.
     """
 
     name: str = ""
