@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import random
 import time
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.table import Rpc
 
 T = TypeVar("T")
+
+log = logging.getLogger("boinc_gahp.rpc.retry")
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 20.0
@@ -56,10 +59,12 @@ class Attempts:
 
     def run(self, attempt: Callable[[], T]) -> T:
         """Return what the first good ``attempt()`` returns."""
-        end = time.monotonic() + self.total
+        begun = time.monotonic()
+        end = begun + self.total
         if self.until is not None:
             end = min(end, self.until)
         tried = 0
+        told = False
         while True:
             try:
                 return attempt()
@@ -68,6 +73,10 @@ class Attempts:
             pause = _pause(error, tried)
             if tried >= patience(error, self.rpc) or time.monotonic() + pause >= end:
                 raise error
+            if pause and not told:
+                # People who wait are told; a log has a line for every RPC anyway.
+                log.debug("%s; trying again for up to %.0f s", error, end - begun)
+                told = True
             if self.closing.wait(pause):
                 raise error
             tried += 1
