@@ -35,7 +35,23 @@ if TYPE_CHECKING:
 PAUSE = 5.0
 
 _BAR = 30
+
+#: What is drawn at present, if anything is.
+_drawn: Live | None = None
 _PER_SECOND = 8
+
+
+def remark(text: str) -> None:
+    """Print a line on stderr, or above what is being drawn."""
+    if _drawn is not None:
+        _drawn.say(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _set_drawn(live: Live | None) -> None:
+    global _drawn  # noqa: PLW0603  (a terminal is one, too)
+    _drawn = live
 
 
 class Live:
@@ -84,6 +100,7 @@ class Live:
                 redirect_stderr=False,
             )
             self._drawn.start()
+            _set_drawn(self)
         return self
 
     def __exit__(
@@ -94,6 +111,7 @@ class Live:
     ) -> None:
         """Draw for the last time."""
         if self._drawn is not None:
+            _set_drawn(None)
             self._drawn.stop()
             self._drawn = None
 

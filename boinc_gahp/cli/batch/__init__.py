@@ -28,6 +28,8 @@ ACTIONS = {
     "extend": ("controlling", "extend", "have the project keep batches for longer"),
 }
 
+_INTERRUPTED = 130
+
 _DESCRIPTION = """\
 Submits jobs to a BOINC project as batches, watches them, fetches their outputs.
 
@@ -45,7 +47,12 @@ def run(arguments: list[str], config: str | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a name still shows the rest.
             stream.reconfigure(errors="backslashreplace")
-    status: int = act(arguments[1:], config)
+    try:
+        status: int = act(arguments[1:], config)
+    except KeyboardInterrupt:
+        # Where more than this can be said, the action has said it.
+        print("boinc_gahp: interrupted; it can be run again", file=sys.stderr)
+        return _INTERRUPTED
     return status
 
 

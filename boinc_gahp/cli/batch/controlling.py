@@ -13,6 +13,7 @@ from boinc_gahp.cli.batch import arguments as reading
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, complain, opened
+from boinc_gahp.cli.live import remark
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.words import printable
 from boinc_gahp.errors import BatchConflict, GahpError
@@ -271,6 +272,10 @@ def _abort(batch: Batch) -> str:
         state, _ = states.batch_words(batch)
         return f"is {state} already: there is nothing to abort"
     done = batch.nover - batch.nerror_jobs
+    if batch.state.name == "INIT":
+        remark(
+            f"Batch {batch.id} is not submitted to its end: whether the abort lasts takes a few s."
+        )
     batch.abort()
     if batch.state.name != "ABORTED":
         state, _ = states.batch_words(batch)

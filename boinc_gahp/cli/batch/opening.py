@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.live import remark
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -15,9 +18,15 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Project
 
 
+#: Seconds between two remarks on a project that does not answer.
+_PAUSE = 30.0
+
+
 @contextmanager
 def opened(options: Namespace) -> Iterator[Project]:
     """Lend the project that ``--project`` and ``--config`` name; its connections end afterwards.
+
+    That a request is being repeated, since the project does not answer, is said on stderr.
 
     Raises:
         ConfigError: the settings are wrong, or name no such project, or no authenticator.
@@ -27,8 +36,38 @@ def opened(options: Namespace) -> Iterator[Project]:
 
     # Without any handler, logging would print warnings between what there is to say.
     logging.getLogger().addHandler(logging.NullHandler())
-    with Project.from_settings(options.project, config=options.config) as project:
-        yield project
+    handler = _Remarks()
+    _repeating.addHandler(handler)
+    _repeating.setLevel(logging.DEBUG)
+    try:
+        with Project.from_settings(options.project, config=options.config) as project:
+            yield project
+    finally:
+        _repeating.removeHandler(handler)
+        _repeating.setLevel(logging.NOTSET)
+
+
+def no_more_remarks() -> None:
+    """Leave it to somebody else to say that the project does not answer."""
+    _repeating.setLevel(logging.WARNING)
+
+
+_repeating = logging.getLogger("boinc_gahp.rpc.retry")
+
+
+class _Remarks(logging.Handler):
+    """Says, now and then, what a request that is repeated waits for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = -_PAUSE
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it, unless something was said just before."""
+        now = time.monotonic()
+        if now >= self._said + _PAUSE:
+            self._said = now
+            remark(f"boinc_gahp: {record.getMessage()}")
 
 
 def command(options: Namespace, action: str, *words: object) -> str:

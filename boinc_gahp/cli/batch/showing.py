@@ -216,7 +216,8 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
         print(f"… and {others:,} more{hint}")
     if options.job is None:
         print()
-        print(_summary(counts, any_shown))
+        hint = "" if options.details or not counts["FAILED"] else " --details tells why."
+        print(_summary(counts, any_shown) + hint)
 
 
 def _lines(

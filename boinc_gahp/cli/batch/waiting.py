@@ -12,7 +12,7 @@ from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import arguments as reading
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
-from boinc_gahp.cli.batch.opening import command, complain, opened
+from boinc_gahp.cli.batch.opening import command, complain, no_more_remarks, opened
 from boinc_gahp.cli.live import Live
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
@@ -92,6 +92,7 @@ def wait(arguments: list[str], config: str | None) -> int:
     with opened(options) as project:
         found = [project.batch(each) for each in options.batch]
         batches = list({batch.id: batch for batch in found}.values())
+        no_more_remarks()
         try:
             _wait(options, project, batches)
         except KeyboardInterrupt:

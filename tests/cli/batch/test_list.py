@@ -103,3 +103,21 @@ def test_names_are_shown_whatever_letters_the_locale_has(site: Site, batch: Comm
     ).stdout
     assert shown.isascii()
     assert f"{number}  a b Gr" in shown
+
+
+def test_a_project_that_does_not_answer_is_said_while_it_is_asked_again(
+    batch: Command, tmp_path: Path
+) -> None:
+    config = tmp_path / "closed.toml"
+    key = "0" * 32
+    config.write_text(
+        f"[project]\nurl = 'http://127.0.0.1:1/test/'\nauthenticator = '{key}'\n"
+        "[timeouts]\nretry = 1.2\n"
+    )
+    config.chmod(0o600)
+    status, out, err = batch("list", "--config", config)
+    assert (status, out) == (1, "")
+    first, last = err.splitlines()
+    assert re.search(r"cannot connect .*; trying again for up to 1 s$", first)
+    assert "cannot connect" in last
+    assert key not in err
