@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: So many jobs, files and problems are shown.
 _SHOWN = 10
 
+#: PHP's upload_max_filesize, as shipped (``web-rpcs.md``, "Files").
+_UPLOAD_LIMIT = 2 << 20
+
 _JOBS = (
     Column("job", minimum=16, middle=True),
     Column("args", minimum=8),
@@ -118,6 +121,12 @@ def _print_files(plan: Plan) -> None:
             _FILES,
             [(file.path, words.size(file.nbytes), "") for file in absent[:_SHOWN]],
             len(absent),
+        )
+    largest = max((file.nbytes for file in absent), default=0)
+    if largest > _UPLOAD_LIMIT:
+        print(
+            f"The largest has {words.size(largest)}: a project whose PHP is as shipped takes no "
+            "file over 2 MiB (upload_max_filesize)."
         )
     if plan.remote:
         print(f"{words.count(len(plan.remote), 'remote file')} would be fetched to be measured:")

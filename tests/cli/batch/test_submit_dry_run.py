@@ -38,6 +38,13 @@ def test_it_tells_jobs_files_and_the_request_and_sends_nothing(
     assert here.name not in {each.name for each in site.rpc.query_batches()}
 
 
+def test_a_file_that_many_projects_do_not_take_is_told(batch: Command, here: Path) -> None:
+    (here / "large.bin").write_bytes(bytes(3 << 20))
+    status, out, _ = batch("submit", "uppercase", "--input", "in=large.bin", "--dry-run")
+    assert status == 0
+    assert "The largest has 3.1 MB: a project whose PHP is as shipped takes no file over" in out
+
+
 def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
     words = ["submit", "uppercase", "--each", "*.txt", "--name", here.name]
     assert batch(*words)[0] == 0
