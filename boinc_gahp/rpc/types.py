@@ -85,7 +85,8 @@ class Job:
     """One ``<job>`` of submit_batch and estimate_batch.
 
     ``command_line`` is sent as it is; the project splits it into words, and mangles quotes and
-    backslashes in it (``web-rpcs.md``, "submit_batch"). ``input_template`` and ``output_template`` are XML documents.
+    backslashes in it (``web-rpcs.md``, "submit_batch"). ``input_template`` and ``output_template``
+    are XML documents.
     """
 
     name: str = ""
