@@ -40,12 +40,14 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["chek"], "there is no command 'chek'"),
-        (["--conf"], "there is no option --conf"),
+        (["chek"], "there is no command 'chek'; did you mean check? boinc_gahp --help lists"),
+        (["--conf"], "there is no option --conf; did you mean --config? "),
+        (["--verison=1"], "there is no option --verison; did you mean --version? "),
+        (["--qqq"], "there is no option --qqq; boinc_gahp --help lists"),
         (["--config"], "--config wants the path"),
         (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
     ],
-    ids=["command", "option", "missing-path", "gahp-command"],
+    ids=["command", "option", "value", "unlike", "missing-path", "gahp-command"],
 )
 def test_a_wrong_command_line_gets_one_line_and_status_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
@@ -124,36 +126,6 @@ def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
         out, err = process.communicate(b"QUIT\r\n", timeout=30)
     assert (process.returncode, err) == (0, b"")
     assert out.endswith(b"S\n")
-
-
-def test_nothing_heavy_is_imported_before_the_banner(home: Path) -> None:
-    settings = home / "mine.toml"
-    settings.write_text("[project]\nurl = 'https://x.edu/'\nauthenticator = 'abcdefgh'\n")
-    settings.chmod(0o600)
-    program = (
-        "import os, sys\n"
-        "from boinc_gahp.cli import main\n"
-        "from boinc_gahp.daemon import main as daemon\n"
-        "def banner(fd):\n"
-        "    heavy = {'requests', 'lxml', 'sqlite3', 'prompt_toolkit', 'rich', 'logging',\n"
-        "             'concurrent', 'asyncio', 'argparse', 'email', 'ssl', 'http'}\n"
-        "    print(sorted(heavy & set(sys.modules)))\n"
-        "    sys.stdout.flush()\n"
-        "    os._exit(0)\n"
-        "daemon._write_banner = banner\n"
-        "main.main(['--config', sys.argv[1]])\n"
-    )
-    # Measuring coverage imports a lot itself.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", program, str(settings)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_whoever_stops_reading_gets_no_traceback() -> None:
