@@ -18,6 +18,7 @@ from scripts.benchmarks.client import Gahp
 from scripts.benchmarks.localproject import local_queries, local_submit, local_transitions
 from scripts.benchmarks.looking import people_list, people_show
 from scripts.benchmarks.measure import MB, Measure
+from scripts.benchmarks.sending import people_submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -268,6 +269,7 @@ CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "local-submit": local_submit,
     "local-transitions": local_transitions,
     "local-queries": local_queries,
+    "people-submit": people_submit,
     "people-list": people_list,
     "people-show": people_show,
 }
