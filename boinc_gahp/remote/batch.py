@@ -328,14 +328,20 @@ class Batch:
     # -- for people
 
     def see(self, info: rpc.Batch) -> bool:
-        """Take what the project tells; return whether it is other than what was known."""
+        """Take what the project tells; return whether it is other than what was known.
+
+        :meta private:
+        """
         changed = self.info != info or self.trouble is not None or self.gone
         self.info, self.trouble, self.gone = info, None, False
         self._forecast.see(info)
         return changed
 
     def vanish(self) -> None:
-        """Note that the project does not know the batch any more."""
+        """Note that the project does not know the batch any more.
+
+        :meta private:
+        """
         self.gone, self.trouble = True, None
 
     def __repr__(self) -> str:

@@ -135,7 +135,9 @@ def watch(
         yield handles
         if all(batch.is_over for batch in handles):
             return
-        pause = rhythm.pause(answered - start, answered - began, changed=changed)
+        # Of the time of a look that came to nothing, the project spent little on answers.
+        cost = 0.0 if changed is None else answered - began
+        pause = rhythm.pause(answered - start, cost, changed=bool(changed))
         # Watchers that began together are not to ask together for ever.
         pause *= random.uniform(0.9, 1.1)  # noqa: S311
         if until is not None:
@@ -174,8 +176,11 @@ class _Look:
         self._patience = _PATIENCE
         self._listed: int | None = None
 
-    def at(self, handles: Sequence[Batch], until: float | None) -> bool:
-        """Refresh the batches that are not over; return whether anything is new."""
+    def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
+        """Refresh the batches that are not over; return whether anything is new.
+
+        None: the project could not be asked; each of those batches says why.
+        """
         open_ = [batch for batch in handles if not batch.is_over]
         if not open_:
             return False
@@ -196,7 +201,7 @@ class _Look:
                 self._patience = min(2 * self._patience, _LONGEST_PATIENCE)
             for batch in open_:
                 batch.trouble = error
-            return False
+            return None
         changed = False
         for batch in open_:
             info = news.get(batch.id)
