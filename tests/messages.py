@@ -2,10 +2,10 @@
 
 A message is what is given to the constructor of an exception that reaches users, to a point of
 ``boinc_gahp check`` that failed or warns, to a hold, to a finding about a template or to a parser's
-``error``, and what is printed to stderr. What varies is ``…``. Names are followed to what they stand for as long as that is a
-text in the source: a variable of the function, a parameter (to all that callers give), a constant,
-what a function returns, the values of a table. So a message that is put together in several
-places is seen whole.
+``error``, and what is printed to stderr. What varies is ``…``. Names are followed to what they
+stand for as long as that is a text in the source: a variable of the function, a parameter (to all
+that callers give), a constant, what a function returns, the values of a table. So a message that is
+put together in several places is seen whole.
 """
 
 from __future__ import annotations

@@ -1,0 +1,125 @@
+"""The keys that docs/reference/json.rst lists are those that are printed, no more, no less."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_text("utf-8")
+
+#: Seconds that an action may take.
+_LONGEST = 120.0
+
+_HEADING = re.compile(r"^(batch [^\n]*)\n-+\n", re.MULTILINE)
+_KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
+
+
+def documented() -> dict[str, set[str]]:
+    """Return the keys on the page, by what stands above them."""
+    _, *parts = _HEADING.split(PAGE)
+    return {
+        action.strip(): set(_KEY.findall(text))
+        for heading, text in zip(parts[::2], parts[1::2], strict=True)
+        for action in heading.split(",")
+    }
+
+
+def keys(document: Any, above: str = "") -> set[str]:
+    """Return a document's keys, as the page writes them."""
+    found: set[str] = set()
+    if isinstance(document, dict):
+        for key, value in document.items():
+            path = f"{above}.{key}" if above else key
+            found |= {path} | keys(value, path)
+    elif isinstance(document, list):
+        for each in document:
+            if isinstance(each, dict):
+                found |= keys(each, f"{above}[]")
+    return found
+
+
+class Desk:
+    """A directory with a project's settings, where a program works."""
+
+    def __init__(self, directory: Path, config: Path) -> None:
+        self.directory = directory
+        self._environ = {**os.environ, "BOINC_GAHP_CONFIG": str(config), "HOME": str(directory)}
+
+    def prints(self, *arguments: str, status: int = 0) -> str:
+        """Run an action of ``batch``; return what it printed."""
+        ended = subprocess.run(
+            [Path(sys.executable).parent / "boinc_gahp", "batch", *arguments],
+            cwd=self.directory,
+            env=self._environ,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST,
+        )
+        assert ended.returncode == status, ended.stderr
+        return ended.stdout
+
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        """Run an action of ``batch`` with ``--json``; return the document."""
+        return json.loads(self.prints(*arguments, "--json", status=status))
+
+
+def _rows(path: Path, *rows: dict[str, Any]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What each action prints, with no list empty."""
+    directory = tmp_path_factory.mktemp("json")
+    with LocalProject(directory / "project", hosts=2):
+        desk = Desk(directory, directory / "project" / "boinc_gahp.toml")
+        (directory / "one.txt").write_text("one\n")
+        good = {"inputs": {"in": "one.txt"}}
+        _rows(directory / "rows.jsonl", good, {**good, "args": ["--fail", "3"]})
+        _rows(directory / "bad.jsonl", good, {**good, "name": "a b"})
+        submit = ("submit", "uppercase", "--rows")
+        said = {
+            "batch estimate": desk.json("estimate", "uppercase", "--rows", "rows.jsonl"),
+            "batch submit --dry-run": desk.json(*submit, "bad.jsonl", "--dry-run", status=1),
+            "batch submit": desk.json(*submit, "rows.jsonl", "--name", "two"),
+        }
+        said["batch wait"] = json.loads(
+            desk.prints("wait", "two", "--json", status=3).splitlines()[-1]
+        )
+        said["batch list"] = desk.json("list")
+        said["batch show"] = desk.json("show", "two", "--details", "--instances")
+        said["batch fetch --failed"] = desk.json("fetch", "two", "--failed", status=3)
+        # An output that the project has lost.
+        for path in (directory / "project" / "upload").rglob("*"):
+            if path.is_file():
+                path.unlink()
+        said["batch fetch"] = desk.json("fetch", "two", "here", status=1)
+        said["batch fetch --zip"] = desk.json("fetch", "two", "--zip", "all.zip", status=1)
+        said["batch extend"] = desk.json("extend", "two", "--for", "2d")
+        said["batch abort"] = desk.json("abort", "two", "--yes")
+        said["batch retire"] = desk.json("retire", "two", "--yes")
+        yield said
+
+
+def test_every_action_of_batch_has_its_keys_on_the_page(said: dict[str, Any]) -> None:
+    assert documented().keys() == said.keys()
+
+
+@pytest.mark.parametrize("action", sorted(documented()))
+def test_what_an_action_prints_has_the_keys_that_the_page_lists(
+    said: dict[str, Any], action: str
+) -> None:
+    assert keys(said[action]) == documented()[action]
