@@ -77,7 +77,8 @@ class Example:
         """The command lines, in order."""
         found: list[Command] = []
         lines = self.text.splitlines()
-        assert lines[0].startswith("$ "), f"{self.where}: expected a command after '$ '"
+        if not lines[0].startswith("$ "):
+            return [Command(f"(\n{self.text}\n)", None)]  # a script
         while lines:
             line = lines.pop(0)[2:]
             while line.endswith("\\"):

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pexpect
 import pytest
 
 from tests.documents.examples import ROOT, Command, Example, examples, is_shown, pages
@@ -21,7 +20,6 @@ from tests.documents.examples import ROOT, Command, Example, examples, is_shown,
 _LONGEST = 240.0
 #: Seconds after which the page's background processes are killed.
 _GRACE = 20.0
-_PROMPT = "boinc_gahp> "
 
 _RUN = {"run", "hidden", "console"}
 
@@ -142,7 +140,3 @@ class Sandbox:
         path = self._directory / f"console{example.number}.txt"
         path.write_text(example.text + "\n", "utf-8")
         return f"{sys.executable} {Path(__file__).parent / 'type_console.py'} {path}"
-
-
-def test_a_terminal_types_what_the_page_shows() -> None:
-    assert pexpect.which("bash") is not None

@@ -1,0 +1,141 @@
+"""The conversations on the page about GAHP, held with a daemon and a local project."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from boinc_gahp.gahp import words
+from boinc_gahp.localproject import LocalProject
+from tests.daemon.process import Daemon
+from tests.documents.conftest import ROOT
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = (ROOT / "docs" / "reference" / "gahp.rst").read_text("utf-8")
+TRANSCRIPTS = [
+    textwrap.dedent(block)
+    for block in re.findall(r"\.\. code-block:: none\n\n((?:   .*\n)+)", PAGE)
+    if "<- $GahpVersion" in block
+]
+
+#: What is the page's own, and another each time: numbers with decimals, and ids of HTCondor's jobs.
+CHANGING = re.compile(r"\b\d+\.\d{2,}\b|\bNULL 0 \d\S* \d\S*$|boinc/[0-9a-z]+\.\d+\b")
+JOB_ID = re.compile(r"boinc/[0-9a-z]+\.\d+")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=1) as project:
+        yield project
+
+
+@pytest.fixture
+def home(tmp_path: Path, project: LocalProject) -> Path:
+    """A user's home, with the files that the transcripts name, and settings."""
+    for name in ("my data.txt", "in.txt"):
+        (tmp_path / name).write_text("lower\n")
+    settings = tmp_path / ".config" / "boinc_gahp"
+    settings.mkdir(parents=True)
+    (settings / "boinc_gahp.toml").write_text(
+        f'[project]\nurl = "{project.url}"\nauthenticator = "{project.authenticator}"\n'
+    )
+    (settings / "boinc_gahp.toml").chmod(0o600)
+    return tmp_path
+
+
+class Replay:
+    """One conversation, line by line."""
+
+    def __init__(self, daemon: Daemon, home: Path, project: LocalProject) -> None:
+        self._daemon = daemon
+        self._names = {
+            "/home/me": str(home),
+            "https://boinc.example.edu/test/": project.url,
+            "0123456789abcdef": project.authenticator,
+        }
+        self._host = urlsplit(project.url).netloc
+        self._prefix = b""
+        self._job = ""
+        self._next = 1000
+
+    def send(self, line: str) -> None:
+        for name, ours in self._names.items():
+            line = line.replace(name, words.escape(ours))
+        if "boinc/0a1b2c3d.7" in line:
+            line = line.replace("boinc/0a1b2c3d.7", self._job)
+        self._daemon.send(line.encode() + b"\r\n")
+
+    def expect(self, line: str) -> None:
+        got = self._daemon.line().decode()
+        found = JOB_ID.search(got)
+        if found:
+            self._job = found[0]
+        got = got.replace(self._host, "boinc.example.edu")
+        assert CHANGING.sub("…", got) == CHANGING.sub("…", line)
+        if line.startswith("GAHP:"):
+            self._prefix = b"GAHP:"
+
+    def wait(self, following: str) -> None:
+        """Do what "Later" says: ask, under ids of our own, until the next answer will do."""
+        asked = re.match(r"-> (\w+) \d+(.*)", following)
+        assert asked
+        good = "DONE" if asked[1] == "BOINC_QUERY_BATCHES" else " 0 NULL 4 "
+
+        seen: list[bool] = []
+
+        def is_done() -> bool:
+            self._next += 1
+            self.send(f"{asked[1]} {self._next}{asked[2]}")
+            lines = [self._daemon.line(), self._daemon.line()]
+            assert lines == [self._prefix + b"S", self._prefix + b"R"]
+            seen.append(good in self._daemon_results())
+            # A job that was completed once is said to run once more, until that is written down.
+            return seen[-2:] == [True, True]
+
+        wait_for(is_done, f"{good} of {following}", pause=0.2)
+
+    def _daemon_results(self) -> str:
+        head = self._daemon.ask(b"RESULTS")
+        assert head == self._prefix + b"S 1"
+        return self._daemon.line().decode()
+
+
+def test_there_is_a_transcript_of_each_dialect() -> None:
+    assert len(TRANSCRIPTS) == 2
+    assert "BOINC_SUBMIT" in TRANSCRIPTS[0]
+    assert "BLAH_JOB_SUBMIT" in TRANSCRIPTS[1]
+
+
+@pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=["BOINC", "BLAH"])
+def test_a_daemon_answers_as_the_page_says(
+    transcript: str, home: Path, project: LocalProject
+) -> None:
+    environ = {"HOME": str(home), "PATH": os.defpath}
+    command = [str(Path(sys.executable).with_name("boinc_gahp"))]
+    with Daemon(command, environ=environ, cwd=home) as daemon:
+        replay = Replay(daemon, home, project)
+        lines = transcript.splitlines()
+        for line, following in zip(lines, [*lines[1:], ""], strict=True):
+            if line.startswith("# Later"):
+                replay.wait(following)
+            elif line.startswith("-> "):
+                replay.send(line[3:])
+            else:
+                assert line.startswith("<- ")
+                replay.expect(line[3:])
+        daemon.end_input()
+        status, output, errors = daemon.end()
+    assert (status, output, errors) == (0, b"", b"")
+    assert "LOWER" in "".join(
+        path.read_text() for path in home.iterdir() if path.is_file() and path.name != "in.txt"
+    )
