@@ -77,11 +77,15 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     which.add_argument(
         "--count", type=whole_number, metavar="N", help="N jobs that differ only in {index}"
     )
-    which.add_argument(
-        "--each",
-        nargs="+",
-        metavar="FILES",
-        help="a job for each of these files; a pattern in quotes will do ('data/*.dat', 'a/**/*')",
+    parser.completes(
+        which.add_argument(
+            "--each",
+            nargs="+",
+            metavar="FILES",
+            help="a job for each of these files; a pattern in quotes will do ('data/*.dat', "
+            "'a/**/*')",
+        ),
+        "file",
     )
     which.add_argument(
         "--as",
@@ -317,7 +321,12 @@ def _only_input(
     else:
         wanted = list(inputs())
     left = [name for name in wanted if name not in shared]
-    if len(left) != 1:
+    if not left:
+        raise BadRequest(
+            f"--each: {options.app} wants {', '.join(wanted) or 'no input'}, and --input gives all "
+            "of that: leave out the one that the files of --each are"
+        )
+    if len(left) > 1:
         raise BadRequest(
             f"--each: which of the inputs its files are is not clear, since {options.app} wants "
             f"{', '.join(wanted) or 'none'}: say it with --as NAME, and give the others by --input"

@@ -187,7 +187,7 @@ def test_what_does_not_go_together_is_said(batch: Command, words: list[str], sai
         (["--each", "nothing/*"], "matches no file (looked for from "),
         (["--each", "data"], "matches only directories"),
         (["--each", "data/*", "--as", "in", "--input", "in=x"], "do not go together"),
-        (["--each", "data/*", "--input", "in=x"], "uppercase wants in: say it with --as NAME"),
+        (["--each", "data/*", "--input", "in=x"], "uppercase wants in, and --input gives all of"),
         (["--each", "data/*", "--input-template", "project:x"], "say it with --as NAME"),
         (["--input", "data/a.1.txt"], "expected NAME=FILE"),
         (["--input", "in=a", "--input", "in=b"], "stands there twice"),
