@@ -211,7 +211,7 @@ class Batch:
         self,
         directory: str | os.PathLike[str],
         *,
-        jobs: Iterable[int | str] | None = None,
+        jobs: Iterable[int | str] | int | str | None = None,
         threads: int = 4,
         progress: OnProgress | None = None,
         stop: threading.Event | None = None,
@@ -225,7 +225,7 @@ class Batch:
 
         Args:
             directory: is made if it is missing.
-            jobs: names or ids; None: all.
+            jobs: names or ids, or one of them; None: all.
             threads: how many jobs are fetched at a time.
             progress: told how far it is.
             stop: set, by any thread, it ends the fetch soon.
@@ -244,7 +244,7 @@ class Batch:
             self.name,
             self.app_name,
             directory,
-            jobs=jobs,
+            jobs=_several(jobs),
             threads=threads,
             progress=progress,
             stop=stop,
@@ -256,7 +256,7 @@ class Batch:
         self,
         path: str | os.PathLike[str],
         *,
-        jobs: Iterable[int | str] | None = None,
+        jobs: Iterable[int | str] | int | str | None = None,
         threads: int = 4,
         progress: OnProgress | None = None,
         stderr: bool = True,
@@ -270,38 +270,41 @@ class Batch:
             self.project.session,
             self.id,
             path,
-            jobs=jobs,
+            jobs=_several(jobs),
             threads=threads,
             progress=progress,
             stderr=stderr,
         )
 
-    def failures(self, *, jobs: Iterable[int | str] | None = None) -> Iterator[JobFailure]:
+    def failures(
+        self, *, jobs: Iterable[int | str] | int | str | None = None
+    ) -> Iterator[JobFailure]:
         """Yield what is known of each job that failed, as it is asked.
 
         Raises:
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return fetching.failures(self.project.session, self.id, jobs=jobs)
+        return fetching.failures(self.project.session, self.id, jobs=_several(jobs))
 
     # -- acting on it
 
-    def abort(self, jobs: Iterable[int | str] | None = None) -> None:
+    def abort(self, jobs: Iterable[int | str] | int | str | None = None) -> None:
         """Abort the batch, or some of its jobs; jobs that are over stay as they are.
 
         Args:
-            jobs: names and ids; None: the whole batch.
+            jobs: names or ids, or one of them; None: the whole batch.
 
         Raises:
             NoSuchJob: the batch has no such job; none was aborted.
             BatchConflict: a submit that is still running goes on undoing it.
             RpcError: the project could not be asked, or refuses.
         """
-        if jobs is None:
+        several = _several(jobs)
+        if several is None:
             controlling.abort(self)
         else:
-            controlling.abort_jobs(self, jobs)
+            controlling.abort_jobs(self, several)
 
     def retire(self) -> None:
         """Give the batch's files and records free to be deleted; what is left of it is aborted.
@@ -371,3 +374,8 @@ class Batch:
         )
         bar = f'<progress max="1" value="{self.fraction_done:.4f}"></progress>'
         return f"<table>{cells}<tr><th></th><td>{bar}</td></tr></table>"
+
+
+def _several(jobs: Iterable[int | str] | int | str | None) -> Iterable[int | str] | None:
+    """Return jobs as an iterable, also if it is one: a name is one, too, of its letters."""
+    return [jobs] if isinstance(jobs, (int, str)) else jobs

@@ -164,7 +164,9 @@ def test_jobs_are_aborted_by_name_and_by_id(site: Site) -> None:
     batch.abort([jobs[1].name, jobs[3].id, str(jobs[3].id)])
     failed = [job.id for job in batch.jobs() if job.state is JobState.FAILED]
     assert failed == [jobs[1].id, jobs[3].id]
-    assert batch.nerror_jobs == 2
+    batch.abort(jobs[0].name)  # one name, not its letters
+    batch.abort(jobs[4].id)
+    assert batch.nerror_jobs == 4
     before = site.proxy.count("abort_jobs")
     batch.abort([])
     batch.abort([jobs[1].name])  # over already

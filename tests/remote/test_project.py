@@ -110,7 +110,7 @@ def test_a_batch_that_was_submitted_and_cannot_be_looked_at_is_no_error(site: Si
     assert not batch.is_over
     site.proxy.heal()
     assert batch.name == batch.refresh().name
-    assert (batch.njobs, batch.trouble) == (1, None)
+    assert batch.njobs == 1
 
 
 def test_a_repr_tells_which_project_and_no_secret(site: Site) -> None:
