@@ -37,7 +37,7 @@ Prints a script with which a shell completes boinc_gahp's commands, options, fil
 projects and batches.
 
   bash  ~/.local/share/bash-completion/completions/boinc_gahp, or for all
-        /usr/share/bash-completion/completions/boinc_gahp
+        /usr/local/share/bash-completion/completions/boinc_gahp
   zsh   _boinc_gahp in a directory of fpath, such as
         /usr/local/share/zsh/site-functions/_boinc_gahp
   fish  ~/.config/fish/completions/boinc_gahp.fish, or for all

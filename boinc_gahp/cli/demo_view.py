@@ -13,6 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from boinc_gahp.cli.terminal import is_live
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -39,7 +41,7 @@ class View:
         self._said = ("", -_PAUSE)
         self._stack = ExitStack()
         self._live: Live | None = None
-        if sys.stdout.isatty():
+        if is_live(sys.stdout):
             self._live = Live(console=Console(), get_renderable=self._table, refresh_per_second=8)
 
     def __enter__(self) -> View:

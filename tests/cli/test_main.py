@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pexpect

@@ -1,0 +1,165 @@
+"""Colours, of all commands: on terminals alone, and not if NO_COLOR or TERM=dumb ask for none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli.commands import all_parsers
+from boinc_gahp.cli.main import main
+from boinc_gahp.cli.parsing import Group
+from tests.cli.batch.conftest import _read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Site
+
+#: A command line for each command; {batch} has a finished job, {p} is a project's directory.
+LINES = {
+    "batch list": "",
+    "batch show": "{batch}",
+    "batch estimate": "uppercase --input in={data}",
+    "batch submit": "uppercase --input in={data}",
+    "batch wait": "{batch}",
+    "batch fetch": "{batch} {out}",
+    "batch abort": "{batch} --yes",
+    "batch retire": "{other} --yes",
+    "batch extend": "{batch} --for 1",
+    "check": "--app uppercase",
+    "completion": "bash",
+    "ledger list": "",
+    "ledger show": "1",
+    "ledger settle": "",
+    "ledger forget": "--ended --yes",
+    "local-project init": "{new}",
+    "local-project status": "{p}",
+    "local-project add-app": "{p} {name} --in in --out out --command cat",
+    "local-project add-user": "{p} {name}",
+    "local-project stage-file": "{p} {data}",
+    "local-project create-work": "{p} uppercase nosuch",
+    "local-project behave": "{p} volunteer-0 normal",
+    "local-project set-host": "{p} volunteer-0 speed=1e9",
+    "template check": "{template}",
+}
+#: These run until they are interrupted, or for long; tests of their own look at what they print.
+LASTING = {"demo", "local-project run"}
+#: These have something to colour in the situation that the tests make.
+COLOURED = ("check", "template check", "batch show")
+
+_COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|4|9|10)\d(?:;[\d;]*)?m")
+
+
+@pytest.fixture(scope="module")
+def made(_site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the command lines are about."""
+    directory = tmp_path_factory.mktemp("colours")
+    data = directory / "data.txt"
+    data.write_text("hello\n")
+    template = directory / "template"
+    template.write_text("<input_template>\n<file_info>\n</file_info>\n</input_template>\n")
+    finished, _ = _site.finished("")
+    other, _ = _site.batch()
+    project = directory / "p"
+    main(["local-project", "init", str(project)])
+    return {
+        "batch": str(finished),
+        "other": str(other),
+        "data": str(data),
+        "template": str(template),
+        "p": str(project),
+        "directory": str(directory),
+    }
+
+
+@pytest.fixture
+def words_of(made: dict[str, str], tmp_path: Path, site: Site) -> dict[str, list[str]]:
+    """The words of each command line, for one use of it."""
+    places = {**made, "new": tmp_path / "new", "out": tmp_path / "out", "name": tmp_path.name[-20:]}
+    return {
+        command: [*command.split(), *line.format(**places).split()]
+        for command, line in LINES.items()
+    }
+
+
+def run(words: list[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        main(words)
+
+
+def screen(words: list[str], monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """Run a command with a terminal as its stdout; return what it has written there."""
+    master, slave = pty.openpty()
+    written: list[bytes] = []
+    reader = threading.Thread(target=_read, args=(master, written))
+    with os.fdopen(slave, "w", encoding="utf-8") as terminal:
+        for name in ("NO_COLOR", "FORCE_COLOR"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {"TERM": "xterm", **environment}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("sys.stdout", terminal)
+        reader.start()
+        run(words)
+        terminal.flush()
+    reader.join(60)
+    os.close(master)
+    return b"".join(written).decode()
+
+
+def test_every_command_is_looked_at() -> None:
+    parsers = all_parsers().items()
+    actions = {" ".join(path) for path, parser in parsers if not isinstance(parser, Group)}
+    assert actions == set(LINES) | LASTING
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_no_command_writes_escapes_to_a_pipe(
+    command: str,
+    words_of: dict[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+    log_stopped: None,
+) -> None:
+    run(words_of[command])
+    out, err = capsys.readouterr()
+    assert out + err
+    assert "\x1b" not in out + err
+
+
+@pytest.mark.parametrize("command", COLOURED)
+def test_terminals_get_colours(
+    command: str,
+    words_of: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    log_stopped: None,
+) -> None:
+    assert _COLOUR.search(screen(words_of[command], monkeypatch))
+
+
+@pytest.mark.parametrize("command", [*COLOURED, "batch list", "batch wait", "batch fetch"])
+def test_no_color_is_heeded(
+    command: str,
+    words_of: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    log_stopped: None,
+) -> None:
+    shown = screen(words_of[command], monkeypatch, NO_COLOR="1")
+    assert shown
+    assert not _COLOUR.search(shown)
+
+
+@pytest.mark.parametrize("command", [*COLOURED, "batch list", "batch wait", "batch fetch"])
+def test_a_dumb_terminal_gets_no_escapes(
+    command: str,
+    words_of: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    log_stopped: None,
+) -> None:
+    shown = screen(words_of[command], monkeypatch, TERM="dumb")
+    assert shown
+    assert "\x1b" not in shown
