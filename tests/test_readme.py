@@ -57,3 +57,20 @@ def test_the_guide_for_scientists_has_the_exit_statuses_that_hold_reasons_explai
     found = re.findall(r"^(-?\d{3,}) +(.*)$", SCIENTISTS, re.MULTILINE)
     listed = {int(status): text for status, text in found if not status.startswith("23")}
     assert listed == _EXITS
+
+
+@pytest.mark.parametrize("page", ["README.rst", "docs/scientists.rst"])
+def test_submit_files_of_a_page_say_what_the_samples_say_that_a_real_htcondor_runs(
+    page: str,
+) -> None:
+    samples = "".join(path.read_text("utf-8") for path in (ROOT / "conf/submit").glob("*.sub"))
+    known = set(re.findall(r"^(\+?\w+) *=", samples, re.MULTILINE))
+    text = (ROOT / page).read_text("utf-8")
+    blocks = re.findall(r"::\n\n((?: {4}[^\n]*\n|\n)+)", text)
+    submit = [block for block in blocks if re.search(r"grid_resource|\+Boinc", block)]
+    assert submit
+    for block in submit:
+        commands = set(re.findall(r"^ {4}(\+?\w+) *= ", block, re.MULTILINE))
+        assert commands <= known
+        kinds = re.findall(r"grid_resource = (\w+)", block)
+        assert set(kinds) <= {"batch", "boinc"}
