@@ -34,7 +34,11 @@ def decimal(element: etree._Element, tag: str, default: float | None = None) -> 
     """Return the number in the child ``tag``, ``default`` (unless None) if there is none."""
     if default is not None and element.find(tag) is None:
         return default
-    found = text(element, tag)
+    return number(text(element, tag), tag)
+
+
+def number(found: str, tag: str) -> float:
+    """Return ``found`` as a number."""
     try:
         value = float(found)
     except ValueError:
@@ -63,27 +67,41 @@ def whole(found: str, tag: str) -> int:
         raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a whole number") from None
 
 
+_STATES = {int(state): state for state in BatchState}
+
+
 def batch(element: etree._Element) -> Batch:
-    """Return the batch whose fields are children of ``element``."""
-    number = integer(element, "state")
-    known = number in BatchState.__members__.values()
+    """Return the batch whose fields are children of ``element``.
+
+    Each child is touched once: there are replies with thousands of batches.
+    """
+    texts: dict[str, str] = {}
+    for child in element:
+        texts.setdefault(child.tag, child.text or "")
+
+    def said(tag: str) -> str:
+        if tag not in texts:
+            raise Incomplete(f"no <{tag}> in its <{element.tag}>")
+        return texts[tag]
+
+    def decimal_of(tag: str) -> float:
+        return number(texts[tag], tag) if tag in texts else 0.0
+
     return Batch(
-        id=integer(element, "id"),
-        name=text(element, "name"),
-        app_name=text(element, "app_name"),
-        state=BatchState(number) if known else BatchState.UNKNOWN,
-        create_time=decimal(element, "create_time", 0),
-        expire_time=decimal(element, "expire_time", 0),
-        est_completion_time=decimal(element, "est_completion_time", 0),
-        completion_time=decimal(element, "completion_time", 0),
-        njobs=integer(element, "njobs"),
-        nerror_jobs=integer(element, "nerror_jobs", 0),
-        fraction_done=decimal(element, "fraction_done", 0),
-        credit_estimate=decimal(element, "credit_estimate", 0),
-        credit_canonical=decimal(element, "credit_canonical", 0),
-        total_cpu_time=(
-            None if element.find("total_cpu_time") is None else decimal(element, "total_cpu_time")
-        ),
+        id=whole(said("id"), "id"),
+        name=said("name"),
+        app_name=said("app_name"),
+        state=_STATES.get(whole(said("state"), "state"), BatchState.UNKNOWN),
+        create_time=decimal_of("create_time"),
+        expire_time=decimal_of("expire_time"),
+        est_completion_time=decimal_of("est_completion_time"),
+        completion_time=decimal_of("completion_time"),
+        njobs=whole(said("njobs"), "njobs"),
+        nerror_jobs=whole(texts.get("nerror_jobs", "0"), "nerror_jobs"),
+        fraction_done=decimal_of("fraction_done"),
+        credit_estimate=decimal_of("credit_estimate"),
+        credit_canonical=decimal_of("credit_canonical"),
+        total_cpu_time=decimal_of("total_cpu_time") if "total_cpu_time" in texts else None,
     )
 
 
