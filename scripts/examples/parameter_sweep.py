@@ -8,7 +8,8 @@ submits them, waits for them, fetches what they found, and draws it::
     python scripts/examples/parameter_sweep.py sweep.png
 
 It takes about a minute on any machine with Python: instead of a real BOINC project it starts one on
-this machine, with four volunteers. To use yours, replace the cell "The project" with::
+this machine, with four volunteers. To use yours, which has to have the app, replace the cell "The
+project" with::
 
     project = Project.from_settings()       # or Project(url, authenticator)
 
@@ -43,13 +44,15 @@ from boinc_gahp.localproject.new_app import NewApp, add
 PICTURE = Path(sys.argv[1] if len(sys.argv) > 1 else "parameter_sweep.png")
 HERE = Path(__file__).parent
 
-# %% The project
-# A project of our own, which goes away with everything in it when this script ends. Its app is a
-# program that reads parameters.json and writes orbit.txt: look at it, it has no idea of BOINC.
+# What is opened below is closed when this ends, and the directory is removed.
 running = ExitStack()
 atexit.register(running.close)
 directory = Path(tempfile.mkdtemp(prefix="parameter-sweep-"))
 running.callback(shutil.rmtree, directory)
+
+# %% The project
+# A project of our own, which goes away with everything in it when this script ends. Its app is a
+# program that reads parameters.json and writes orbit.txt: look at it, it has no idea of BOINC.
 local = running.enter_context(LocalProject(directory / "project", hosts=4))
 add(
     local.core,
@@ -88,7 +91,8 @@ for name, problem in plan.problems.items():
 
 # %% Submit
 # With a name of its own the batch is submitted once, however often this cell is run, and also if it
-# is interrupted, or the network fails, and it is run again tomorrow.
+# is interrupted, or the network fails, and it is run again tomorrow. Names of batches and jobs are
+# taken for ever, on the whole project: on a real one, put your own and a date into them.
 
 
 def show(progress: Progress) -> None:
