@@ -76,9 +76,10 @@ def jobs_of(
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
-    jobs = session.rpc.iter_jobs(batch_id)
+    jobs: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
     if wanted is not None:
-        jobs = iter(named(session, batch_id, batch_name, [str(word) for word in wanted]))
+        said = [wanted] if isinstance(wanted, str) else [str(word) for word in wanted]
+        jobs = named(session, batch_id, batch_name, said)
     finished: list[Finished] = []
     failed = unfinished = 0
     for job in jobs:
