@@ -125,7 +125,7 @@ def test_rows_from_standard_input_with_an_input_for_all(
         "--json",
         stdin='{"args": ["-n", 1]}\n{"args": "-n 2", "inputs": {"in": {"inline": "x"}}}\n',
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr, done.stdout[0]) == (0, "", "{")
     listed = jobs_of(site, json.loads(done.stdout)["id"])
     assert [job["command_line"] for job in listed] == ["-n 1", "-n 2"]
 

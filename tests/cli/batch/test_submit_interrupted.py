@@ -1,4 +1,4 @@
-"""``boinc_gahp batch submit`` on a terminal, on pipes, and when it is interrupted."""
+"""``boinc_gahp batch submit`` when it is interrupted, and when it fails."""
 
 from __future__ import annotations
 
@@ -54,15 +54,6 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
     exit_status, out, _ = batch(*again)
     assert (exit_status, f"{again[-1]!r}: 5 jobs" in out) == (0, True)
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
-
-
-def test_on_a_pipe_there_are_no_colours_and_progress_is_on_stderr(
-    batch: Command, proxy: FaultProxy
-) -> None:
-    done = batch.piped("submit", "uppercase", "--input", "in=in.txt", "--json")
-    assert done.returncode == 0
-    assert done.stdout.startswith("{")
-    assert "\x1b" not in done.stdout + done.stderr
 
 
 def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: FaultProxy) -> None:
