@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject import Quirks
+
 if TYPE_CHECKING:
+    import pytest
+
     from tests.cli.batch.conftest import Command, Site
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -102,3 +106,15 @@ def _jobs(text: str) -> list[str]:
     """Return the names of the jobs in a table."""
     table = text.partition("id  job ")[2]
     return re.findall(r"^ *\d+  (\S+) +(?:queued|in progress|done|failed)", table, re.MULTILINE)
+
+
+def test_a_real_projects_replies_with_odd_names_and_warnings_are_read(
+    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site.project.core, "quirks", Quirks.as_is())
+    number, _ = site.batch("", name="a & <b> größe 批")
+    status, out, err = batch("list", "--limit", 1)
+    assert (status, err) == (0, "")
+    assert f"{number}  a & <b> größe 批  uppercase" in out
+    assert batch("show", "a & <b> größe 批")[1].startswith(f"Batch {number}  a & <b> größe 批\n")
+    assert batch("abort", "a & <b> größe 批")[1] == f"Batch {number} a & <b> größe 批 is aborted.\n"
