@@ -10,7 +10,7 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import opened
-from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.parsing import Parser, nearest
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, width_of
 
@@ -88,7 +88,7 @@ def list_batches(arguments: list[str], config: str | None) -> int:
         if options.json:
             print_json({"project": project.url}, batches=map(batch_json, batches))
         elif not batches:
-            print(_nothing(project, len(every)))
+            print(_nothing(project, every, options.app))
         else:
             for line in shown(batches):
                 print(line)
@@ -132,9 +132,13 @@ def _is_wanted(batch: Batch, wanted: list[str] | None, apps: list[str] | None) -
     )
 
 
-def _nothing(project: Project, others: int) -> str:
+def _nothing(project: Project, others: Sequence[Batch], apps: list[str] | None) -> str:
     if others:
-        return f"None of your {words.count(others, 'batch', 'batches')} on {project.host} is such."
+        known = {batch.app_name for batch in others}
+        unknown = [app for app in apps or () if app not in known]
+        near = nearest(unknown[0], known) if unknown else ""
+        number = words.count(len(others), "batch", "batches")
+        return f"None of your {number} on {project.host} is such{near or '.'}"
     return (
         f"You have no batches on {project.host}, beside retired ones, which are not listed. "
         '"boinc_gahp batch submit --help" tells how to make one.'
