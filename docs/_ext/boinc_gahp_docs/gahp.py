@@ -133,5 +133,5 @@ def render_hold_codes() -> str:
     )
     return (
         ".. csv-table::\n   :header: HoldReasonCode | What happened | HoldReasonSubCode\n"
-        f"   :delim: |\n   :widths: 15 50 35\n\n{rows}"
+        f"   :delim: |\n   :class: stacked\n   :widths: 15 50 35\n\n{rows}"
     )
