@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -84,21 +85,25 @@ class Judged:
         template, _ = self._app_templates
         refusals: dict[str, GahpError] = {}
         inputs: dict[str, tuple[Input, ...]] = {}
+        lines: dict[str, Job] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for job in self._request.jobs:
             try:
                 checks.check_job_names([job], names)
                 inputs[job.name] = ordered = self._ordered(job, template)
-                self._check_line(job, self._job(job, ordered, placeholder))
+                lines[job.name] = line = self._job(job, ordered, placeholder)
+                self._check_line(job, line)
                 _check_files(job.inputs, seen)
             except GahpError as error:
                 refusals.setdefault(job.name, error)
                 inputs.pop(job.name, None)
+                lines.pop(job.name, None)
         size, refusal = 0, None
         try:
             self._check_batch()
-            size = self._project.request_size(self.submission(0, inputs, inputs, placeholder))
+            empty = self.submission(0, (), inputs, placeholder)
+            size = self._project.request_size(replace(empty, jobs=list(lines.values())))
             self._check_size(size)
         except GahpError as error:
             refusal = error
