@@ -306,6 +306,6 @@ def test_closing_the_project_ends_an_abort_that_looks_again(site: Site) -> None:
     thread.start()
     wait_for(lambda: site.proxy.count("abort_batch") > before, "the abort")
     project.close()
-    thread.join(10)
+    thread.join(30)
     assert not thread.is_alive()
     assert len(ended) == 1
