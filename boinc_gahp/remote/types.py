@@ -6,11 +6,14 @@ Points in time are seconds since the epoch, durations seconds, sizes bytes.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import Failure, OnProgress, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "Failure",
