@@ -263,7 +263,10 @@ class Collector:
 
         self._tally.tell()
         try:
-            threading.Thread(target=run, name="fetch", daemon=True).start()
+            try:
+                threading.Thread(target=run, name="fetch", daemon=True).start()
+            except RuntimeError:  # a limit on threads
+                run()
             while not ended.wait(_PAUSE):
                 self._tally.tell()
                 if self._is_over():
