@@ -48,7 +48,7 @@ def run(
 @functools.cache
 def tracked_files() -> list[Path]:
     """Return the files of the source, relative to it."""
-    listed = run("git", "-C", ROOT, "ls-files", "-z").stdout
+    listed = run("git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "ls-files", "-z").stdout
     return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
 
