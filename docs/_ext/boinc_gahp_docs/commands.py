@@ -13,11 +13,11 @@ from boinc_gahp.cli.parsing import STATUSES, arguments_of
 from boinc_gahp_docs import rst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from boinc_gahp.cli.parsing import Parser
 
-#: Of usages: they stand indented on manual pages of 80 columns.
+#: Of what is laid out: it stands indented on manual pages of 80 columns.
 _WIDTH = 70
 
 
@@ -88,16 +88,27 @@ def usage(parser: Parser) -> str:
         text = parser.format_usage()
     first, *others = text.removeprefix("usage: ").rstrip().splitlines()
     lines = [first, *textwrap.indent(textwrap.dedent("\n".join(others)), "    ").splitlines()]
+    return _narrowed(lines, lambda _: 4)
+
+
+def _narrowed(lines: Iterable[str], indent: Callable[[str], int]) -> str:
+    """Return lines that are laid out, those broken that are too wide for a manual page."""
     return "\n".join(
         textwrap.fill(
             line,
             _WIDTH,
-            subsequent_indent="    ",
+            subsequent_indent=" " * indent(line),
             break_long_words=False,
             break_on_hyphens=False,
         )
         for line in lines
     )
+
+
+def _second_column(line: str) -> int:
+    """Return where the text begins that stands beside a word, or else the line's own text."""
+    found = re.match(r" *(?:\S+ {2,})?", line)
+    return found.end() if found else 0
 
 
 def description(parser: Parser) -> list[str]:
@@ -111,7 +122,8 @@ def description(parser: Parser) -> list[str]:
             if head and not head.startswith(" ") and rest.startswith(" "):
                 parts.append(f"{rst.prose(head)}\n")
                 part = rest  # noqa: PLW2901
-            parts.append(rst.block(textwrap.dedent(part)))
+            laid_out = textwrap.dedent(part).splitlines()
+            parts.append(rst.block(_narrowed(laid_out, _second_column)))
         else:
             parts.append(f"{rst.prose(part)}\n")
     return parts

@@ -19,7 +19,7 @@ _SOURCE = re.compile(
 )
 _SPECIAL = re.compile(r"[\\*`|_]")
 #: Words of plain text that are typed as they stand.
-_OPTION = re.compile(r"(?<![\w`/*-])(--[a-z][\w-]*|\$?[A-Za-z]+(?:_[A-Za-z]+)+|NULL)(?![\w`/*])")
+_OPTION = re.compile(r"(?<![\w`/*:-])(--[a-z][\w-]*|\$?[A-Za-z]+(?:_[A-Za-z]+)+|NULL)(?![\w`/*])")
 
 
 def escaped(text: str) -> str:
