@@ -30,10 +30,17 @@ SHELLS = {
 class Shell:
     """A shell that runs until it is closed; a context manager."""
 
-    def __init__(self, name: str, script: Path, environment: dict[str, str], cwd: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        script: Path,
+        environment: dict[str, str],
+        cwd: Path,
+        first: str | None = None,
+    ) -> None:
         program = shutil.which(name)
         assert program is not None, f"{name} is missing: apt install {name}"
-        options, first = SHELLS[name]
+        options, usual = SHELLS[name]
         self._child = pexpect.spawn(
             program,
             options,
@@ -43,7 +50,7 @@ class Shell:
             timeout=60,
             dimensions=(40, 200),
         )
-        self._child.send(first.format(script=script) + "; echo be'gun'\r")
+        self._child.send((first or usual).format(script=script) + "; echo be'gun'\r")
         self._child.expect("begun")
 
     def __enter__(self) -> Shell:
@@ -61,11 +68,3 @@ class Shell:
         match = self._child.match
         assert isinstance(match, re.Match)
         return re.findall("<([^<>]*)>", match[1])
-
-    def offered(self, typed: str, until: str) -> str:
-        """Type words, then Tab twice; return what is shown up to ``until``."""
-        self._child.send(f"{typed}\t\t")
-        self._child.expect(re.escape(until))
-        shown = str(self._child.before) + until
-        self._child.send("\x03\x15")
-        return shown

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.cli import completion
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import Project
 from tests.install.shell import SHELLS, Shell
@@ -132,3 +133,34 @@ def test_a_project_that_is_not_in_the_settings_completes_nothing_and_says_nothin
 ) -> None:
     typed = "boinc_gahp batch show --project nosuch swe"
     assert shell.complete(typed)[-1] == "swe"
+
+
+@pytest.mark.parametrize("name", ["zsh", "fish"])
+def test_the_shell_finds_the_script_where_it_is_installed(
+    name: str, directory: Path, settings: Path, tmp_path: Path
+) -> None:
+    place, first = {
+        "zsh": (
+            "functions/_boinc_gahp",
+            "PS1='ready> '; fpath=(~/functions $fpath); autoload -Uz compinit; compinit -D -u",
+        ),
+        "fish": (
+            ".config/fish/completions/boinc_gahp.fish",
+            "set fish_complete_path ~/.config/fish/completions; "
+            "function fish_prompt; echo 'ready> '; end",
+        ),
+    }[name]
+    script = tmp_path / place
+    script.parent.mkdir(parents=True)
+    script.write_text(completion.script(name))
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": f"{COMMAND.parent}:/usr/bin:/bin",
+        "BOINC_GAHP_CONFIG": str(settings),
+    }
+    with Shell(name, script, environment, directory, first) as shell:
+        # The first word with which zsh loads the script is completed, too.
+        assert shell.complete("boinc_gahp ledg") == ["boinc_gahp", "ledger"]
+        assert shell.complete("boinc_gahp batch show my") == [
+            "boinc_gahp", "batch", "show", "my sweep",
+        ]  # fmt: skip
