@@ -33,12 +33,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option: how it is written, and how many values it takes (0: none)."""
+    """An option: how it is written, how many values it takes (0: none), ``many``: or more."""
 
     strings: tuple[str, ...]
     help: str
     values: int
     value: Value
+    many: bool
     optional: bool
     repeats: bool
 
@@ -97,6 +98,7 @@ def _option(parser: Parser, each: argparse.Action) -> Option:
         _short(text),
         number,
         _value(each),
+        many=each.nargs in {"*", "+"},
         optional=each.nargs == "?",
         repeats=isinstance(each, (argparse._AppendAction, argparse._CountAction)),  # noqa: SLF001
     )

@@ -63,11 +63,11 @@ _boinc_gahp() {
     local command= position=0 left=0 option= plain= config= project=
     local options actions number value
     for word in "${typed[@]:1:${#typed[@]}-2}"; do
-        if ((left > 0)); then
+        if ((left > 0)) && [[ $left -lt 1000 || $word != -* ]]; then
             left=$((left - 1))
             [[ $option != --config ]] || config=${word/#\~/$HOME}
             [[ $option != --project ]] || project=$word
-        elif [[ $plain || $word != -?* ]]; then
+        elif left=0; [[ $plain || $word != -?* ]]; then
             _boinc_gahp_lists "$command"
             if [[ " $actions " == *" $word "* ]]; then
                 command=${command:+$command }$word
@@ -86,7 +86,7 @@ _boinc_gahp() {
         fi
     done
     _boinc_gahp_lists "$command"
-    if ((left > 0)); then
+    if ((left > 0)) && [[ $left -lt 1000 || $current != -* ]]; then
         _boinc_gahp_value "$command:$option"
         _boinc_gahp_complete "$value"
     elif [[ ! $plain && $current == --*=* ]]; then
@@ -105,6 +105,10 @@ _boinc_gahp() {
 
 complete -F _boinc_gahp boinc_gahp
 """
+
+
+#: More values than anybody gives an option that takes any number.
+_ALL = 9999
 
 
 def script(commands: list[Command]) -> str:
@@ -126,7 +130,8 @@ def _bash_values(command: Command) -> Iterator[str]:
     for option in command.options:
         if option.values and not option.optional:
             patterns = "|".join(shlex.quote(f"{command.words}:{each}") for each in option.strings)
-            yield f"    {patterns}) number={option.values} value={_bash_value(option.value)} ;;"
+            number = _ALL if option.many else option.values
+            yield f"    {patterns}) number={number} value={_bash_value(option.value)} ;;"
     for place, each in enumerate(command.places):
         pattern = shlex.quote(f"{command.words}:{place}")
         if each.many:

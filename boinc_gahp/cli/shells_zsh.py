@@ -87,7 +87,11 @@ def _zsh_option(option: Option) -> Iterator[str]:
     each_value = f"{mark}{_zsh_text(value.metavar)}:{_zsh_value(value)}" * option.values
     for string in option.strings:
         star = "*" if option.repeats else ""
-        equals = "=" if option.values == 1 and not option.optional and len(string) > 2 else ""
+        equals = (
+            "="
+            if option.values == 1 and not (option.optional or option.many) and len(string) > 2
+            else ""
+        )
         others = f"({' '.join(option.strings)})" if len(option.strings) > 1 else ""
         yield f"'{others}{star}{string}{equals}{said}{each_value}'"
 

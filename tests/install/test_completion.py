@@ -83,6 +83,10 @@ def shell(
         ),
         ("boinc_gahp batch list --state in_", ["batch", "list", "--state", "in_progress"]),
         ("boinc_gahp batch list --state=in_", ["batch", "list", "--state=in_progress"]),
+        (
+            "boinc_gahp batch submit x --each a b --dry",
+            ["batch", "submit", "x", "--each", "a", "b", "--dry-run"],
+        ),
         ("boinc_gahp completion fi", ["completion", "fish"]),
     ],
 )
@@ -100,6 +104,10 @@ def test_words_of_the_command_line_are_completed(
         (
             "boinc_gahp template check plain.txt my",
             ["template", "check", "plain.txt", "my file.txt"],
+        ),
+        (
+            "boinc_gahp batch submit x --each my",
+            ["batch", "submit", "x", "--each", "my file.txt"],
         ),
         ("boinc_gahp local-project run pro", ["local-project", "run", "projects"]),
     ],
@@ -164,3 +172,13 @@ def test_the_shell_finds_the_script_where_it_is_installed(
         assert shell.complete("boinc_gahp batch show my") == [
             "boinc_gahp", "batch", "show", "my sweep",
         ]  # fmt: skip
+
+
+def test_bash_completes_every_file_of_an_option_that_takes_several(
+    directory: Path, settings: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "script"
+    script.write_text(completion.script("bash"))
+    with Shell("bash", script, {"HOME": str(tmp_path)}, directory) as shell:
+        words = ["boinc_gahp", "batch", "submit", "x", "--each", "plain.txt", "my file.txt"]
+        assert shell.complete("boinc_gahp batch submit x --each plain.txt my") == words
