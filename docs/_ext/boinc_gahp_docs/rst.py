@@ -19,25 +19,28 @@ _SOURCE = re.compile(
 )
 _SPECIAL = re.compile(r"[\\*`|_]")
 #: Words of plain text that are typed as they stand.
-_OPTION = re.compile(r"(?<![\w`/*:-])(--[a-z][\w-]*|\$?[A-Za-z]+(?:_[A-Za-z]+)+|NULL)(?![\w`/*])")
+_OPTION = re.compile(
+    r"""(?<![^\s(\[{"'])(--[a-z][\w-]*|\$?[A-Za-z]+(?:_[A-Za-z]+)+|NULL)(?![^\s.,;:!?)\]}"'])"""
+)
 
 
 def escaped(text: str) -> str:
     """Return plain text so that nothing in it is markup."""
     text = _SPECIAL.sub(r"\\\g<0>", text)
-    # "file:line" looks like an address, "- is standard input" like an item of a list.
-    text = re.sub(r"(?<=\w):(?=\w)", r"\\:", text)
-    return re.sub(r"^(?=[-+] )", r"\\", text)
+    # "file:line" looks like an address.
+    return re.sub(r"(?<=\w):(?=\w)", r"\\:", text)
 
 
 def prose(text: str) -> str:
-    """Return plain text as markup: options and variables' names look as they are typed."""
+    """Return plain text as a paragraph: options and variables' names look as they are typed."""
     parts = []
     at = 0
     for match in _OPTION.finditer(text):
         parts += [escaped(text[at : match.start()]), literal(match[0])]
         at = match.end()
-    return "".join([*parts, escaped(text[at:])])
+    whole = "".join([*parts, escaped(text[at:])])
+    # "- is standard input" and "1. this" look like items of a list.
+    return re.sub(r"^(?=\(?\w+[.)](?: |$)|[^\w\s\\`])", r"\\", whole)
 
 
 def literal(text: str) -> str:

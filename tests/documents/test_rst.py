@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp_docs import rst
+
+#: Of what help is made, and of what markup is made.
+WORDS = st.text(
+    st.sampled_from("ab Z09_*`|\\:;.,<>[]{}()$~#@!?'\"/=+-\N{HORIZONTAL ELLIPSIS}"),
+    min_size=1,
+    max_size=40,
+)
+PIECES = st.sampled_from(
+    ["--json", "NULL", "http://host/", "file:line", "id:5", "me@host", "a_", "- is", "*x*", "|y|"]
+)
+TEXTS = st.lists(WORDS | PIECES, min_size=1, max_size=6).map(" ".join)
+
+
+def read(text: str) -> nodes.document:
+    settings = {"halt_level": 5, "report_level": 1, "warning_stream": "", "_disable_config": True}
+    return publish_doctree(text, settings_overrides=settings)
+
+
+@given(TEXTS)
+def test_plain_text_is_shown_as_it_is(text: str) -> None:
+    text = " ".join(text.split())
+    if not text:
+        return
+    document = read(f"Before {rst.prose(text)} after.")
+    assert list(document.findall(nodes.system_message)) == []
+    assert " ".join(document.astext().split()) == f"Before {text} after."
+
+
+@given(TEXTS)
+def test_plain_text_can_begin_a_paragraph(text: str) -> None:
+    text = " ".join(text.split())
+    if not text:
+        return
+    document = read(rst.prose(text))
+    assert list(document.findall(nodes.system_message)) == []
+    assert " ".join(document.astext().split()) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("- is standard input", "--json prints JSON", "+1 is more", "* is any name"),
+        *("[--app APP]", "1. this", "(a) that", "a) both", ":field: x", ".. x", ">>> x", "__ y"),
+    ],
+)
+def test_what_looks_like_a_list_is_a_paragraph(text: str) -> None:
+    document = read(rst.prose(text))
+    assert [type(child) for child in document.children] == [nodes.paragraph]
+    assert document.astext() == text
+
+
+@pytest.mark.parametrize("word", ["--json", "NULL", "min_mod_time", "$BOINC_GAHP_CONFIG"])
+def test_what_is_typed_looks_so(word: str) -> None:
+    found = list(read(rst.prose(f"With {word} it is so.")).findall(nodes.literal))
+    assert [each.astext() for each in found] == [word]
+
+
+def test_the_sources_of_facts_are_left_out() -> None:
+    text = 'It dies (``web-rpcs.md``, "Files" and ``x``, 4), as ever (``gahp.md``, "Lines").'
+    assert rst.without_sources(text) == "It dies, as ever."
