@@ -7,6 +7,7 @@ of its arguments alone.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import unicodedata
@@ -319,10 +320,13 @@ def check_remote(job: JobRequest, file: RemoteInput) -> None:
         )
 
 
-def ordered_inputs(job: JobRequest, template: InputTemplate, app_name: str) -> tuple[Input, ...]:
+def ordered_inputs(
+    job: JobRequest, template: InputTemplate, app_name: str, *, by_name: bool = False
+) -> tuple[Input, ...]:
     """Return the job's files in the order in which the app's input template wants them.
 
-    Matched by logical name; if no name matches and the count is right, by position.
+    Matched by logical name; unless ``by_name``, if no name matches and the count is right, by
+    position.
 
     Raises:
         JobRefused: names the job, its files and the names that the app wants.
@@ -333,12 +337,19 @@ def ordered_inputs(job: JobRequest, template: InputTemplate, app_name: str) -> t
     if len(given) == len(job.inputs) == len(wanted) and given.keys() == known:
         return tuple(given[name] for name in wanted)
     matching = [item for item in job.inputs if item.logical_name in known]
-    if not matching and len(job.inputs) == len(wanted):
+    if not by_name and not matching and len(job.inputs) == len(wanted):
         return job.inputs
     names = ", ".join(_quote(name) for name in wanted) or "none"
     found = ", ".join(_quote(item.logical_name) for item in job.inputs) or "none"
     stranger = next((i for i in job.inputs if i.logical_name not in known), None)
-    detail = f"; {_quote(_source(stranger))} is none of these" if stranger and matching else ""
+    detail = ""
+    if stranger is not None and by_name:
+        detail = f"; {_quote(stranger.logical_name)} is none of these"
+        free = {name.casefold(): name for name in wanted if name not in given}
+        near = difflib.get_close_matches(stranger.logical_name.casefold(), free, n=1)
+        detail += f", did you mean {_quote(free[near[0]])}?" if near else ""
+    elif stranger is not None and matching:
+        detail = f"; {_quote(_source(stranger))} is none of these"
     raise JobRefused(
         f"job {_quote(job.name)}: app {app_name} wants {len(wanted)} input file"
         f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(job.inputs)} "

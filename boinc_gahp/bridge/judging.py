@@ -249,7 +249,10 @@ class Judged:
             checks.check_outputs(job, self._output_template(job), self._request.app_name)
         if own is None and named:
             return job.inputs
-        return checks.ordered_inputs(job, own or template, self._request.app_name)
+        request = self._request
+        return checks.ordered_inputs(
+            job, own or template, request.app_name, by_name=request.by_name
+        )
 
     def _outputs_are_known(self, job: JobRequest) -> bool:
         return job.output_template is not None or self._request.output_template_filename is None

@@ -109,6 +109,9 @@ class SubmitRequest:
         priority: of jobs without one of their own.
         input_template_filename: a file in the project's own directory of templates, for jobs
             without a template of their own; None: the app's. Likewise for outputs.
+        by_name: whether input files fit by their logical names only. Otherwise those of a job, if
+            none of its names fits and there are as many as are wanted, go in the order given: a
+            gridmanager knows files by their paths.
         lease: seconds that a new batch is kept without a renewal; None: ``[jobs] lease``.
         progress: told how far the submit is.
         about_to_send: called with the project's id of the batch right before every submit_batch,
@@ -127,6 +130,7 @@ class SubmitRequest:
     priority: int | None = None
     input_template_filename: str | None = None
     output_template_filename: str | None = None
+    by_name: bool = False
     lease: float | None = None
     about_to_send: Callable[[int], None] | None = None
     progress: OnProgress | None = None

@@ -120,6 +120,7 @@ def build_request(
         priority=priority,
         input_template_filename=input_template_filename,
         output_template_filename=output_template_filename,
+        by_name=True,
         lease=lease,
         progress=progress,
     )

@@ -76,8 +76,9 @@ class Job:
 
     Attributes:
         args: words, as they are; or one string, which is split as a shell would.
-        inputs: files by the open names of the app's input template. Where no name fits and there
-            are as many as it wants, by position.
+        inputs: files by the open names of the input template, which are all to be there. Only
+            with a template that the project keeps (``input_template_filename``), whose names
+            nobody can look up, they go in the order given.
         name: unique over the whole project, for ever; None: made of the batch's name and the job's
             number in it.
         priority: None: the batch's.

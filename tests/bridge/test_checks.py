@@ -159,6 +159,26 @@ def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> N
 
 
 @pytest.mark.parametrize(
+    ("logical_names", "told"),
+    [
+        (("im0", "b"), ', the job has 2 ("im0", "b"); "im0" is none of these, did you mean "in0"?'),
+        (("in1", "IN"), '; "IN" is none of these, did you mean "in0"?'),
+        (("x", "y"), '; "x" is none of these'),
+        (("in0",), 'the job has 1 ("in0")'),
+    ],
+    ids=["a slip", "a slip beside another", "strangers", "too few"],
+)
+def test_where_names_count_a_name_that_fits_nothing_is_told_with_the_nearest(
+    logical_names: tuple[str, ...], told: str
+) -> None:
+    files = tuple(LocalInput(f"/d/{n}", n) for n in logical_names)
+    wanted = read_input_template(template("in0", "in1"))
+    with pytest.raises(JobRefused) as caught:
+        checks.ordered_inputs(job(inputs=files), wanted, "multi", by_name=True)
+    assert str(caught.value).endswith(told)
+
+
+@pytest.mark.parametrize(
     "logical_names",
     [("in0",), ("in0", "in0"), ("in0", "other"), ("in0", "in1", "more"), ()],
     ids=["too few", "one twice", "a stranger", "too many", "none"],

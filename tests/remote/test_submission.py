@@ -240,10 +240,12 @@ def test_a_plan_tells_every_job_that_would_be_refused(site: Site, data: list[Pat
     jobs[3] = Job(name="a b", inputs={"in": data[0]})
     jobs[5] = Job(inputs={"in": StagedFile("nothing.dat")})
     jobs[6] = Job(inputs={"in": data[0], "x": data[1]})
+    jobs[7] = Job(inputs={"inn": data[0]})
     plan = site.project.plan("uppercase", jobs, name="wrong")
-    assert list(plan.problems) == ["wrong_1", "a b", "wrong_5", "wrong_6"]
+    assert list(plan.problems) == ["wrong_1", "a b", "wrong_5", "wrong_6", "wrong_7"]
     assert not plan.is_good
-    assert "4 jobs refused" in repr(plan)
+    assert "5 jobs refused" in repr(plan)
+    assert 'did you mean "in"?' in str(plan.problems["wrong_7"])
     assert "has no file 'nothing.dat'" in str(plan.problems["wrong_5"])
 
 
@@ -264,6 +266,15 @@ def test_a_plan_knows_a_batch_that_is_there(site: Site, data: list[Path]) -> Non
 def test_a_plan_refuses_what_a_batch_cannot_be(site: Site, data: list[Path]) -> None:
     assert "has no jobs" in str(site.project.plan("uppercase", []).refusal)
     assert "holds a '" in str(site.project.plan("uppercase", jobs_of(data), name="it's").refusal)
+
+
+@pytest.mark.parametrize("act", ["submit", "estimate"])
+def test_an_input_that_the_app_does_not_have_is_no_other_one(
+    site: Site, data: list[Path], act: str
+) -> None:
+    with pytest.raises(JobRefused, match='"inn" is none of these, did you mean "in"'):
+        getattr(site.project, act)("uppercase", [Job(inputs={"inn": data[0]})])
+    assert site.project.batches() == ()
 
 
 def test_an_estimate_creates_nothing(site: Site, data: list[Path]) -> None:

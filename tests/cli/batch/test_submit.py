@@ -199,6 +199,7 @@ def test_what_does_not_go_together_is_said(batch: Command, words: list[str], sai
         (["--rows", "empty.csv"], "there are no rows in it"),
         (["--rows", "double.csv"], 'double.csv:3: job name "twice" stands in this request twice'),
         ([], 'wants 1 input file ("in"), the job has 0'),
+        (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
