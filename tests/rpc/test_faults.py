@@ -20,6 +20,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project
+from boinc_gahp.rpc.transport import HttpTransport
 from tests.rpc import scripted
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Play, Scripted, http, ok, raw
@@ -346,6 +347,27 @@ def test_proxy_variables_are_used_and_netrc_is_not(
     with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=ONCE) as project:
         project.ping()
     assert "authorization" not in server.requests[0].headers
+
+
+def test_the_environment_is_searched_for_proxies_once_for_each_host(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("no_proxy", "localhost")
+    server.answers.append(ok())
+    transport = HttpTransport(ONCE)
+    url, direct = "http://boinc.example.edu/test/", server.url
+    with (
+        Project(url, AUTHENTICATOR, options=ONCE, transport=transport) as proxied,
+        Project(direct, AUTHENTICATOR, options=ONCE, transport=transport) as straight,
+    ):
+        for _ in range(2):
+            proxied.ping()
+            straight.ping()
+            monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+            monkeypatch.delenv("no_proxy", raising=False)
+    paths = [request.path.partition("submit_rpc")[0] for request in server.requests]
+    assert paths == [url, "/test/"] * 2
 
 
 def test_one_project_serves_many_threads(server: Scripted) -> None:
