@@ -140,3 +140,20 @@ class Sandbox:
         path = self._directory / f"console{example.number}.txt"
         path.write_text(example.text + "\n", "utf-8")
         return f"{sys.executable} {Path(__file__).parent / 'type_console.py'} {path}"
+
+
+@pytest.mark.parametrize(
+    ("shows", "output", "same"),
+    [
+        ("a b", "a  b\n", True),
+        ("a …", "a 12 s\n", True),
+        ("a …", "b 12 s\n", False),
+        ("…\nend", "one\ntwo\nend\n", True),
+        ("…\nend", "end\n", True),
+        ("…\nend", "end\nmore\n", False),
+        ("one\ntwo", "one\n", False),
+    ],
+    ids=["spaces", "varies", "another", "lines", "no-lines", "more-at-the-end", "less"],
+)
+def test_what_a_page_shows_is_compared_with_gaps(shows: str, output: str, same: bool) -> None:
+    assert is_shown(shows, output) is same
