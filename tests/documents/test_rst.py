@@ -58,7 +58,7 @@ def test_what_looks_like_a_list_is_a_paragraph(text: str) -> None:
     assert document.astext() == text
 
 
-@pytest.mark.parametrize("word", ["--json", "NULL", "min_mod_time", "$BOINC_GAHP_CONFIG"])
+@pytest.mark.parametrize("word", ["--json", "NULL", "NO_COLOR", "$BOINC_GAHP_CONFIG"])
 def test_what_is_typed_looks_so(word: str) -> None:
     found = list(read(rst.prose(f"With {word} it is so.")).findall(nodes.literal))
     assert [each.astext() for each in found] == [word]

@@ -132,7 +132,7 @@ def description(parser: Parser) -> list[str]:
 def examples(parser: Parser) -> str:
     """Return a command's examples as they are typed."""
     lines = [f"$ {line}".replace("\n", "\n    ") for line in parser.examples]
-    return rst.block(lines, "console")
+    return rst.block(lines)
 
 
 def statuses(all_statuses: dict[int, str]) -> str:

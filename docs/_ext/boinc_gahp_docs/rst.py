@@ -20,7 +20,7 @@ _SOURCE = re.compile(
 _SPECIAL = re.compile(r"[\\*`|_]")
 #: Words of plain text that are typed as they stand.
 _OPTION = re.compile(
-    r"""(?<![^\s(\[{"'])(--[a-z][\w-]*|\$?[A-Za-z]+(?:_[A-Za-z]+)+|NULL)(?![^\s.,;:!?)\]}"'])"""
+    r"""(?<![^\s(\[{"'])(--[a-z][\w-]*|\$?[A-Z]+(?:_[A-Z]+)+|NULL)(?![^\s.,;:!?)\]}"'])"""
 )
 
 
