@@ -89,7 +89,13 @@ def failure_of(context: Context, job: BatchJob) -> Failure:
     """
     known = _learn(context, job)
     return Failure(
-        job.errors, known.why, job.exit_statuses, known.report, known.stderr, known.result
+        job.errors,
+        known.why,
+        job.exit_statuses,
+        known.report,
+        known.stderr,
+        known.result,
+        known.trouble,
     )
 
 
@@ -100,6 +106,7 @@ class _Known:
     stderr: str
     told: bool
     result: FetchResult | None
+    trouble: RpcError | None
 
 
 def _is_over(job: BatchJob) -> bool:
@@ -126,12 +133,14 @@ def _learn(context: Context, job: BatchJob) -> _Known:
             0.0 if told is None else told.elapsed_time,
             (job.cpu_time or 0.0) if told is None else told.cpu_time,
         )
+    report, trouble = _report(context, job, why) if asks else ("", None)
     return _Known(
         why,
-        _report(context, job, why) if asks else "",
+        report,
         "" if told is None else unwrap(told.stderr_out),
         told is not None,
         result,
+        trouble,
     )
 
 
@@ -150,14 +159,17 @@ def _words(job: BatchJob) -> list[str]:
     return [f"{word}: {MEANINGS[word]}" if word in MEANINGS else word for word in job.errors]
 
 
-def _report(context: Context, job: BatchJob, why: str) -> str:
+def _report(context: Context, job: BatchJob, why: str) -> tuple[str, RpcError | None]:
+    """Return lines for people, and why the instances are not among them."""
     instances: tuple[Instance, ...] = ()
+    trouble = None
     try:
         instances = context.project.query_job(job.id)
     except RpcError as error:
+        trouble = error
         log.debug("No instances of the failed job %s: %s", job.name, error)
     lines = [f"boinc_gahp: job {job.name} failed on {context.project.url} ({why})"]
     if job.exit_statuses:
         lines.append("exit statuses of its instances: " + ", ".join(map(str, job.exit_statuses)))
     lines += [f"instance {instance.name}: {instance.state}" for instance in instances]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", trouble

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -79,3 +79,53 @@ def _started(worker: Callable[[], None], count: int, name: str) -> list[threadin
             break
         started.append(thread)
     return started
+
+
+def in_order(work: Callable[[T], R], items: Iterable[T], *, threads: int, name: str) -> Iterator[R]:
+    """Yield ``work(item)`` for each item, in the order of the items, as it is asked for.
+
+    An error is raised in its turn, and then nothing more is begun; what is under way when nobody
+    asks any more ends by itself.
+
+    Args:
+        work: is called in threads of their own; in the calling one where the system gives none.
+        items: is read no further than needed.
+        threads: how many items are worked on at a time, at most.
+        name: what the threads are called.
+    """
+    begun: deque[_Begun[R]] = deque()
+    for item in items:
+        begun.append(_Begun(work, item, name))
+        if len(begun) >= threads:
+            yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
+
+
+class _Begun(Generic[R]):
+    """Work on one item, in a thread of its own: that is little beside an RPC."""
+
+    def __init__(self, work: Callable[[T], R], item: T, name: str) -> None:
+        self._done: list[R] = []
+        self._error: BaseException | None = None
+        self._ended = threading.Event()
+
+        def run() -> None:
+            try:
+                self._done.append(work(item))
+            except BaseException as error:  # noqa: BLE001  (raised in the thread that asks)
+                self._error = error
+            finally:
+                self._ended.set()
+
+        try:
+            threading.Thread(target=run, name=name, daemon=True).start()
+        except RuntimeError:  # a limit on threads
+            run()
+
+    def result(self) -> R:
+        """Wait for the end; return or raise what came of it."""
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self._done[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boinc_gahp.errors import GahpError
+    from boinc_gahp.errors import GahpError, RpcError
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +241,7 @@ class Failure:
         report: lines for people: all of the above, and the state of each instance.
         stderr: an instance's; empty where the project cannot tell, as most cannot.
         result: exit status (never 0) and times; None if no exit status is known.
+        trouble: why the instances are not known; None: they are, or there is nothing to ask.
     """
 
     words: tuple[str, ...]
@@ -249,6 +250,7 @@ class Failure:
     report: str
     stderr: str
     result: FetchResult | None
+    trouble: RpcError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class Batch:
             NoSuchJob: the batch has none; says which one might have been meant.
             RpcError: the project could not be asked.
         """
-        return finding.job(self, which)
+        return BatchJob(self, finding.job(self.project.session, self.id, self.name, which))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; the project is asked for all of them."""
@@ -269,6 +269,8 @@ class Batch:
         return fetching.fetch_zip(
             self.project.session,
             self.id,
+            self.name,
+            self.app_name,
             path,
             jobs=_several(jobs),
             threads=threads,
@@ -285,7 +287,7 @@ class Batch:
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return fetching.failures(self.project.session, self.id, jobs=_several(jobs))
+        return fetching.failures(self.project.session, self.id, self.name, jobs=_several(jobs))
 
     # -- acting on it
 

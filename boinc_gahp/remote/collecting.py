@@ -13,7 +13,6 @@ from boinc_gahp.bridge.collect import CollectRequest
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     GahpError,
-    NoSuchJob,
     OutputError,
     PermissionDenied,
     ProjectDown,
@@ -73,13 +72,12 @@ def jobs_of(
         wanted: names or ids of jobs; None: all.
 
     Raises:
-        NoSuchJob: the batch has no such job.
+        NoSuchJob: the batch has no such job, or the word may stand for two.
         RpcError: the project could not be asked.
     """
     jobs: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
     if wanted is not None:
-        said = [wanted] if isinstance(wanted, str) else [str(word) for word in wanted]
-        jobs = named(session, batch_id, batch_name, said)
+        jobs = finding.jobs(session, batch_id, batch_name, wanted)
     finished: list[Finished] = []
     failed = unfinished = 0
     for job in jobs:
@@ -93,35 +91,19 @@ def jobs_of(
     return Jobs(finished, failed, unfinished)
 
 
-def named(session: Session, batch_id: int, batch_name: str, said: list[str]) -> Iterable[BatchJob]:
-    """Return the jobs that are said, each once; a name goes before an id that looks the same.
+def check_answers(session: Session, error: RpcError) -> None:
+    """Raise an error if the project does not answer at all; ``error`` came of one job.
 
     Raises:
-        NoSuchJob: the batch has no such job.
-        RpcError: the project could not be asked.
+        RpcError: that is so.
     """
-    words = set(said)
-    called: dict[str, BatchJob] = {}
-    numbered: dict[str, BatchJob] = {}
-    for job in session.rpc.iter_jobs(batch_id):
-        for word in words & {job.name, f"name:{job.name}"}:
-            called[word] = job
-        for word in words & {str(job.id), f"id:{job.id}"}:
-            numbered[word] = job
-    found = numbered | called
-    for word in said:
-        if word not in found:
-            names = [job.name for job in session.rpc.iter_jobs(batch_id)]
-            raise NoSuchJob(
-                f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host} has no job {word!r}"
-                f"{finding.nearest(word, names)}"
-            )
-    return {job.id: job for job in map(found.__getitem__, said)}.values()
-
-
-def is_failed(job: BatchJob) -> bool:
-    """Return whether a job came to nothing."""
-    return state_of(job) is JobState.FAILED
+    if isinstance(error, (PermissionDenied, ProjectDown)):
+        raise error
+    if isinstance(error, (TransportError, ProtocolError)):
+        try:
+            session.rpc.until(time.monotonic() + _PATIENCE).ping()
+        except RpcError as trouble:
+            raise trouble from error
 
 
 class StopGate(EventGate):
@@ -349,11 +331,7 @@ class Collector:
             if isinstance(cause, OSError) and cause.errno in _NO_WRITING:
                 raise error
         if isinstance(error, (TransportError, ProtocolError)):
-            # Is it this job, or does the project not answer at all?
-            try:
-                self._session.rpc.until(time.monotonic() + _PATIENCE).ping()
-            except RpcError as trouble:
-                raise trouble from error
+            check_answers(self._session, error)
             self._in_vain += 1
             if self._in_vain >= _IN_VAIN:
                 raise error

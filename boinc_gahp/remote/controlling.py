@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest, BatchConflict
 from boinc_gahp.remote import finding
+from boinc_gahp.remote.job import is_over
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -52,9 +53,11 @@ def abort(batch: Batch) -> None:
 
 def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; those that are over stay as they are."""
-    names = [job.name for job in finding.jobs(batch, jobs) if not job.is_over]
+    session = batch.project.session
+    found = finding.jobs(session, batch.id, batch.name, jobs)
+    names = [job.name for job in found if not is_over(job)]
     if names:
-        batch.project.session.bridge.abort_jobs(names, remember=False)
+        session.bridge.abort_jobs(names, remember=False)
     batch.refresh()
 
 

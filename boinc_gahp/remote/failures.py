@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import OPEN
 from boinc_gahp.bridge.directories import make_directories
+from boinc_gahp.bridge.parallel import in_order
 from boinc_gahp.bridge.temporary import explain, registry
-from boinc_gahp.remote import folders
-from boinc_gahp.remote.collecting import is_failed, named
+from boinc_gahp.remote import finding, folders
+from boinc_gahp.remote.collecting import check_answers
+from boinc_gahp.remote.job import state_of
+from boinc_gahp.remote.types import JobState
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +27,8 @@ __all__ = ["FAILURE", "JobFailure", "failures", "save"]
 
 #: What the file in a failed job's folder is called.
 FAILURE = "failure.txt"
+#: Jobs that are asked about at a time.
+_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,13 @@ class JobFailure:
 
 
 def failures(
-    session: Session, batch_id: int, *, jobs: Iterable[int | str] | None = None
+    session: Session,
+    batch_id: int,
+    batch_name: str,
+    *,
+    jobs: Iterable[int | str] | None = None,
 ) -> Iterator[JobFailure]:
-    """Yield what is known of each job of a batch that has failed, as it is asked.
+    """Yield what is known of each job of a batch that has failed, in their order, as it is asked.
 
     The stderr of a failed instance is known to few projects (``web-rpcs.md``,
     "query_completed_job is broken for every job that has no canonical instance").
@@ -62,20 +71,26 @@ def failures(
     Args:
         session: the project and the account.
         batch_id: the project's id of the batch.
+        batch_name: the batch's name, for errors.
         jobs: names or ids of jobs; None: all.
 
     Raises:
         NoSuchJob: one of ``jobs`` does not exist.
-        RpcError: the project could not be asked for the jobs.
+        RpcError: the project could not be asked for the jobs, or does not answer any more.
     """
     if jobs is None:
         listed: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
     else:
-        name = session.rpc.batch(batch_id).name
-        listed = named(session, batch_id, name, [str(word) for word in jobs])
-    for job in listed:
-        if is_failed(job):
-            yield JobFailure(job.name, job.id, session.bridge.failure_of(job))
+        listed = finding.jobs(session, batch_id, batch_name, jobs)
+
+    def ask(job: BatchJob) -> JobFailure:
+        failure = session.bridge.failure_of(job)
+        if failure.trouble is not None:
+            check_answers(session, failure.trouble)
+        return JobFailure(job.name, job.id, failure)
+
+    failed = (job for job in listed if state_of(job) is JobState.FAILED)
+    yield from in_order(ask, failed, threads=_THREADS, name="failure")
 
 
 def save(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:

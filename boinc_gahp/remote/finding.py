@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boinc_gahp import rpc
-    from boinc_gahp.remote.batch import Batch
-    from boinc_gahp.remote.job import BatchJob
     from boinc_gahp.remote.session import Session
 
 #: Batches, or jobs, that an error names one by one.
@@ -198,12 +196,14 @@ def nearest(said: str, names: Iterable[str]) -> str:
 # -- jobs
 
 
-def job(batch: Batch, which: int | str) -> BatchJob:
+def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.BatchJob:
     """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
-    return jobs(batch, [which])[0]
+    return jobs(session, batch_id, batch_name, [which])[0]
 
 
-def jobs(batch: Batch, which: Iterable[int | str]) -> list[BatchJob]:
+def jobs(
+    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
+) -> list[rpc.BatchJob]:
     """Return jobs of a batch by their names or ids, in this order; each is there once.
 
     Raises:
@@ -213,41 +213,36 @@ def jobs(batch: Batch, which: Iterable[int | str]) -> list[BatchJob]:
     wanted = {said: _words(said) for said in which}
     by_name = {name for name, _ in wanted.values()}
     by_number = {number for _, number in wanted.values()}
-    named: dict[str | None, BatchJob] = {}
-    numbered: dict[int | None, BatchJob] = {}
+    named: dict[str | None, rpc.BatchJob] = {}
+    numbered: dict[int | None, rpc.BatchJob] = {}
     names = []
-    for each in batch.jobs() if wanted else ():
+    for each in session.rpc.iter_jobs(batch_id) if wanted else ():
         names.append(each.name)
         if each.name in by_name:
             named[each.name] = each
         if each.id in by_number:
             numbered[each.id] = each
-    found: dict[int, BatchJob] = {}
+    where = f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host}"
+    found: dict[int, rpc.BatchJob] = {}
     for said, (name, number) in wanted.items():
         one, other = named.get(name), numbered.get(number)
         if one is not None and other is not None and one is not other:
             raise NoSuchJob(
-                f"{said!r} is the name of one job of {_of(batch)}, and the id of another, "
+                f"{said!r} is the name of one job of {where}, and the id of another, "
                 f"{other.name!r}: say name:{said} or id:{said}"
             )
         meant = one or other
         if meant is None:
-            _give_up_job(batch, said, names)
+            raise NoSuchJob(f"{where} has no job {str(said)!r}{_meant(str(said), names)}")
         found[meant.id] = meant
     return list(found.values())
 
 
-def _give_up_job(batch: Batch, said: int | str, names: Sequence[str]) -> NoReturn:
-    like = nearest(str(said), names)
+def _meant(said: str, names: Sequence[str]) -> str:
+    """Return what to say of a batch's jobs to whoever named one that is not there."""
     if not names:
-        like = ": it has none at all"
-    elif not like:
-        like = f": its first is {names[0]!r}, its last {names[-1]!r}"
-    raise NoSuchJob(f"{_of(batch)} has no job {str(said)!r}{like}")
-
-
-def _of(batch: Batch) -> str:
-    return f"batch {batch.name!r} (id {batch.id}) of {batch.project.host}"
+        return ": it has none at all"
+    return nearest(said, names) or f": its first is {names[0]!r}, its last {names[-1]!r}"
 
 
 def _words(which: int | str) -> tuple[str | None, int | None]:

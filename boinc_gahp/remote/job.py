@@ -61,7 +61,7 @@ class BatchJob:
     @property
     def is_over(self) -> bool:
         """Whether it is done, or has failed."""
-        return self.state in (JobState.DONE, JobState.FAILED)
+        return is_over(self.info)
 
     @property
     def canonical_instance_id(self) -> int:
@@ -109,3 +109,8 @@ def state_of(info: rpc.BatchJob) -> JobState:
     if info.canonical_instance_id:
         return JobState.DONE
     return _STATES.get(info.status, JobState.UNKNOWN)
+
+
+def is_over(info: rpc.BatchJob) -> bool:
+    """Return whether a job is done, or has failed."""
+    return state_of(info) in (JobState.DONE, JobState.FAILED)

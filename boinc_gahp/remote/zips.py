@@ -67,6 +67,8 @@ class FetchedZip:
 def fetch_zip(
     session: Session,
     batch_id: int,
+    batch_name: str,
+    app_name: str,
     path: str | os.PathLike[str],
     *,
     jobs: Iterable[int | str] | None = None,
@@ -85,6 +87,8 @@ def fetch_zip(
     Args:
         session: the project and the account.
         batch_id: the project's id of the batch.
+        batch_name: the batch's name, for errors.
+        app_name: the batch's app.
         path: of the archive; its directory is there.
         jobs: names or ids of jobs; None: all.
         threads: how many jobs are fetched at a time.
@@ -98,11 +102,10 @@ def fetch_zip(
         TemplateError: the app's output template cannot be read.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
-    batch = session.rpc.batch(batch_id)
-    known = jobs_of(session, batch_id, batch.name, jobs)
+    known = jobs_of(session, batch_id, batch_name, jobs)
     tally = Tally(progress, len(known.finished))
     collector = Collector(
-        session, batch_id, batch.app_name, stderr=stderr, again=True, stop=None, tally=tally
+        session, batch_id, app_name, stderr=stderr, again=True, stop=None, tally=tally
     )
     # So that what a killed fetch has left is taken over, and removed, by the next one.
     with registry.file(target, collector.gate) as whole, registry.directory(target) as room:

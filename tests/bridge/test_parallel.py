@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.parallel import in_parallel
+from boinc_gahp.bridge.parallel import in_order, in_parallel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def test_each_item_is_worked_on_once() -> None:
@@ -78,3 +82,46 @@ def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting() -> None:
     with pytest.raises(KeyboardInterrupt):
         in_parallel(work, range(9), threads=1, name="t", stop=stop)
     assert ended.wait(10)
+
+
+def test_in_order_a_few_are_worked_on_at_a_time_and_told_in_turn() -> None:
+    barrier = threading.Barrier(3, timeout=10)
+    read: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(6):
+            read.append(item)
+            yield item
+
+    def work(item: int) -> int:
+        barrier.wait()  # three are under way at once
+        return item * item
+
+    done = in_order(work, items(), threads=3, name="t")
+    assert next(done) == 0
+    assert len(read) == 3
+    assert list(done) == [1, 4, 9, 16, 25]
+
+
+def test_in_order_an_error_is_raised_in_its_turn_and_nothing_more_begun() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 2:
+            raise KeyError(item)
+        return item
+
+    done = in_order(work, range(100), threads=2, name="t")
+    assert [next(done), next(done)] == [0, 1]
+    with pytest.raises(KeyError):
+        next(done)
+    assert max(begun) <= 3
+
+
+def test_in_order_works_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert list(in_order(str, range(5), threads=3, name="t")) == ["0", "1", "2", "3", "4"]

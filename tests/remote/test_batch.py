@@ -6,13 +6,21 @@ import itertools
 import math
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.errors import BadRequest, BatchConflict, NoSuchBatch, RpcError
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    NoSuchBatch,
+    NoSuchJob,
+    RpcError,
+    TransportError,
+)
 from boinc_gahp.remote import Counts, JobState, controlling
 from boinc_gahp.remote.job import state_of
 from boinc_gahp.remote.watching import Poll
@@ -83,6 +91,54 @@ def test_jobs_tell_how_they_are(working: Site) -> None:
     failure = failed.failure()
     assert failure is not None
     assert "too many instances failed" in failure.why
+
+
+def failed_batch(site: Site, jobs: int) -> Batch:
+    """Return a batch whose jobs have all failed, as the project's database has it."""
+    batch = site.batch(jobs)
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET error_mask = 2 WHERE batch = ?", (batch.id,))
+    return batch.refresh()
+
+
+def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site: Site) -> None:
+    batch = failed_batch(site, 6)
+    names = [job.name for job in batch.jobs()]
+    hang = faultproxy.hang()
+    site.proxy.fail("query_job", hang, times=None)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(lambda: [failure.name for failure in batch.failures()])
+        wait_for(lambda: site.proxy.count("query_job") == 4, "four jobs to be asked about")
+        hang.release()
+        assert asked.result(timeout=30) == names
+    lists = site.proxy.count("query_batch")
+    assert [failure.name for failure in batch.failures(jobs=[names[4], names[1]])] == [
+        names[4],
+        names[1],
+    ]
+    assert site.proxy.count("query_batch") == lists + 1
+
+
+def test_failures_end_with_an_error_where_the_project_goes_away(site: Site) -> None:
+    batch = failed_batch(site, 3)
+    quick = site.open(retry=0).batch(batch.id)
+    site.proxy.fail("query_job", faultproxy.status(500), times=None)
+    assert len(list(quick.failures())) == 3  # of these jobs nobody knows more
+    site.proxy.fail("ping", faultproxy.status(500), times=None)
+    with pytest.raises(TransportError):
+        list(quick.failures())
+
+
+def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None:
+    batch = site.batch(2)
+    first, last = batch.jobs()
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET name = ? WHERE id = ?", (str(first.id), last.id))
+    said = str(first.id)
+    for act in (batch.job, lambda one: batch.fetch(site.directory / "out", jobs=one)):
+        with pytest.raises(NoSuchJob, match=f"say name:{said} or id:{said}"):
+            act(said)
+    assert batch.job(f"name:{said}").id == last.id
 
 
 def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_said() -> None:

@@ -33,7 +33,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.remote.fetching import Fetched
+    from boinc_gahp.remote.fetching import Fetched, FetchedZip
     from boinc_gahp.remote.types import Progress
 
 ERR = b"starting uppercase args: \ncalled boinc_finish(0)\n"
@@ -79,6 +79,12 @@ class Desk:
             info.app_name,
             self.results,
             **options,  # type: ignore[arg-type]
+        )
+
+    def fetch_zip(self, name: str, target: Path, *, stderr: bool = True) -> FetchedZip:
+        """Fetch a batch into an archive."""
+        return fetching.fetch_zip(
+            self.session, self.batch_id(name), name, "uppercase", target, stderr=stderr
         )
 
     def batch_id(self, name: str) -> int:
@@ -197,13 +203,13 @@ def test_failed_and_unknown_jobs(desk: Desk) -> None:
     fetched = desk.fetch("fail")
     assert (fetched.fetched, fetched.failed, fetched.unfinished) == (1, 1, 0)
     assert not fetched.is_complete
-    (failure,) = failures(desk.session, desk.batch_id("fail"))
+    (failure,) = failures(desk.session, desk.batch_id("fail"), "fail")
     assert failure.name == "fail#1.0"
     assert set(failure.exit_statuses) == {11}
     path = save(failure, desk.results)
     assert path == desk.results / "fail#1.0/failure.txt"
     assert "too many instances failed" in path.read_text()
-    (aborted,) = failures(desk.session, desk.batch_id("gone"), jobs=["gone#1.0"])
+    (aborted,) = failures(desk.session, desk.batch_id("gone"), "gone", jobs=["gone#1.0"])
     assert "it was cancelled" in aborted.text
     with pytest.raises(NoSuchJob, match=r"has no job 'upper#1\.99'; did you mean 'upper#1\."):
         desk.fetch(jobs=["upper#1.1", "upper#1.99"])
@@ -387,7 +393,7 @@ def test_a_folder_of_another_job_is_left_alone(desk: Desk) -> None:
 
 def test_an_archive_has_every_output_under_its_right_name(desk: Desk) -> None:
     target = desk.directory / "all.zip"
-    fetched = fetching.fetch_zip(desk.session, desk.batch_id("upper"), target)
+    fetched = desk.fetch_zip("upper", target)
     assert (fetched.fetched, fetched.files, fetched.is_complete) == (20, 40, True)
     with zipfile.ZipFile(target) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == ALL_UPPER
@@ -396,7 +402,7 @@ def test_an_archive_has_every_output_under_its_right_name(desk: Desk) -> None:
 
 def test_an_archive_of_no_outputs_is_empty_and_valid(desk: Desk) -> None:
     target = desk.directory / "none.zip"
-    fetched = fetching.fetch_zip(desk.session, desk.batch_id("gone"), target)
+    fetched = desk.fetch_zip("gone", target)
     assert (fetched.files, fetched.failed) == (0, 1)
     with zipfile.ZipFile(target) as archive:
         assert archive.namelist() == []
@@ -407,6 +413,6 @@ def test_an_archive_appears_whole_or_not_at_all(desk: Desk) -> None:
     target.write_text("old")
     desk.farm.proxy.fail("result_file", faultproxy.body(b"ERROR: bad authenticator"), skip=5)
     with pytest.raises(PermissionDenied):
-        fetching.fetch_zip(desk.session, desk.batch_id("upper"), target, stderr=False)
+        desk.fetch_zip("upper", target, stderr=False)
     assert target.read_text() == "old"
     assert not list(desk.directory.glob(".boinc_gahp-*"))

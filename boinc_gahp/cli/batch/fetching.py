@@ -122,15 +122,10 @@ def fetch(arguments: list[str], config: str | None) -> int:
 def _folders(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.remote import fetching
 
     where = _directory(batch, options)
     with fetch_view.FetchView(quiet=options.json) as view:
-        fetched = fetching.fetch(
-            batch.project.session,
-            batch.id,
-            batch.name,
-            batch.app_name,
+        fetched = batch.fetch(
             where,
             jobs=options.job,
             threads=options.threads,
@@ -151,12 +146,9 @@ def _folders(batch: Batch, options: Namespace) -> int:
 def _zip(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.remote import fetching
 
     with fetch_view.FetchView(quiet=options.json) as view:
-        fetched = fetching.fetch_zip(
-            batch.project.session,
-            batch.id,
+        fetched = batch.fetch_zip(
             options.zip,
             jobs=options.job,
             threads=options.threads,
@@ -181,11 +173,10 @@ def _failed(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.remote import collecting, failures
 
     where = _directory(batch, options)
-    session = batch.project.session
-    known = collecting.jobs_of(session, batch.id, batch.name, options.job)
+    known = collecting.jobs_of(batch.project.session, batch.id, batch.name, options.job)
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
-        for failure in failures.failures(session, batch.id, jobs=options.job):
+        for failure in batch.failures(jobs=options.job):
             found.append((failure, failures.save(failure, where)))
             view.asked(len(found), known.failed)
     if options.json:
