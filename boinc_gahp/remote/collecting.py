@@ -92,7 +92,9 @@ def jobs_of(
 
 
 def check_answers(session: Session, error: RpcError) -> None:
-    """Raise an error if the project does not answer at all; ``error`` came of one job.
+    """Raise an error if the project does not answer at all, or not this account.
+
+    ``error`` came of one job.
 
     Raises:
         RpcError: that is so.
@@ -324,14 +326,15 @@ class Collector:
 
     def _judge(self, error: GahpError) -> None:
         """Raise what would go wrong with every other job, too."""
-        if isinstance(error, (PermissionDenied, ProjectDown, TemplateError, NotNow)):
+        if isinstance(error, (TemplateError, NotNow)):
             raise error
         if isinstance(error, OutputError):
             cause = error.__cause__
             if isinstance(cause, OSError) and cause.errno in _NO_WRITING:
                 raise error
-        if isinstance(error, (TransportError, ProtocolError)):
+        if isinstance(error, RpcError):
             check_answers(self._session, error)
+        if isinstance(error, (TransportError, ProtocolError)):
             self._in_vain += 1
             if self._in_vain >= _IN_VAIN:
                 raise error
