@@ -1,14 +1,16 @@
 """What each BOINC_* request does, as a sequence of web RPCs."""
 
-from boinc_gahp.bridge.bridge import Bridge
-from boinc_gahp.bridge.fetch import NoResult
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from boinc_gahp.bridge.gate import OPEN, EventGate, Gate, Stopped
-from boinc_gahp.bridge.temporary import NotNow, remove_all, sweep
 from boinc_gahp.bridge.types import (
     AdFiles,
     BatchLook,
     BatchStatuses,
     Client,
+    Collected,
+    CollectRequest,
     Failure,
     FetchRequest,
     FetchResult,
@@ -23,7 +25,12 @@ from boinc_gahp.bridge.types import (
     StagedInput,
     SubmitRequest,
 )
-from boinc_gahp.templates import TemplateError
+
+if TYPE_CHECKING:
+    from boinc_gahp.bridge.bridge import Bridge
+    from boinc_gahp.bridge.fetch import NoResult
+    from boinc_gahp.bridge.temporary import NotNow, remove_all, sweep
+    from boinc_gahp.templates import TemplateError
 
 __all__ = [
     "OPEN",
@@ -32,6 +39,8 @@ __all__ = [
     "BatchStatuses",
     "Bridge",
     "Client",
+    "CollectRequest",
+    "Collected",
     "EventGate",
     "Failure",
     "FetchRequest",
@@ -54,3 +63,24 @@ __all__ = [
     "remove_all",
     "sweep",
 ]
+
+#: What brings all of the machinery with it, and where that is: whoever lists batches, or waits for
+#: one, needs nothing of it.
+_LATE = {
+    "Bridge": "boinc_gahp.bridge.bridge",
+    "NoResult": "boinc_gahp.bridge.fetch",
+    "NotNow": "boinc_gahp.bridge.temporary",
+    "TemplateError": "boinc_gahp.templates",
+    "remove_all": "boinc_gahp.bridge.temporary",
+    "sweep": "boinc_gahp.bridge.temporary",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

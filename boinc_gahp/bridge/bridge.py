@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from boinc_gahp.bridge.collect import Collected, CollectRequest
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.types import (
         BatchLook,
         BatchStatuses,
+        Collected,
+        CollectRequest,
         Failure,
         FetchRequest,
         FetchResult,

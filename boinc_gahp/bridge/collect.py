@@ -7,7 +7,7 @@ one RPC for the instance's name, one for stderr if that is wanted, and one for e
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -19,56 +19,21 @@ from boinc_gahp.bridge.known import JobIds
 from boinc_gahp.bridge.locate import Located
 from boinc_gahp.bridge.selection import plain_names, select
 from boinc_gahp.bridge.stderr import unwrap
-from boinc_gahp.bridge.types import FetchRequest
+from boinc_gahp.bridge.types import OWN, Collected, FetchRequest
 from boinc_gahp.bridge.uploaded import Uploaded
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.gate import Gate
+    from boinc_gahp.bridge.types import CollectRequest
     from boinc_gahp.rpc import OutputStream
 
 #: What stderr is called, and what where an output has that name.
 _STDERR = ("stderr.txt", "stderr.boinc.txt")
-#: Names of files that boinc_gahp keeps for itself beside outputs begin so.
-OWN = ".boinc_gahp"
-
-
-@dataclass(frozen=True, slots=True)
-class CollectRequest:
-    """A finished job, and where its outputs go.
-
-    Attributes:
-        batch_id: the project's id of its batch.
-        job_id: the project's id of the job.
-        instance_id: of its canonical instance.
-        directory: of the job alone; is there.
-        stderr: whether stderr is wanted, too.
-        again: whether to fetch also what was delivered before.
-        have: files in the directory, relative to it, that are known to be in place.
-    """
-
-    batch_id: int
-    app_name: str
-    job_name: str
-    job_id: int
-    instance_id: int
-    directory: Path
-    stderr: bool = True
-    again: bool = False
-    have: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """Where the files are that were not known to be in place; ``stderr`` only if it was wanted."""
-
-    outputs: tuple[Path, ...]
-    stderr: Path | None
 
 
 def collect(

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from boinc_gahp.errors import GahpError, RpcError
+
+
+#: Names of files that boinc_gahp keeps for itself beside outputs begin so.
+OWN = ".boinc_gahp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +233,39 @@ class FetchResult:
     exit_status: int
     elapsed_time: float
     cpu_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class CollectRequest:
+    """A finished job, and where its outputs go.
+
+    Attributes:
+        batch_id: the project's id of its batch.
+        job_id: the project's id of the job.
+        instance_id: of its canonical instance.
+        directory: of the job alone; is there.
+        stderr: whether stderr is wanted, too.
+        again: whether to fetch also what was delivered before.
+        have: files in the directory, relative to it, that are known to be in place.
+    """
+
+    batch_id: int
+    app_name: str
+    job_name: str
+    job_id: int
+    instance_id: int
+    directory: Path
+    stderr: bool = True
+    again: bool = False
+    have: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Where the files are that were not known to be in place; ``stderr`` only if it was wanted."""
+
+    outputs: tuple[Path, ...]
+    stderr: Path | None
 
 
 @dataclass(frozen=True, slots=True)

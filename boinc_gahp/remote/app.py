@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, NotFound
-from boinc_gahp.templates import read_templates
 
 if TYPE_CHECKING:
     from boinc_gahp.remote.session import Session
@@ -56,6 +55,8 @@ def look_up(session: Session, name: str) -> App:
         TemplateError: its templates cannot be read.
         RpcError: the project could not be asked.
     """
+    from boinc_gahp.templates import read_templates  # noqa: PLC0415  (not for lists of batches)
+
     try:
         text = session.rpc.get_templates(app_name=name)
     except NotFound as error:
@@ -66,7 +67,7 @@ def look_up(session: Session, name: str) -> App:
 def unknown_app(session: Session, name: str, error: NotFound) -> NotFound:
     """Return what to tell of an app that the project does not know."""
     try:
-        used = sorted({batch.app_name for batch in session.bridge.batches()})
+        used = sorted({batch.app_name for batch in session.rpc.query_batches()})
     except GahpError:
         used = []  # the first error tells more
     folded = {each.casefold(): each for each in used}

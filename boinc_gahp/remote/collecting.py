@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.bridge import EventGate, NotNow, Progress, Stopped, TemplateError
-from boinc_gahp.bridge.collect import CollectRequest
+from boinc_gahp.bridge import CollectRequest, EventGate, Progress, Stopped
 from boinc_gahp.bridge.parallel import in_parallel
+from boinc_gahp.bridge.temporary import NotNow
 from boinc_gahp.errors import (
     GahpError,
     OutputError,
@@ -326,6 +326,8 @@ class Collector:
 
     def _judge(self, error: GahpError) -> None:
         """Raise what would go wrong with every other job, too."""
+        from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (whoever fetches has it)
+
         if isinstance(error, (TemplateError, NotNow)):
             raise error
         if isinstance(error, OutputError):

@@ -13,8 +13,8 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge.collect import OWN
 from boinc_gahp.bridge.temporary import registry, sweep
+from boinc_gahp.bridge.types import OWN
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:

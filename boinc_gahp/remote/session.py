@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, cache_dir
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc import ClientOptions
@@ -17,30 +16,46 @@ from boinc_gahp.secret import Authenticator
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from boinc_gahp.bridge import Bridge
 
-@dataclass(frozen=True)
+
 class Session:
     """What is shared by all that is done with one project and one account; thread-safe.
 
     Attributes:
         rpc: the project's web RPCs.
-        bridge: the same in larger steps; shares ``rpc``'s connections.
         settings: all settings.
         project_settings: the project's own.
         closing: set when the session is closed: whoever waits then stops.
     """
 
-    rpc: Rpc
-    bridge: Bridge
-    settings: Settings
-    project_settings: ProjectSettings
-    closing: threading.Event = field(default_factory=threading.Event)
+    def __init__(self, rpc: Rpc, settings: Settings, project_settings: ProjectSettings) -> None:
+        self.rpc = rpc
+        self.settings = settings
+        self.project_settings = project_settings
+        self.closing = threading.Event()
+        self._bridge: Bridge | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def bridge(self) -> Bridge:
+        """The same in larger steps, on ``rpc``'s connections; made at first need."""
+        with self._lock:
+            if self._bridge is None:
+                # Whoever lists batches, or waits for one, needs nothing of it.
+                from boinc_gahp.bridge.bridge import Bridge  # noqa: PLC0415
+
+                cache = _cache_dir(self.settings)
+                self._bridge = Bridge(self.rpc, self.settings, None, cache, self.project_settings)
+            return self._bridge
 
     def close(self) -> None:
         """Close the connections; a second time does nothing."""
-        if not self.closing.is_set():
-            self.closing.set()
-            self.bridge.close()
+        self.closing.set()
+        with self._lock:
+            if self._bridge is not None:
+                self._bridge.close()
+        self.rpc.close()
 
 
 def open_session(
@@ -82,9 +97,7 @@ def open_session(
         proxy=project_settings.proxy,
         pool_size=settings.limits.workers + settings.limits.control_workers,
     )
-    rpc = Rpc(plain, authenticator, options=options)
-    bridge = Bridge(rpc, settings, None, _cache_dir(settings), project_settings)
-    return Session(rpc, bridge, settings, project_settings)
+    return Session(Rpc(plain, authenticator, options=options), settings, project_settings)
 
 
 def _cache_dir(settings: Settings) -> Path | None:

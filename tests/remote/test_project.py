@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,7 +73,9 @@ def test_the_web_rpcs_are_at_hand(site: Site) -> None:
     assert [info.id for info in site.project.rpc.query_batches()] == [batch.id]
     assert site.project.url == site.proxy.url
     assert site.project.host in site.project.url
-    assert site.project._bridge is site.project.session.bridge
+    with ThreadPoolExecutor(8) as pool:
+        bridges = set(pool.map(lambda _: site.project.session.bridge, range(16)))
+    assert bridges == {site.project._bridge}
 
 
 def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) -> None:
@@ -200,3 +203,27 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert sorted(result.stdout.split()) == ["boinc_gahp", "boinc_gahp._version"]
+
+
+LISTER = """
+import sys
+from boinc_gahp import Project
+with Project(sys.argv[1], sys.argv[2]) as project:
+    print(len(project.batches()))
+print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
+"""
+
+
+def test_whoever_lists_batches_imports_nothing_that_submits_or_fetches(site: Site) -> None:
+    site.batch(1)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", LISTER, site.proxy.url, site.authenticator],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    count, imported = done.stdout.splitlines()
+    assert count == "1"
+    late = {"bridge.bridge", "bridge.submit", "bridge.fetch", "ledger", "localproject", "templates"}
+    assert not late & {name.removeprefix("boinc_gahp.") for name in imported.split()}
