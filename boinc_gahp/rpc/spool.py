@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.errors import GahpError
@@ -53,7 +54,8 @@ class SpooledJobs(Records[BatchJob]):
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # what had no room in it, and was told
+            self._file.close()
 
     def add(self, value: BatchJob) -> None:
         """Keep a job."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 import tracemalloc
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
 from boinc_gahp.rpc import BatchJob, ClientOptions, NoRoom, Project
+from boinc_gahp.rpc.spool import SpooledJobs
 from tests.bridge.scripted import batch, error
 from tests.contract.replay import Recording, ReplayReply, names
 from tests.rpc.canned import URL, XML, inside, project
@@ -153,6 +155,22 @@ def test_a_full_temporary_directory_is_told_as_that(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(NoRoom, match=r"no room for the jobs of batch 7 .*TMPDIR"):
         next(project(reply(*some_jobs(20_000))).iter_jobs(7))
+
+
+@pytest.mark.parametrize("lacking", [100, 100_000], ids=["at the end", "on the way"])
+def test_a_disk_that_fills_up_is_told_as_that(lacking: int) -> None:
+    with SpooledJobs("batch 7") as spooled:
+        for job in some_jobs(10_010):
+            spooled.add(job)
+        list(spooled)
+        nbytes = spooled._file.tell()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes - lacking, before[1]))
+    try:
+        with pytest.raises(NoRoom, match="no room for the jobs of batch 7"):
+            next(project(reply(*some_jobs(10_010))).iter_jobs(7))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_list_of_jobs_that_is_not_read_to_its_end_leaves_nothing_open() -> None:
