@@ -53,7 +53,7 @@ MAKERS = {
 VALUES = ("config/reading.py", "config/places.py", "blah/arguments.py", "blah/remaps.py")
 
 #: Functions that return what they are given, made fit to be shown.
-SHOWERS = {"redact", "shorten", "printable"}
+SHOWERS = {"redact", "shorten", "printable", "one_line"}
 
 #: Where points of ``check`` are made, and the functions that make those that are no good.
 POINTS = (
@@ -236,7 +236,9 @@ class Source:
         found = self._resolve(value.value, context, depth)
         # A plural's s, or an article: not worth two messages.
         short = any(len(each) < 8 for each in found if each != VARIES)
-        return [VARIES] if short and len(found) > 1 else found
+        # What is said whole, shown by another function.
+        told = isinstance(value.value, ast.Call) and _last_name(value.value.func) in SHOWERS
+        return [VARIES] if short and len(found) > 1 and not told else found
 
     def _either(self, nodes: list[ast.expr], context: Context, depth: int) -> list[str]:
         return [text for node in nodes for text in self._resolve(node, context, depth)]

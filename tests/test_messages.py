@@ -19,11 +19,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "troubleshooting.rst"
 PASSED_ON = {
     ("blah/failures.py", "fail"): "the project's words, and a table: below 'Failed jobs'",
     ("blah/sending_verdict.py", "hold_for"): "the error's own text",
-    ("cli/batch/fetch_view.py", "tell_errors"): "the errors' own texts",
     ("cli/batch/job_options.py", "_shared_inputs"): "which option, and the error's own text",
     ("cli/batch/job_options.py", "read_options"): "which option, and the error's own text",
-    ("cli/batch/plan_view.py", "dry_run"): "where it is, and the errors' own texts",
-    ("cli/batch/submitting.py", "submit"): "the error's own text, and the command that goes on",
     ("cli/batch/submitting.py", "_placed"): "which row, and the error's own text",
     ("cli/demo.py", "_demonstrate"): "the error's own text",
     ("cli/demo_batch.py", "judged"): "what the daemon answered",
