@@ -425,8 +425,9 @@ class _Submission:
             return JobsNotListed(
                 f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "
                 f"and made none of its jobs: most likely the output template {filename!r} is not "
-                "in its templates directory; correct that name, and submit under another batch "
-                "name"
+                "in its templates directory; correct that name, submit under another batch name, "
+                "and retire this batch, which stays without jobs (boinc_gahp batch retire "
+                f"id:{details.batch.id})"
             )
         return JobsNotListed(
             f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "

@@ -49,6 +49,7 @@ class Batch:
     What its attributes say is what the project told when it was last asked: by :meth:`refresh`,
     :meth:`wait`, :meth:`Project.watch`. It is acted on by its id, so that another batch of the same
     name, or one whose name the project thinks is the same, is never meant by mistake. Thread-safe.
+    Handles of the same batch are equal, whatever they were told when.
 
     Attributes:
         project: where it is.
@@ -348,6 +349,14 @@ class Batch:
         :meta private:
         """
         self.gone, self.trouble = True, None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Batch):
+            return NotImplemented
+        return (self.project.url, self.id) == (other.project.url, other.id)
+
+    def __hash__(self) -> int:
+        return hash((self.project.url, self.id))
 
     def __repr__(self) -> str:
         words = [f"<Batch {self.id} {self.name!r} {self.state.name.lower()}"]

@@ -9,7 +9,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import NotFound, PermissionDenied, RpcError, TransportError
+from boinc_gahp.errors import (
+    BadRequest,
+    NotFound,
+    PermissionDenied,
+    RpcError,
+    TransportError,
+)
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -30,6 +36,7 @@ _BATCH_BYTES = 700
 _JOB_BYTES = 130
 #: The samples of progress that a forecast keeps.
 _SAMPLES = 200
+_A_DAY = 86400.0
 _TOO_FAR = 10 * 365 * 86400.0
 
 
@@ -42,12 +49,22 @@ class Poll:
     what the project took for its answer.
 
     Attributes:
-        shortest: between an answer and the next question.
-        longest: likewise.
+        shortest: between an answer and the next question; more than 0.
+        longest: likewise; a day at most.
+
+    Raises:
+        BadRequest: they are no such numbers, or ``shortest`` is the longer one.
     """
 
     shortest: float = 1.0
     longest: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.shortest <= self.longest <= _A_DAY:
+            raise BadRequest(
+                f"a poll's pauses are {self.shortest} and {self.longest}: expected seconds, more "
+                "than 0 and at most a day, of which shortest is not the longer one"
+            )
 
 
 class Forecast:

@@ -173,11 +173,15 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: 
 
 def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
     request = replace(site.batch(2, 1), output_template_filename="gone_out")
-    with site.bridge() as bridge, pytest.raises(JobsNotListed, match=r"'gone_out' is not in its"):
+    with site.bridge() as bridge, pytest.raises(JobsNotListed) as caught:
         bridge.submit(request)
+    assert "'gone_out' is not in its templates directory" in str(caught.value)
     with site.project() as project:
-        state = project.query_batch(batch_name=request.batch_name).batch.state
-    assert state is BatchState.IN_PROGRESS
+        left = project.query_batch(batch_name=request.batch_name).batch
+        assert left.state is BatchState.IN_PROGRESS
+        assert str(caught.value).endswith(f"(boinc_gahp batch retire id:{left.id})")
+        project.retire_batch(batch_id=left.id)
+        assert project.query_batches() == ()
 
 
 @pytest.mark.parametrize("filename", ["", "a b", "../x", "a/b", "-x", "x'", "é"])

@@ -62,6 +62,15 @@ def test_a_handle_tells_what_the_project_told_last(site: Site) -> None:
     assert batch.is_over
 
 
+def test_handles_of_one_batch_are_equal_and_of_others_not(site: Site) -> None:
+    one, other = site.batch(1), site.batch(1)
+    again = site.open().batch(one.id)
+    assert one == again != other
+    assert one in site.project.batches()
+    assert {one, again, other} == {one, other}
+    assert one != one.info
+
+
 def test_a_batch_that_is_gone_cannot_be_refreshed(site: Site) -> None:
     batch = site.batch(1)
     with site.local.core.db.write() as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.errors import PermissionDenied, ProjectDown, RpcError
+from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.remote.watching import Forecast, Poll, Rhythm
 from boinc_gahp.rpc import Batch as Info
 from boinc_gahp.rpc import BatchState
@@ -259,6 +260,15 @@ def test_closing_the_project_ends_a_wait_at_once(site: Site, during: str) -> Non
 
 
 # -- the rhythm
+
+
+@pytest.mark.parametrize(
+    "pauses",
+    [(0, 1), (-1, 1), (2, 1), (math.nan, 1), (1, math.nan), (1, math.inf), (1, 86401)],
+)
+def test_a_poll_of_nonsense_is_refused(pauses: tuple[float, float]) -> None:
+    with pytest.raises(BadRequest, match="a poll's pauses are"):
+        Poll(*pauses)
 
 
 @given(
