@@ -46,7 +46,8 @@ def remark(text: str) -> None:
     if _drawn is not None:
         _drawn.say(text)
     else:
-        print(text, file=sys.stderr, flush=True)
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 def _set_drawn(live: Live | None) -> None:
@@ -182,7 +183,8 @@ class Work:
                 return
             self._said = now
         part = f" {words.percent(done / total)}" if total else ""
-        with suppress(BrokenPipeError):
+        # Work does not end because nobody can be told how far it is.
+        with suppress(OSError):
             self._live.say(f"{what}{part}: {text}")
 
     def _lines(self, width: int) -> list[str]:

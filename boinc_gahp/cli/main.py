@@ -8,6 +8,7 @@ user (10).
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -38,6 +39,9 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 
+#: Why a stream cannot be written to: nobody reads it, the disk is full, or there is none.
+_UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
 
 class UsageError(Exception):
     """The command line is wrong."""
@@ -50,18 +54,35 @@ def main(argv: list[str] | None = None) -> int:
     interrupted from the keyboard.
     """
     try:
-        return _run(sys.argv[1:] if argv is None else argv)
+        try:
+            return _told(sys.argv[1:] if argv is None else argv)
+        finally:
+            # What cannot be written is to be found out here, not when the interpreter ends.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return INTERRUPTED
+    except OSError as error:
+        if error.errno not in _UNWRITTEN or error.filename is not None:
+            raise
+        # The interpreter must not try to write the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        # Whoever has read enough, as "head" has, need not be told.
+        if error.errno != errno.EPIPE:
+            _complain(f"the output cannot be written to its end: {error.strerror}")
+        return FAILED
+
+
+def _told(arguments: list[str]) -> int:
+    """Do it, and say what is wrong."""
+    try:
+        return _run(arguments)
     except UsageError as error:
         _complain(f"{_ended(str(error))} boinc_gahp --help lists what there is")
         return USAGE
     except GahpError as error:
         _complain(str(error))
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; the interpreter must not try to flush the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
 
 
@@ -117,6 +138,11 @@ def _serve(config: str | None) -> NoReturn:
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
+    # Whoever closes a stream (>&-) wants nothing of it; and no other file must take its place.
+    for number, stream in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, stream) is None:
+            mode = "w" if number else "r"
+            setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     status: int = import_module(f"boinc_gahp.cli.{COMMANDS[name][0]}").run(arguments, config)
     return status
 
@@ -134,4 +160,6 @@ def _ended(message: str) -> str:
 
 
 def _complain(text: str) -> None:
-    print(f"boinc_gahp: {text}", file=sys.stderr)
+    from boinc_gahp.cli.saying import complain
+
+    complain(text)

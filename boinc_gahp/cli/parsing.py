@@ -11,8 +11,11 @@ import argparse
 import re
 import shlex
 import shutil
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from boinc_gahp.cli.words import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,7 +93,8 @@ class Parser(argparse.ArgumentParser):
                 "--config",
                 metavar="FILE",
                 default=config,
-                help="read FILE after the other settings files, over them",
+                help="read FILE after the other settings files, over them and instead of "
+                "$BOINC_GAHP_CONFIG",
             ),
             "file",
         )
@@ -113,6 +117,13 @@ class Parser(argparse.ArgumentParser):
         """
         return self.parse_intermixed_args(list(arguments))
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write it; argparse's own keeps silent where help cannot be written."""
+        if file is sys.stdout and file is not None:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, with the nearest name, and leave with status 2."""
         found = re.match(r"unrecognized arguments: (-\S+)", message)
@@ -122,7 +133,9 @@ class Parser(argparse.ArgumentParser):
         found = re.match(r"argument .*: invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if found:
             message += nearest(found[1], re.findall(r"[\w.-]+", found[2]))
-        self.exit(2, f"{self.prog}: {ended(message)} {self.prog} --help tells more\n")
+        said = f"{self.prog}: {ended(message)} {self.prog} --help tells more"
+        # The words were typed, or came from a script: they may be anything.
+        self.exit(2, f"{one_line(said)}\n")
 
 
 class Group(Parser):

@@ -19,6 +19,11 @@ def printable(text: str) -> str:
     )
 
 
+def one_line(text: str) -> str:
+    """Return a text with all its spaces, unless something in it is not :func:`printable`."""
+    return text if text.isprintable() else printable(text)
+
+
 def now() -> float:
     """Return the time, in seconds since the epoch."""
     return time.time()

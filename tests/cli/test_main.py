@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pexpect
@@ -12,8 +14,6 @@ from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up, wait_for
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Run
 
 SECRET = "9a0364b9e99bb480"
@@ -138,6 +138,56 @@ def test_whoever_stops_reading_gets_no_traceback() -> None:
     assert b"Exception ignored" not in errors
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--version", "--help", "check --help", "completion bash"])
+def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [COMMAND, *words.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "boinc_gahp: the output cannot be written to its end: No space left on device\n",
+    )
+
+
+def test_a_full_stderr_changes_no_exit_status() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([COMMAND, "chek"], stderr=full, timeout=60, check=False)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{COMMAND} check --help {closed}"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("words", [["--\x1b[31m\nx"], ["check", "--\x1b[31m\nx"]])
+def test_what_was_typed_does_nothing_to_the_terminal(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(words)
+    except SystemExit as leave:
+        status = int(leave.code or 0)
+    assert status == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["--config", "/nowhere/\x1b[31m", "batch", "list"]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
     child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=30, dimensions=(24, 100))
     try:
@@ -161,3 +211,14 @@ def test_ctrl_c_during_a_command_leaves_without_a_traceback(home: Path) -> None:
         assert "Traceback" not in (child.before or "")
     finally:
         hang_up(child)
+
+
+def test_ctrl_c_is_said_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("boinc_gahp.cli.main._run", interrupted)
+    assert main(["check"]) == 130
+    assert capsys.readouterr() == ("", "boinc_gahp: interrupted\n")

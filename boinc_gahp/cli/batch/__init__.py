@@ -12,6 +12,7 @@ import sys
 from importlib import import_module
 
 from boinc_gahp.cli.parsing import Group
+from boinc_gahp.cli.saying import INTERRUPTED, complain
 
 __all__ = ["ACTIONS", "run", "run_parser"]
 
@@ -27,8 +28,6 @@ ACTIONS = {
     "retire": ("controlling", "retire", "let the project delete what it keeps of batches"),
     "extend": ("controlling", "extend", "have the project keep batches for longer"),
 }
-
-_INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Submits jobs to a BOINC project as batches, watches them, fetches their outputs.
@@ -51,8 +50,8 @@ def run(arguments: list[str], config: str | None) -> int:
         status: int = act(arguments[1:], config)
     except KeyboardInterrupt:
         # Where more than this can be said, the action has said it.
-        print("boinc_gahp: interrupted; it can be run again", file=sys.stderr)
-        return _INTERRUPTED
+        complain("interrupted; it can be run again")
+        return INTERRUPTED
     return status
 
 

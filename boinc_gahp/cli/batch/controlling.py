@@ -12,9 +12,10 @@ from boinc_gahp.cli import words
 from boinc_gahp.cli.batch import arguments as reading
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, complain, opened
+from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.cli.live import remark
 from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.words import printable
 from boinc_gahp.errors import BatchConflict, GahpError
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import table, words
 from boinc_gahp.cli.live import Work
+from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.words import count, printable
 
@@ -96,12 +97,9 @@ def tell_errors(errors: dict[str, GahpError]) -> None:
     for name, error in list(errors.items())[:_TOLD]:
         said = printable(str(error))
         text = said if repr(name) in said else f"job {printable(repr(name))}: {said}"
-        print(f"boinc_gahp: {text}", file=sys.stderr)
+        complain(text)
     if len(errors) > _TOLD:
-        print(
-            f"boinc_gahp: … and {len(errors) - _TOLD:,} more jobs that could not be fetched",
-            file=sys.stderr,
-        )
+        complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")
 
 
 def failure_lines(failures: Sequence[JobFailure]) -> Iterator[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
-from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.saying import INTERRUPTED, command_line, complain
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -111,12 +110,12 @@ def fetch(arguments: list[str], config: str | None) -> int:
                 return _zip(batch, options)
             return _folders(batch, options)
     except KeyboardInterrupt:
-        command = shlex.join(["boinc_gahp", "batch", "fetch", *arguments])
+        again = command_line(said_again("fetch", arguments, config))
         rest = (
             "run it again" if options.zip or options.failed else "the same command fetches the rest"
         )
-        print(f"boinc_gahp: interrupted; {rest}: {command}", file=sys.stderr)
-        return 130
+        complain(f"interrupted; {rest}: {again}")
+        return INTERRUPTED
 
 
 def _folders(batch: Batch, options: Namespace) -> int:
@@ -211,11 +210,8 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
     from boinc_gahp.cli.batch import states
 
     if fetched.failed:
-        words = ["boinc_gahp", "batch", "fetch", str(batch.id)]
-        words += [] if options.directory is None else [options.directory]
-        for option, value in (("--project", options.project), ("--config", options.config)):
-            words += [] if value is None else [option, value]
-        print(f"Why jobs failed: {shlex.join([*words, '--failed'])}")
+        where = [] if options.directory is None else [options.directory]
+        print(f"Why jobs failed: {command(options, 'fetch', batch.id, *where, '--failed')}")
     if fetched.errors:
         print("The same command tries again what could not be fetched, unless it is deleted there.")
     if fetched.unfinished or not batch.is_over:

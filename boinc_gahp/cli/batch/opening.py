@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-import shlex
-import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.live import remark
+from boinc_gahp.cli.saying import command_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from boinc_gahp.remote import Project
 
@@ -70,6 +69,16 @@ class _Remarks(logging.Handler):
             remark(f"boinc_gahp: {record.getMessage()}")
 
 
+def said_again(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
+    """Return the words of a command line that was typed, also what stood before the command."""
+    words = ["boinc_gahp", "batch", action, *arguments]
+    if config is not None and not any(
+        word == "--config" or word.startswith("--config=") for word in arguments
+    ):
+        words += ["--config", config]
+    return words
+
+
 def command(options: Namespace, action: str, *words: object) -> str:
     """Return what to type for another action on the same project."""
     line = ["boinc_gahp", "batch", action, *map(str, words)]
@@ -77,9 +86,4 @@ def command(options: Namespace, action: str, *words: object) -> str:
         value = getattr(options, option)
         if value is not None:
             line += [f"--{option}", str(value)]
-    return shlex.join(line)
-
-
-def complain(text: str) -> None:
-    """Print a line on stderr."""
-    print(f"boinc_gahp: {text}", file=sys.stderr, flush=True)
+    return command_line(line)

@@ -12,7 +12,7 @@ from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
 from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.live import Work
-from boinc_gahp.cli.parsing import PROGRAM
+from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.table import Column
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def dry_run(project: Project, options: Namespace, more: Options) -> int:
         _print(project, options, plan)
     sys.stdout.flush()
     if plan.refusal is not None:
-        print(f"{PROGRAM}: {words.printable(str(plan.refusal))}", file=sys.stderr)
+        complain(str(plan.refusal))
     for place, _, text in problems[:_SHOWN]:
-        print(f"{PROGRAM}: {place + ': ' if place else ''}{text}", file=sys.stderr)
+        complain(f"{place + ': ' if place else ''}{text}")
     if len(problems) > _SHOWN:
         rest = words.count(len(problems) - _SHOWN, "more job")
-        print(f"{PROGRAM}: ... and {rest} would be refused", file=sys.stderr)
+        complain(f"... and {rest} would be refused")
     return 0 if plan.is_good else 1
 
 

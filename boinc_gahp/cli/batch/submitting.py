@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,9 +15,10 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.live import Work
-from boinc_gahp.cli.parsing import PROGRAM, Parser
+from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.saying import INTERRUPTED, command_line, complain
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -56,7 +56,6 @@ _STEPS = {
     "staging": "sending files",
     "submitting": "sending jobs",
 }
-_INTERRUPTED = 130
 
 
 def submit_parser(config: str | None = None) -> Parser:
@@ -111,16 +110,22 @@ def submit(arguments: list[str], config: str | None) -> int:
             with Work(stream=sys.stderr) as work:
                 batch = _sent(project, options, more, work)
         except KeyboardInterrupt:
-            print(f"{PROGRAM}: interrupted; to go on: {go_on}", file=sys.stderr)
-            return _INTERRUPTED
+            complain(f"interrupted; to go on: {go_on}")
+            return INTERRUPTED
         except _Unfinished as trouble:
-            print(f"{PROGRAM}: {words.printable(str(trouble))}", file=sys.stderr)
-            print(f"{PROGRAM}: to go on: {go_on}", file=sys.stderr)
+            complain(str(trouble))
+            complain(f"to go on: {go_on}")
             return 1
-        if options.json:
-            print_json(batch_json(batch))
-        else:
-            _tell(project, options, batch)
+        try:
+            if options.json:
+                print_json(batch_json(batch))
+            else:
+                _tell(project, options, batch)
+            sys.stdout.flush()
+        except OSError:
+            # Without this it would look as if nothing had been sent.
+            complain(f"batch {batch.id} ({batch.name}) is submitted")
+            raise
     return 0
 
 
@@ -170,26 +175,14 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     name = words.printable(batch.name)
     print(f"Batch {batch.id} {name!r}: {jobs} of {batch.info.app_name} on {project.host}.")
     print("Next:")
-    where = shlex.join(
-        [
-            word
-            for option in ("config", "project")
-            if (value := getattr(options, option)) is not None
-            for word in (f"--{option}", value)
-        ]
-    )
     for action in ("wait", "fetch"):
-        print(f"  {PROGRAM} batch {action} {batch.id} {where}".rstrip())
+        print(f"  {command(options, action, batch.id)}")
 
 
 def _again(arguments: Sequence[str], config: str | None, name: str | None) -> str:
     """Return the command line that goes on with what this one has begun."""
-    again = [PROGRAM, "batch", "submit", *arguments]
-    if name is not None:
-        again += ["--name", name]
-    if config is not None and not any(word.startswith("--config") for word in arguments):
-        again += ["--config", config]
-    return shlex.join(again)
+    named = [] if name is None else ["--name", name]
+    return command_line(said_again("submit", [*arguments, *named], config))
 
 
 def _placed(error: JobRefused, jobs: Jobs, more: Options) -> GahpError:

@@ -12,9 +12,10 @@ from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import arguments as reading
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
-from boinc_gahp.cli.batch.opening import command, complain, no_more_remarks, opened
+from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
 from boinc_gahp.cli.live import Live
 from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.saying import INTERRUPTED, complain
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
@@ -35,7 +36,7 @@ Ctrl-C, or a --timeout, ends the waiting only: the jobs go on, and waiting can b
 time.
 """
 
-DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT, INTERRUPTED = 0, 1, 3, 4, 5, 130
+DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT = 0, 1, 3, 4, 5
 
 _STATUSES = {
     DONE: "every job is done",
@@ -97,7 +98,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             _wait(options, project, batches)
         except KeyboardInterrupt:
             again = command(options, "wait", *(batch.id for batch in batches if not batch.is_over))
-            complain(f"nothing was stopped: the jobs go on; wait again with: {again}")
+            complain(f"interrupted; nothing was stopped: the jobs go on; wait again with: {again}")
             return INTERRUPTED
         return _ended(options, batches)
 

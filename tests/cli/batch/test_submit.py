@@ -79,7 +79,7 @@ def test_a_project_that_was_named_is_named_in_what_comes_next(
     key.chmod(0o600)
     words = ["--config", str(config), "--project", "other"]
     _, out, _ = batch("submit", "uppercase", "--input", "in=data/a.1.txt", *words)
-    assert re.search(rf"batch wait \d+ --config {config} --project other\n", out)
+    assert re.search(rf"batch wait \d+ --project other --config {config}\n", out)
 
 
 def test_jobs_that_differ_in_their_number(sent: Sent) -> None:

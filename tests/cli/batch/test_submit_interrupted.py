@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pexpect
@@ -13,7 +15,6 @@ from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.cli.batch.conftest import Command, Site
 
@@ -69,6 +70,38 @@ def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: F
     )
     proxy.heal()
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
+
+
+def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
+    batch: Command, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    proxy.fail("query_files", status(500), times=None)
+    (tmp_path / "it's  \x1b[31m\udcff").write_text("hello")
+    _, _, err = batch("submit", "uppercase", "--input", "in=it's  \x1b[31m\udcff")
+    assert "\x1b" not in err
+    line = err.splitlines()[-1].partition("to go on: ")[2]
+    told = subprocess.run(
+        ["bash", "-c", f"printf '%s\\n' {line}"], stdout=subprocess.PIPE, check=True, timeout=60
+    ).stdout.splitlines()
+    assert b"in=it's  \x1b[31m\xff" in told
+
+
+def test_a_batch_that_cannot_be_told_on_stdout_is_told_on_stderr(
+    site: Site, batch: Command, proxy: FaultProxy
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*batch.installed, "submit", "uppercase", "--input", "in=in.txt", "--name", "unsaid"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    first, second = done.stderr.splitlines()
+    assert (done.returncode, first.endswith("(unsaid) is submitted")) == (1, True)
+    assert "the output cannot be written" in second
+    assert "unsaid" in [each.name for each in site.rpc.query_batches()]
 
 
 def test_an_account_without_rights_is_told_once(

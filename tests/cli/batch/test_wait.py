@@ -119,7 +119,9 @@ def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
     child = batch.on_terminal("wait", name, "--timeout", "1h")
     child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
     child.sendintr()
-    child.expect_exact("boinc_gahp: nothing was stopped: the jobs go on; wait again with:")
+    child.expect_exact(
+        "boinc_gahp: interrupted; nothing was stopped: the jobs go on; wait again with"
+    )
     child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
     child.expect(pexpect.EOF)
     child.close()
