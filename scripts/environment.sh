@@ -40,7 +40,8 @@ make_environment() {
     "$python" -m venv --clear .venv || fail "the virtual environment could not be made"
 }
 
-# install_extra NAME...: boinc_gahp itself, and what setup.cfg wants for the extras NAME.
+# install_extra NAME...: boinc_gahp itself, and what setup.cfg wants for the extras NAME. What is in
+# $install_options goes to pip.
 install_extra() {
     make_environment
     if missing=$(.venv/bin/python scripts/missing_requirements.py "$@"); then
@@ -49,7 +50,9 @@ install_extra() {
         fail "the requirements could not be compared with what is installed"
     fi
     echo "Installing into .venv: $(echo "$missing" | tr '\n' ' ')"
+    # shellcheck disable=SC2086  # none, or several words
     .venv/bin/python -m pip --disable-pip-version-check install --quiet --quiet \
+        ${install_options:-} \
         --editable ".[$(echo "$*" | tr ' ' ',')]" ||
         fail "pip could not install boinc_gahp; see above"
 }
