@@ -8,6 +8,8 @@ import re
 import secrets
 import string
 import time
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import (
@@ -30,7 +32,8 @@ from boinc_gahp.remote.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeGuard
 
     from boinc_gahp.bridge import Input, OnProgress
     from boinc_gahp.remote.types import File
@@ -101,34 +104,48 @@ def build_request(
         JobRefused: a job's arguments cannot be split.
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
-    listed = _listed(jobs)
+    listed = list_of(jobs)
     batch_name = new_batch_name(app_name) if name is None else name
-    _check_numbers(parameters, lease)
+    _check_texts("the batch's ", name=batch_name)
+    _check_texts(
+        "",
+        optional=True,
+        input_template_filename=input_template_filename,
+        output_template_filename=output_template_filename,
+    )
+    _check_whole("", priority=priority, app_version_num=app_version_num)
+    _check_parameters(parameters)
+    _check_numbers("", lease=lease)
     names = job_names(batch_name, listed)
+    for job, job_name in zip(listed, names, strict=True):
+        _check_job(job, job_name)
     urls = unmeasured(listed)
     remote = measure(urls) if measure is not None and urls else {}
     return SubmitRequest(
         batch_name,
         app_name,
         [_job(job, name, remote) for job, name in zip(listed, names, strict=True)],
-        rsc_fpops_est=parameters.fpops_est,
-        rsc_fpops_bound=parameters.fpops_bound,
-        rsc_memory_bound=parameters.memory_bound,
-        rsc_disk_bound=parameters.disk_bound,
-        delay_bound=parameters.delay_bound,
-        app_version_num=app_version_num,
-        priority=priority,
+        rsc_fpops_est=_plain(parameters.fpops_est),
+        rsc_fpops_bound=_plain(parameters.fpops_bound),
+        rsc_memory_bound=_plain(parameters.memory_bound),
+        rsc_disk_bound=_plain(parameters.disk_bound),
+        delay_bound=_plain(parameters.delay_bound),
+        app_version_num=_plain(app_version_num),
+        priority=_plain(priority),
         input_template_filename=input_template_filename,
         output_template_filename=output_template_filename,
         by_name=True,
-        lease=lease,
+        lease=_plain(lease),
         progress=progress,
     )
 
 
-def _listed(jobs: Iterable[Job]) -> list[Job]:
+def list_of(jobs: Iterable[Job]) -> list[Job]:
+    """Return the jobs as a list; raises BadRequest if they are none."""
     if isinstance(jobs, Job):
         raise BadRequest("jobs is one Job: expected several, so write [job]")
+    if not isinstance(jobs, Iterable):
+        raise BadRequest(f"jobs is a {type(jobs).__name__}: expected a list of boinc_gahp.Job")
     listed = list(jobs)
     for number, job in enumerate(listed):
         if not isinstance(job, Job):
@@ -136,26 +153,86 @@ def _listed(jobs: Iterable[Job]) -> list[Job]:
     return listed
 
 
-def _check_numbers(parameters: Parameters, lease: float | None) -> None:
-    said = [(field, getattr(parameters, field)) for field in _BOUNDS]
-    for field, number in [*said, ("lease", lease)]:
-        if number is not None and not 0 < number < math.inf:
-            raise BadRequest(f"{field} is {number}: expected a positive number")
+def _check_parameters(parameters: Parameters) -> None:
+    if not isinstance(parameters, Parameters):
+        raise BadRequest(
+            f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
+        )
+    _check_numbers("", **{field: getattr(parameters, field) for field in _BOUNDS})
+
+
+def _check_numbers(where: str, **said: object) -> None:
+    for what, found in said.items():
+        if found is not None and not (_is_number(found) and 0 < found < math.inf):
+            raise BadRequest(f"{where}{what} is {found!r}: expected a positive number")
+
+
+def _check_whole(where: str, **said: object) -> None:
+    for what, found in said.items():
+        if found is not None and (isinstance(found, bool) or not isinstance(found, Integral)):
+            raise BadRequest(f"{where}{what} is {found!r}: expected a whole number")
+
+
+def _check_texts(where: str, *, optional: bool = False, **said: object) -> None:
+    for what, found in said.items():
+        if not isinstance(found, str) and not (optional and found is None):
+            raise BadRequest(f"{where}{what} is a {type(found).__name__}: expected a string")
+
+
+def _is_number(found: Any) -> TypeGuard[float]:
+    """Tell whether something is a number, those of numpy included; True is none."""
+    return isinstance(found, Real) and not isinstance(found, bool)
+
+
+def _plain(found: Any) -> Any:
+    """Return a number as one of Python's own: others are written in words of their own."""
+    if found is None or type(found) in (int, float):
+        return found
+    return int(found) if isinstance(found, Integral) else float(found)
+
+
+def _check_job(job: Job, name: str) -> None:
+    _check_texts("a job's ", name=name)
+    where = f"job {name!r}: "
+    if not isinstance(job.inputs, Mapping):
+        raise BadRequest(
+            f"{where}inputs is a {type(job.inputs).__name__}: expected files by open names, as in "
+            "{'in': 'data.txt'}"
+        )
+    if not isinstance(job.args, Iterable):
+        raise BadRequest(
+            f"{where}args is a {type(job.args).__name__}: expected words, or one string"
+        )
+    _check_numbers(where, fpops=job.fpops)
+    _check_whole(where, priority=job.priority)
+    _check_texts(
+        where,
+        optional=True,
+        input_template=job.input_template,
+        output_template=job.output_template,
+    )
+    for open_name, file in job.inputs.items():
+        at = f"job {name!r}: input {open_name!r}: "
+        _check_texts(at, name=open_name)
+        if isinstance(file, StagedFile):
+            _check_texts(at, physical_name=file.physical_name)
+        elif isinstance(file, InlineFile):
+            _check_texts(at, text=file.text)
+        elif isinstance(file, RemoteFile):
+            _check_texts(at, url=file.url)
+            _check_whole(at, nbytes=file.nbytes)
+            _check_texts(at, optional=True, md5=file.md5)
 
 
 def _job(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> JobRequest:
-    if not isinstance(name, str):
-        raise BadRequest(f"a job's name is {name!r}: expected a string")
-    if job.fpops is not None and not 0 < job.fpops < math.inf:
-        raise BadRequest(f"job {name!r}: fpops is {job.fpops}: expected a positive number")
     return JobRequest(
         name,
         _words(job, name),
         tuple(_input(name, open_name, file, remote) for open_name, file in job.inputs.items()),
-        priority=job.priority,
+        priority=_plain(job.priority),
         input_template=job.input_template,
         output_template=job.output_template,
-        rsc_fpops_est=job.fpops,
+        rsc_fpops_est=_plain(job.fpops),
     )
 
 
@@ -172,10 +249,10 @@ def _word(name: str, word: object) -> str:
     if isinstance(word, str):
         return word
     # Numbers and paths mean what they look like; True and None would not.
-    if isinstance(word, (int, float)) and not isinstance(word, bool):
+    if _is_number(word):
         return str(word)
     if isinstance(word, os.PathLike):
-        return str(os.fspath(word))
+        return os.fsdecode(word)
     raise BadRequest(
         f"job {name!r}: the argument {word!r} is a {type(word).__name__}: expected a string"
     )
@@ -185,7 +262,7 @@ def _input(name: str, open_name: str, file: File, remote: Mapping[str, RemoteFil
     if isinstance(file, LocalFile):
         file = file.path
     if isinstance(file, (str, os.PathLike)):
-        return LocalInput(str(os.fspath(file)), open_name)
+        return LocalInput(os.fsdecode(file), open_name)
     if isinstance(file, StagedFile):
         return StagedInput(file.physical_name, open_name)
     if isinstance(file, InlineFile):

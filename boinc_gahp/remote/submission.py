@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.app import unknown_app
-from boinc_gahp.remote.request import build_request, new_batch_name, unmeasured
+from boinc_gahp.remote.request import build_request, list_of, new_batch_name, unmeasured
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         JobRefused: a job's arguments cannot be split.
         StagingError: a file changed while it was read.
     """
-    listed = list(jobs)
+    listed = list_of(jobs)
     progress = options.get("progress")
     request = build_request(app_name, listed, measure=None, **options)
     try:

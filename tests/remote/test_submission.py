@@ -318,7 +318,20 @@ def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
         ([Job((True,))], {}, "the argument True is a bool"),  # type: ignore[arg-type]
         ([Job(fpops=-1.0)], {}, "fpops is -1.0: expected a positive number"),
         ([Job(inputs={"in": 5})], {}, "input 'in' is a int"),  # type: ignore[dict-item]
-        ([Job(name=5)], {}, "a job's name is 5"),  # type: ignore[arg-type]
+        ([Job(name=5)], {}, "a job's name is a int"),  # type: ignore[arg-type]
+        (5, {}, "jobs is a int: expected a list of boinc_gahp.Job"),
+        ([Job(inputs=["a.txt"])], {}, "job 'b_0': inputs is a list: expected files by open names"),  # type: ignore[arg-type]
+        ([Job(inputs={5: "a.txt"})], {}, "input 5: name is a int: expected a string"),  # type: ignore[dict-item]
+        ([Job(inputs={"in": InlineFile(b"x")})], {}, "job 'b_0': input 'in': text is a bytes"),  # type: ignore[arg-type]
+        ([Job(inputs={"in": StagedFile(None)})], {}, "physical_name is a NoneType"),  # type: ignore[arg-type]
+        ([Job(inputs={"in": RemoteFile(URL, "5")})], {}, "nbytes is '5': expected a whole"),  # type: ignore[arg-type]
+        ([Job(args=5)], {}, "job 'b_0': args is a int: expected words, or one string"),  # type: ignore[arg-type]
+        ([Job(fpops="x")], {}, "job 'b_0': fpops is 'x': expected a positive number"),  # type: ignore[arg-type]
+        ([Job(priority=0.5)], {}, "job 'b_0': priority is 0.5: expected a whole number"),  # type: ignore[arg-type]
+        ([Job(input_template=Path("x"))], {}, "input_template is a PosixPath"),  # type: ignore[arg-type]
+        ([Job()], {"priority": "high"}, "priority is 'high': expected a whole number"),
+        ([Job()], {"output_template_filename": 5}, "output_template_filename is a int"),
+        ([Job()], {"parameters": {"fpops_est": 1}}, "parameters is a dict: expected boinc_gahp.P"),
         ([Job()], {"lease": 0}, "lease is 0: expected a positive number"),
         ([Job()], {"parameters": Parameters(memory_bound=float("nan"))}, "memory_bound is nan"),
     ],
@@ -328,6 +341,30 @@ def test_what_is_no_job_is_told_by_its_place(
 ) -> None:
     with pytest.raises((BadRequest, JobRefused), match=said):
         build_request("app", jobs, measure=None, name="b", **more)  # type: ignore[arg-type]
+
+
+class Measured(float):
+    """As numpy's numbers are: floats, or registered as such, with a repr of their own."""
+
+    def __repr__(self) -> str:
+        return f"np.float64({float(self)})"
+
+    __str__ = float.__repr__
+
+
+def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
+    jobs = [Job(args=[Measured(0.5)], fpops=Measured(2e12))]  # type: ignore[list-item]
+    request = build_request("app", jobs, measure=None, parameters=Parameters(Measured(1e12)))
+    assert request.jobs[0].args == ("0.5",)
+    assert (repr(request.jobs[0].rsc_fpops_est), repr(request.rsc_fpops_est)) == (
+        "2000000000000.0",
+        "1000000000000.0",
+    )
+
+
+def test_a_plan_of_what_is_no_list_of_jobs_is_told_as_a_submit_is(site: Site) -> None:
+    with pytest.raises(BadRequest, match=r"write \[job\]"):
+        site.project.plan("uppercase", Job())  # type: ignore[arg-type]
 
 
 def test_paths_of_bytes_are_kept(tmp_path: Path) -> None:
