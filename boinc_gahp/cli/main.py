@@ -96,6 +96,8 @@ def _run(arguments: list[str]) -> int:
                 if not arguments:
                     raise UsageError("--config wants the path of a settings file")
                 value, *arguments = arguments
+            if not value:
+                raise UsageError("what --config names is empty: the variable is not set, it seems")
             config = value
         elif first == "--version":
             print(f"boinc_gahp {__version__}")

@@ -92,6 +92,7 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(
                 "--config",
                 metavar="FILE",
+                type=not_empty,
                 default=config,
                 help="read FILE after the other settings files, over them and instead of "
                 "$BOINC_GAHP_CONFIG",
@@ -105,6 +106,7 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(
                 "--project",
                 metavar="NAME",
+                type=not_empty,
                 help="the project [projects.NAME] of the settings (default: [project])",
             ),
             "project",
@@ -189,6 +191,13 @@ class Group(Parser):
             near = nearest(first, self.actions) or f" (there are {', '.join(self.actions)})"
             self.error(f"there is no action {first!r}{near}")
         return first
+
+
+def not_empty(text: str) -> str:
+    """Read a word; an empty one is a variable that is not set, and would mean something else."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def nearest(said: str, names: Iterable[str]) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.parsing import Parser
 
 _UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+#: Seconds of the longest time span, a hundred years: sums with longer ones are no times any more.
+LONGEST = 36525 * 86400.0
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 
@@ -44,11 +46,14 @@ def span(text: str) -> float:
     """Read a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; return seconds."""
     found = _SPAN.fullmatch(text.strip().casefold())
     unit = _UNITS.get(found[2] or "s") if found else None
-    if not found or unit is None or len(found[1]) > 12:
+    if not found or unit is None:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time span: a number with s, min, h, d or w, as in 12h or 7d"
         )
-    return float(found[1]) * unit
+    seconds = float(found[1]) * unit
+    if seconds > LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is longer than a hundred years")
+    return seconds
 
 
 def moment(text: str) -> float:

@@ -181,6 +181,9 @@ def extend(arguments: list[str], config: str | None) -> int:
     if until <= now:
         parser.error(f"{words.at(until)} is past: batches are kept until a time to come")
 
+    if now + reading.LONGEST < until < math.inf:
+        parser.error(f"{words.at(until)} is too far off: --until never sets no end")
+
     def act(batch: Batch) -> str:
         if batch.state.name == "RETIRED":
             raise BatchConflict(

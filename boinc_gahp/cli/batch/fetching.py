@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
 from boinc_gahp.cli.batch.opening import command, opened, said_again
-from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.parsing import Parser, not_empty
 from boinc_gahp.cli.saying import INTERRUPTED, command_line, complain
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def fetch_parser(config: str | None = None) -> Parser:
             "directory",
             nargs="?",
             metavar="DIR",
+            type=not_empty,
             help="where to; it is made if it is missing (default: the batch's name, here)",
         ),
         "directory",
@@ -71,7 +72,10 @@ def fetch_parser(config: str | None = None) -> Parser:
         help="only this job, by name or id; may be repeated",
     )
     parser.completes(
-        parser.add_argument("--zip", metavar="FILE", help="put all into this zip archive"), "file"
+        parser.add_argument(
+            "--zip", metavar="FILE", type=not_empty, help="put all into this zip archive"
+        ),
+        "file",
     )
     parser.add_argument(
         "--failed",

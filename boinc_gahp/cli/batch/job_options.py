@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.batch import placeholders
 from boinc_gahp.cli.batch.arguments import add_common, span, whole_number
 from boinc_gahp.cli.batch.units import nbytes, operations
+from boinc_gahp.cli.parsing import not_empty
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 _ON_PROJECT = "project:"
 #: Options whose value may well begin with a dash.
 _DASHED = ("--args",)
+
+#: The most jobs that --count makes: each of them takes memory, and has to be sent.
+_MOST_JOBS = 1_000_000
 
 #: Progress is told once in so many rows.
 _ROWS = 100
@@ -58,7 +62,7 @@ class Jobs:
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     """Add the options that say which jobs there are, and what they may use."""
-    parser.add_argument("app", metavar="APP", help="the app that the jobs run")
+    parser.add_argument("app", metavar="APP", type=not_empty, help="the app that the jobs run")
     which = parser.add_argument_group("which jobs")
     which.add_argument(
         "--input",
@@ -75,7 +79,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         "with --each {path}, {name} and {stem} are its file's; {{ and }} are braces",
     )
     which.add_argument(
-        "--count", type=whole_number, metavar="N", help="N jobs that differ only in {index}"
+        "--count", type=_count, metavar="N", help="N jobs that differ only in {index}"
     )
     parser.completes(
         which.add_argument(
@@ -98,6 +102,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         which.add_argument(
             "--rows",
             metavar="FILE",
+            type=not_empty,
             help="a job for each row of a CSV file with a header (name, args, inputs, input:NAME, "
             "template, output_template, priority, fpops), or of JSON lines; - is standard input",
         ),
@@ -410,6 +415,15 @@ def _text(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadRequest(f"the template {path!r} cannot be read: {reason}") from error
+
+
+def _count(text: str) -> int:
+    number = whole_number(text)
+    if number > _MOST_JOBS:
+        raise argparse.ArgumentTypeError(
+            f"{number:,} jobs are too many for a batch: {_MOST_JOBS:,} at most"
+        )
+    return number
 
 
 def _whole(text: str) -> int:

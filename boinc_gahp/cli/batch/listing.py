@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli import table, words
@@ -34,9 +35,12 @@ _STATES = [name.lower() for name in states.BATCH_WORDS if name not in {"RETIRED"
 #: From this width on a bar is long.
 _WIDE = 120
 
+#: Names of batches differ in their ends: rather than these, columns beside them are left out.
+_NAME = Column("name", minimum=24, middle=True)
+
 _COLUMNS = (
     Column("id", right=True),
-    Column("name", minimum=24, middle=True),
+    _NAME,
     Column("app", rank=5, minimum=10),
     Column("state", rank=1),
     Column("done", rank=4),
@@ -100,9 +104,11 @@ def list_batches(arguments: list[str], config: str | None) -> int:
 def shown(batches: Sequence[Batch]) -> Iterator[str]:
     """Yield the lines of a table of batches."""
     now = words.now()
-    wide = (width_of(sys.stdout) or _WIDE) >= _WIDE
-    length = 20 if wide else 8
-    return table.lines(_COLUMNS, (_row(batch, now, length) for batch in batches), sys.stdout)
+    width = width_of(sys.stdout) or _WIDE
+    length = 20 if width >= _WIDE else 8
+    name = replace(_NAME, minimum=max(24, width // 2))
+    columns = [name if column is _NAME else column for column in _COLUMNS]
+    return table.lines(columns, (_row(batch, now, length) for batch in batches), sys.stdout)
 
 
 def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:

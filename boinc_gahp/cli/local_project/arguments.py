@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.parsing import Parser, not_empty
 from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
@@ -54,13 +54,6 @@ def action_parser(
 def directory(text: str) -> Path:
     """Read a directory's path."""
     return Path(not_empty(text)).expanduser().absolute()
-
-
-def not_empty(text: str) -> str:
-    """Read a word; an empty one is a variable that is not set, and would mean something else."""
-    if not text:
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
 
 
 def whole_number(least: int, most: int, text: str) -> int:

@@ -7,12 +7,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.local_project.arguments import (
-    action_parser,
-    not_empty,
-    number,
-    whole_number,
-)
+from boinc_gahp.cli.local_project.arguments import action_parser, number, whole_number
+from boinc_gahp.cli.parsing import not_empty
 
 if TYPE_CHECKING:
     from boinc_gahp.cli.parsing import Parser

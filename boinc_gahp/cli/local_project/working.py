@@ -12,12 +12,11 @@ from boinc_gahp.cli.local_project.arguments import (
     LocalProjectTrouble,
     action_parser,
     any_whole_number,
-    not_empty,
     number,
     opened,
     whole_number,
 )
-from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.parsing import Parser, not_empty
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:

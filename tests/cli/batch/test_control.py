@@ -118,6 +118,8 @@ def test_extend_sets_the_end_and_says_it(site: Site, batch: Command) -> None:
     [
         (["--until", "2020-01-01"], "2020-01-01 23:59:59 is past"),
         (["--for", "0"], "is past"),
+        (["--for", "999999999999w"], "longer than a hundred years"),
+        (["--until", "9999-12-31"], "too far off: --until never sets no end"),
         (["--until", "tomorrow"], "'tomorrow' is no time"),
         (["--for", "3 fortnights"], "'3 fortnights' is no time span"),
         (["--for", "7d", "--until", "never"], "not allowed with"),

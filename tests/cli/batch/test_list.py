@@ -91,6 +91,17 @@ def test_a_table_fits_any_terminal_and_names_are_cut_last(site: Site, batch: Com
     assert "批次" * 25 in batch("list")[1]
 
 
+def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site: Site, batch: Command) -> None:
+    for length in (30, 60):
+        site.batch("", name=f"sweep{'_' * (length - 10)}{length}end")
+    screen = _ESCAPES.sub("", batch.screen("list", "--limit", 2))
+    long, usual = screen.splitlines()[1:3]
+    assert usual.split()[1] == f"sweep{'_' * 20}30end"
+    assert len(long.split()[1]) >= 40
+    assert long.split()[1].endswith("60end")
+    assert "in progress" in long
+
+
 def test_no_color_and_a_dumb_terminal_are_heeded(site: Site, batch: Command) -> None:
     site.batch("")
     for batch.terminal in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.cli.batch.placeholders import Filling, WrongPattern, check
 from boinc_gahp.cli.batch.units import nbytes, operations
+from boinc_gahp.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,32 @@ def test_a_size_has_a_unit_or_is_bytes(text: str, amount: float) -> None:
 )
 def test_an_amount_of_computing_has_a_unit_or_is_operations(text: str, amount: float) -> None:
     assert operations(text) == amount
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["batch", "submit", ""], "argument APP: it is empty"),
+        (["batch", "submit", "uppercase", "--rows", ""], "argument --rows: it is empty"),
+        (["batch", "submit", "uppercase", "--count", "1000001"], "1,000,001 jobs are too many"),
+        (["batch", "submit", "uppercase", "--lease", "999999999999w"], "longer than a hundred"),
+        (["batch", "fetch", "12", ""], "argument DIR: it is empty"),
+        (["batch", "fetch", "12", "--zip", ""], "argument --zip: it is empty"),
+        (["batch", "list", "--project", ""], "argument --project: it is empty"),
+        (["batch", "list", "--config", ""], "argument --config: it is empty"),
+        (["--config", "", "batch", "list"], "what --config names is empty"),
+    ],
+)
+def test_an_empty_variable_or_a_slip_is_told_before_anything_is_begun(
+    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(words)
+    except SystemExit as leave:
+        status = int(leave.code or 0)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert reason in err
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1", "0", "0GB", "2QB", "1e999", "1_000", "٣", "inf"])
