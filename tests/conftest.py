@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,24 +22,44 @@ settings.load_profile("untimed")
 #: The files that take longest by the clock. One of them begun at the end would keep all waiting.
 LONG = (
     "test_demo.py",
-    "test_submit_faults.py",
     "test_console.py",
-    "test_submit.py",
     "test_histories.py",
+    "test_submit_faults.py",
     "test_pipes.py",
+    "test_fetching.py",
     "test_process.py",
-    "test_local_project_stories.py",
-    "test_bench.py",
-    "test_fetch_faults.py",
-    "test_promise.py",
-    "test_packaging.py",
-    "test_submit_killed.py",
-    "test_pipes_blah.py",
     "test_sending.py",
-    "test_sending_killed.py",
+    "test_submit.py",
+    "test_local_project_stories.py",
+    "test_pipes_blah.py",
     "test_sending_halving.py",
+    "test_submit_killed.py",
+    "test_fetch_faults.py",
+    "test_bench.py",
     "test_killed.py",
+    "test_sending_killed.py",
+    "test_promise.py",
+    "test_submission.py",
+    "test_batch.py",
+    "test_finding.py",
+    "test_fetch.py",
+    "test_messages.py",
+    "test_jobs.py",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _usual_signals() -> None:
+    """Let what tests start be interrupted, though the tests themselves run in the background.
+
+    nohup ignores SIGHUP, and a shell's & SIGINT; whatever is started inherits that.
+    """
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session", autouse=True)
