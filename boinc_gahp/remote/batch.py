@@ -212,7 +212,7 @@ class Batch:
         self,
         directory: str | os.PathLike[str],
         *,
-        jobs: Iterable[int | str] | int | str | None = None,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         threads: int = 4,
         progress: OnProgress | None = None,
         stop: threading.Event | None = None,
@@ -226,7 +226,7 @@ class Batch:
 
         Args:
             directory: is made if it is missing.
-            jobs: names or ids, or one of them; None: all.
+            jobs: names, ids or handles, or one of them; None: all.
             threads: how many jobs are fetched at a time.
             progress: told how far it is.
             stop: set, by any thread, it ends the fetch soon.
@@ -257,7 +257,7 @@ class Batch:
         self,
         path: str | os.PathLike[str],
         *,
-        jobs: Iterable[int | str] | int | str | None = None,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         threads: int = 4,
         progress: OnProgress | None = None,
         stderr: bool = True,
@@ -280,7 +280,7 @@ class Batch:
         )
 
     def failures(
-        self, *, jobs: Iterable[int | str] | int | str | None = None
+        self, *, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
     ) -> Iterator[JobFailure]:
         """Yield what is known of each job that failed, as it is asked.
 
@@ -292,11 +292,13 @@ class Batch:
 
     # -- acting on it
 
-    def abort(self, jobs: Iterable[int | str] | int | str | None = None) -> None:
+    def abort(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> None:
         """Abort the batch, or some of its jobs; jobs that are over stay as they are.
 
         Args:
-            jobs: names or ids, or one of them; None: the whole batch.
+            jobs: names, ids or handles, or one of them; None: the whole batch.
 
         Raises:
             NoSuchJob: the batch has no such job; none was aborted.
@@ -387,6 +389,11 @@ class Batch:
         return f"<table>{cells}<tr><th></th><td>{bar}</td></tr></table>"
 
 
-def _several(jobs: Iterable[int | str] | int | str | None) -> Iterable[int | str] | None:
-    """Return jobs as an iterable, also if it is one: a name is one, too, of its letters."""
-    return [jobs] if isinstance(jobs, (int, str)) else jobs
+def _several(
+    jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None,
+) -> list[int | str] | None:
+    """Return names and ids of jobs; also of one alone, since a name is an iterable, too."""
+    if jobs is None:
+        return None
+    each = [jobs] if isinstance(jobs, (int, str, BatchJob)) else jobs
+    return [job.id if isinstance(job, BatchJob) else job for job in each]

@@ -25,7 +25,7 @@ from boinc_gahp.remote.request import build_request, list_of, new_batch_name, un
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from typing_extensions import Unpack
 
@@ -177,7 +177,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     if isinstance(refusal, BatchTooLarge):
         refusal = _split(session, request, refusal)
     problems = dict(judged.refusals)
-    for name, absent in _absent_staged(session, request).items():
+    for name, absent in _absent_staged(session, request, judged.staged).items():
         problems.setdefault(name, absent)
     batch_id, there = None, 0
     if options.get("name") is not None and refusal is None:
@@ -249,15 +249,14 @@ def _files(
     )
 
 
-def _absent_staged(session: Session, request: SubmitRequest) -> dict[str, StagingError]:
-    """Return, by job, the errors for files that are said to be on the project and are not."""
-    used = {
-        item.physical_name: job.name
-        for job in reversed(request.jobs)
-        for item in reversed(job.inputs)
-        if isinstance(item, StagedInput)
-    }
-    absent = session.bridge.absent(used) if used else set()
+def _absent_staged(
+    session: Session, request: SubmitRequest, staged: Collection[str]
+) -> dict[str, StagingError]:
+    """Return, by job, the errors for files that are said to be on the project and are not.
+
+    Only those in ``staged`` are looked for: at what can be no file's name, query_files fails.
+    """
+    absent = session.bridge.absent(staged) if staged else set()
     found: dict[str, StagingError] = {}
     for job in request.jobs:
         for item in job.inputs:

@@ -71,6 +71,18 @@ def test_handles_of_one_batch_are_equal_and_of_others_not(site: Site) -> None:
     assert one != one.info
 
 
+def test_jobs_can_be_named_by_their_handles(site: Site) -> None:
+    batch, other = site.batch(3), site.batch(1)
+    first, *rest = batch.jobs()
+    batch.abort(rest)
+    assert [job.is_over for job in batch.jobs()] == [False, True, True]
+    with pytest.raises(NoSuchJob):
+        batch.abort(next(other.jobs()))
+    batch.abort(first)
+    assert batch.counts().failed == 3
+    assert [failure.id for failure in batch.failures(jobs=first)] == [first.id]
+
+
 def test_a_batch_that_is_gone_cannot_be_refreshed(site: Site) -> None:
     batch = site.batch(1)
     with site.local.core.db.write() as connection:

@@ -241,10 +241,12 @@ def test_a_plan_tells_every_job_that_would_be_refused(site: Site, data: list[Pat
     jobs[5] = Job(inputs={"in": StagedFile("nothing.dat")})
     jobs[6] = Job(inputs={"in": data[0], "x": data[1]})
     jobs[7] = Job(inputs={"inn": data[0]})
+    # The project refuses a question with such a name in it as a whole.
+    jobs.append(Job(inputs={"in": StagedFile("../x")}))
     plan = site.project.plan("uppercase", jobs, name="wrong")
-    assert list(plan.problems) == ["wrong_1", "a b", "wrong_5", "wrong_6", "wrong_7"]
+    assert list(plan.problems) == ["wrong_1", "a b", "wrong_5", "wrong_6", "wrong_7", "wrong_8"]
     assert not plan.is_good
-    assert "5 jobs refused" in repr(plan)
+    assert "6 jobs refused" in repr(plan)
     assert 'did you mean "in"?' in str(plan.problems["wrong_7"])
     assert "has no file 'nothing.dat'" in str(plan.problems["wrong_5"])
 
