@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LONG = int(os.environ.get("HISTORIES", "0"))
 _SETTINGS = settings(
-    max_examples=_LONG or 14,
+    max_examples=_LONG or 10,
     stateful_step_count=40 if _LONG else 20,
     database=None,
     deadline=None,

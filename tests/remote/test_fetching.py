@@ -349,16 +349,17 @@ def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk: Desk) -> None:
 def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
     others = [desk.open("one"), desk.open("two")]
     found: list[Fetched] = []
+    jobs = [f"upper#1.{number}" for number in range(2, 10)]
     threads = [
-        threading.Thread(target=lambda each=each: found.append(desk.fetch(session=each)))
+        threading.Thread(target=lambda each=each: found.append(desk.fetch(session=each, jobs=jobs)))
         for each in others
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [(each.fetched + each.here, each.errors) for each in found] == [(20, {})] * 2
-    assert desk.have() == ALL_UPPER
+    assert [(each.fetched + each.here, each.errors) for each in found] == [(8, {})] * 2
+    assert desk.have() == {name: ALL_UPPER[name] for name in ALL_UPPER if name[:9] in jobs}
 
 
 # -- where it cannot be written

@@ -261,6 +261,8 @@ def test_a_plan_knows_a_batch_that_is_there(site: Site, data: list[Path]) -> Non
         assert isinstance(refusal, BatchConflict)
         with pytest.raises(BatchConflict):
             site.project.submit("uppercase", jobs, name=name)
+    site.project.rpc.create_batch(f"{name}-2", "uppercase")
+    assert site.project.plan("uppercase", jobs_of(data), name=f"{name}-2").is_good
     refusal = site.somebody_else().plan("uppercase", jobs_of(data), name=name).refusal
     assert "belongs to another account" in str(refusal)
 

@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_the_jobs() -> None:
         finally:
             tracemalloc.stop()
 
-    assert peak(10_000) < 1.2 * peak(4_000)
+    assert peak(6_000) < 1.2 * peak(2_500)
 
 
 def test_a_batch_is_told_without_its_jobs() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject import Quirks
 
 if TYPE_CHECKING:
@@ -91,15 +92,16 @@ def test_a_batch_that_is_not_there_is_said_with_the_nearest_name(
 
 
 def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
-    site: Site, batch: Command
+    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number, name = site.batch(*[""] * 100)
+    monkeypatch.setattr(showing, "_MANY", 20)
+    number, name = site.batch(*[""] * 20)
     _, out, err = batch("show", number, "--instances", "--state", "queued")
     assert re.match(
-        r"Asking 127\.\S+ for the instances of up to 100 jobs, a request for each\.\n$", err
+        r"Asking 127\.\S+ for the instances of up to 20 jobs, a request for each\.\n$", err
     )
-    assert len(re.findall(r"^ +\d+  \S+_0  Unsent$", out, re.MULTILINE)) == 100
-    assert _jobs(out) == [f"{name}_{index}" for index in range(100)]
+    assert len(re.findall(r"^ +\d+  \S+_0  Unsent$", out, re.MULTILINE)) == 20
+    assert _jobs(out) == [f"{name}_{index}" for index in range(20)]
 
 
 def _jobs(text: str) -> list[str]:

@@ -38,6 +38,28 @@ def test_it_tells_jobs_files_and_the_request_and_sends_nothing(
     assert here.name not in {each.name for each in site.rpc.query_batches()}
 
 
+def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: Path) -> None:
+    rows = [
+        '{"inputs": {"in": "http://127.0.0.1:1/x"}}',
+        '{"inputs": {"in": "inline:%s"}}' % ("0123456789" * 4),
+        '{"inputs": {"in": "staged:nothing.dat"}}',
+    ]
+    (here / "rows.jsonl").write_text("\n".join(rows))
+    status, out, err = batch(
+        "submit", "uppercase", "--rows", "rows.jsonl", "--dry-run", "--name", here.name
+    )
+    assert status == 1
+    shown = re.findall(r"in=(\S+)", out)
+    assert shown == [
+        "http://127.0.0.1:1/x",
+        "inline:012345678901234567890123456...",
+        "staged:nothing.dat",
+    ]
+    told = "1 remote file would be fetched to be measured:\n  url\n  http://127.0.0.1:1/x\n"
+    assert told in out
+    assert "has no file 'nothing.dat'" in err
+
+
 def test_a_file_that_many_projects_do_not_take_is_told(batch: Command, here: Path) -> None:
     (here / "large.bin").write_bytes(bytes(3 << 20))
     status, out, _ = batch("submit", "uppercase", "--input", "in=large.bin", "--dry-run")

@@ -6,7 +6,8 @@ import io
 import json
 import re
 import threading
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pexpect
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from boinc_gahp.remote import Batch
     from tests.cli.batch.conftest import Command, Site
 
 
@@ -135,6 +137,54 @@ def test_the_last_state_stays_on_the_screen(site: Site, batch: Command) -> None:
     assert re.search(r"100%\s+2 of 2", last)
     assert "Ctrl-C" not in last
     assert f"Batch {number} {name} is " in last
+
+
+def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(
+    site: Site, batch: Command
+) -> None:
+    numbers = [site.batch("")[0] for _ in range(3)]
+    for number in numbers:
+        site.rpc.abort_batch(batch_id=number)
+    batch.terminal = {"LINES": "7"}
+    screen = batch.screen("wait", *numbers)
+    assert "… and 1 more batch\n" in screen
+
+
+def test_a_batch_that_vanishes_ends_the_waiting_and_is_said(
+    site: Site, often: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, name = site.batch("")
+    out, err = io.StringIO(), io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    statuses: list[int] = []
+    waiting = threading.Thread(target=lambda: statuses.append(main(["batch", "wait", name])))
+    waiting.start()
+    wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+    with site.project.core.db.write() as connection:
+        connection.execute("DELETE FROM batch WHERE id = ?", (number,))
+    waiting.join(60)
+    assert statuses == [1]
+    assert out.getvalue().endswith(f"{name}: the project does not know it any more\n")
+    assert re.fullmatch(
+        rf"boinc_gahp: the project \S+ does not know batch {number} \({name}\) any more\n",
+        err.getvalue(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("over", "left", "speed"),
+    [
+        (60, 10, "6/s"),
+        (60, 0, "60,000/s"),
+        (60, 120, "30/min"),
+        (5, 3600, "5/h"),
+        (1, 7e5, "0.1/day"),
+    ],
+)
+def test_a_speed_is_told_in_jobs_that_can_be_counted(over: int, left: float, speed: str) -> None:
+    at = SimpleNamespace(njobs=100, nover=100 - over)
+    assert waiting_module._speed(cast("Batch", at), left) == speed
 
 
 def test_a_batch_that_cannot_be_found_is_said_before_any_waiting(
