@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,9 @@ _TIMEOUT = 20.0
 _CHUNK = 1 << 16
 _MAX_BYTES = 1 << 30
 _HOSTS = ("127.0.0.1", "localhost")
+_MOVED = frozenset({301, 302, 303, 307, 308})
+#: Each has to stay on this machine.
+_REDIRECTS = 5
 
 
 class FetchError(Exception):
@@ -24,22 +27,35 @@ class FetchError(Exception):
 
 
 def fetch(url: str, write: Callable[[bytes], object]) -> None:
-    """Fetch a file and hand its bytes to ``write``; redirects are not followed.
+    """Fetch a file and hand its bytes to ``write``; redirects are followed, on this machine.
 
     Raises:
         FetchError: it is not on this machine, not there, or larger than 1 GiB.
     """
-    parts = urlsplit(url)
-    if parts.scheme != "http" or parts.hostname not in _HOSTS:
-        raise FetchError("only http://127.0.0.1 is allowed here")
-    target = parts.path or "/"
-    if parts.query:
-        target += f"?{parts.query}"
+    for _ in range(_REDIRECTS + 1):
+        elsewhere = _fetched(url, write)
+        if elsewhere is None:
+            return
+        url = elsewhere
+    raise FetchError(f"more than {_REDIRECTS} redirects")
+
+
+def _fetched(url: str, write: Callable[[bytes], object]) -> str | None:
+    """Fetch a file; return None, or where its server sends on to."""
     try:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or parts.hostname not in _HOSTS:
+            raise FetchError("only http://127.0.0.1 is allowed here")
+        target = parts.path or "/"
+        if parts.query:
+            target += f"?{parts.query}"
         connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=_TIMEOUT)
         try:
             connection.request("GET", target, headers={"Host": parts.netloc})
             response = connection.getresponse()
+            location = response.getheader("Location")
+            if location is not None and response.status in _MOVED:
+                return urljoin(url, location)
             if response.status != http.client.OK:
                 raise FetchError(f"HTTP {response.status} {response.reason}")
             received = 0
@@ -50,6 +66,7 @@ def fetch(url: str, write: Callable[[bytes], object]) -> None:
                 write(chunk)
             if response.length:
                 raise FetchError(f"cut off after {received:,} bytes")
+            return None
         finally:
             connection.close()
     except (OSError, ValueError, http.client.HTTPException) as error:

@@ -7,6 +7,7 @@ measured is what the server gives to somebody like them: without any account, af
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge import OnProgress
     from boinc_gahp.config import ProjectSettings, Timeouts
 
+#: People who wait are told what is tried again; see ``boinc_gahp.rpc.retry``.
+log = logging.getLogger("boinc_gahp.rpc.retry.files")
+
 #: Files that are fetched at a time.
 _THREADS = 4
 #: As many as the project's own addresses may have.
@@ -37,6 +41,8 @@ _REDIRECTS = 5
 _CHUNK = 1 << 18
 #: Each file is tried so often while the trouble looks passing, with growing pauses (seconds).
 _ATTEMPTS = 3
+#: A web server that gives files is not waited for as long as a project that may be computing.
+_SILENCE = 30.0
 _PAUSE = 0.5
 
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
@@ -58,7 +64,8 @@ def measure(
     Args:
         urls: each once.
         project_settings: whose proxy is used; whose certificates are, for the project's own host.
-        timeouts: for a connection, and for silence; there is no limit for a whole file.
+        timeouts: for a connection, and for silence (at most 30 s); there is no limit for a whole
+            file.
         progress: told the bytes that have come (step ``reading``).
         closing_down: is set from outside to end it early.
 
@@ -78,7 +85,7 @@ class _Measuring:
     ) -> None:
         guard_library_logs()
         self._settings = project_settings
-        self._timeouts = (timeouts.connect, timeouts.read)
+        self._timeouts = (timeouts.connect, min(timeouts.read, _SILENCE))
         self._progress = progress
         self._stop = threading.Event()
         self._closing_down = closing_down or threading.Event()
@@ -103,6 +110,8 @@ class _Measuring:
                 return self._fetched(url)
             except _Passing as trouble:
                 said = str(trouble)
+                if attempt + 1 < _ATTEMPTS and not self._stop.is_set():
+                    log.debug("remote file %s: %s; trying again", _shown(url), said)
         raise StagingError(
             f"remote file {_shown(url)}: {said}; submit again when its server gives it, or stage "
             "the file from here",

@@ -119,8 +119,9 @@ def test_equal_names_have_equal_keys(name: str) -> None:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(302 if self.path == "/moved" else 200)
-        self.send_header("Location", "http://192.0.2.1/")
+        elsewhere = {"/moved": "http://192.0.2.1/", "/there": "x", "/round": "/round"}
+        self.send_response(302 if self.path in elsewhere else 200)
+        self.send_header("Location", elsewhere.get(self.path, "http://[/"))
         self.send_header("Content-Length", "3")
         self.end_headers()
         self.wfile.write(b"a" if self.path == "/short" else b"abc")
@@ -139,14 +140,22 @@ def address() -> Iterator[str]:
         thread.join()
 
 
-def test_fetching_gives_the_bytes(address: str) -> None:
+@pytest.mark.parametrize("path", ["/x?query=1", "/there"])
+def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(
+    address: str, path: str
+) -> None:
     received = bytearray()
-    fetch(f"{address}/x?query=1", received.extend)
+    fetch(address + path, received.extend)
     assert received == b"abc"
 
 
 @pytest.mark.parametrize(
-    ("path", "words"), [("/moved", "HTTP 302"), ("/short", "cut off after 1 bytes")]
+    ("path", "words"),
+    [
+        ("/moved", "only http://127.0.0.1"),
+        ("/round", "more than 5 redirects"),
+        ("/short", "cut off after 1 bytes"),
+    ],
 )
 def test_a_file_that_is_not_all_there_is_an_error(address: str, path: str, words: str) -> None:
     with pytest.raises(FetchError, match=words):

@@ -203,8 +203,13 @@ def test_a_file_that_cannot_be_had_is_asked_for_once(server: Server, status: int
     ids=["503", "cut", "closed", "silent"],
 )
 def test_passing_trouble_is_met_by_another_attempt(
-    server: Server, trouble: Callable[[_Handler], None], said: str
+    server: Server,
+    trouble: Callable[[_Handler], None],
+    said: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("DEBUG", "boinc_gahp.rpc.retry")  # what the command line shows
+
     def once(handler: _Handler, number: int) -> None:
         if number == 1:
             trouble(handler)
@@ -213,6 +218,8 @@ def test_passing_trouble_is_met_by_another_attempt(
 
     url = server.page("/once", once)
     assert measure(url) == expected(url)
+    (record,) = caplog.records
+    assert re.search(rf"remote file .*/once': .*{said}.*; trying again", record.getMessage())
     if said.startswith("did"):
         return  # that is slow
     url = server.page("/always", lambda it, _: trouble(it))
