@@ -99,7 +99,7 @@ class Example:
 def pages() -> list[str]:
     """Return the pages whose examples are looked at."""
     found = [ROOT / "README.rst", ROOT / "CONTRIBUTING.rst"]
-    found += sorted(path for path in (ROOT / "docs").rglob("*.rst") if "man" not in path.parts)
+    found += sorted((ROOT / "docs").rglob("*.rst"))
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 

@@ -1,0 +1,33 @@
+"""``scripts/run`` as somebody runs it who has just got the source."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from tests.install.conftest import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_it_makes_an_environment_and_shows_the_demo(source: Path, tmp_path: Path) -> None:
+    # A copy of its own: packages are built in the other one.
+    copy = tmp_path / "boinc_gahp"
+    shutil.copytree(source, copy)
+    environment = {
+        "HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path),
+        "PYTHON": sys.executable,
+    }
+    done = run("./scripts/run", cwd=copy, env=environment)
+    assert "Making a virtual environment in .venv\n" in done.stdout
+    assert "20 of 20 outputs are right" in done.stdout
+    assert done.stderr == ""
+    # What the first run has installed is there for the second.
+    again = run("./scripts/run", "--show-conversation", cwd=copy, env=environment)
+    assert "Installing" not in again.stdout
+    assert re.search(r"BOINC_SUBMIT ", again.stdout)
+    assert "20 of 20 outputs are right" in again.stdout
