@@ -6,9 +6,7 @@ settings file, prints what there is to say, and raises what is wrong.
 
 from __future__ import annotations
 
-import io
 import logging
-import sys
 from importlib import import_module
 
 from boinc_gahp.cli.parsing import Group
@@ -27,10 +25,6 @@ def run(arguments: list[str], config: str | None) -> int:
     module, function, _ = ACTIONS[run_parser().chosen(arguments)]
     # Without any handler, logging would print warnings between the lines.
     logging.getLogger().addHandler(logging.NullHandler())
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a name still shows the rest.
-            stream.reconfigure(errors="backslashreplace")
     act = getattr(import_module(f"boinc_gahp.cli.{module}"), function)
     status: int = act(arguments[1:], config)
     return status

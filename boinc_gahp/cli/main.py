@@ -9,6 +9,7 @@ user (10).
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -140,13 +141,22 @@ def _serve(config: str | None) -> NoReturn:
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
-    # Whoever closes a stream (>&-) wants nothing of it; and no other file must take its place.
-    for number, stream in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, stream) is None:
-            mode = "w" if number else "r"
-            setattr(sys, stream, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    _make_streams_fit()
     status: int = import_module(f"boinc_gahp.cli.{COMMANDS[name][0]}").run(arguments, config)
     return status
+
+
+def _make_streams_fit() -> None:
+    """Have all three streams, and let those that are written take any text."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Whoever closes one (>&-) wants nothing of it; no other file must take its place.
+            mode = "w" if number else "r"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif number and isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a name still shows the rest.
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _nearest(said: str, names: Iterable[str]) -> str:

@@ -174,6 +174,14 @@ def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) 
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("action", [["check", "--config"], ["template", "check"]])
+def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run: Run, action: list[str]) -> None:
+    done = run(*action, "/nowhere/größe\udcff", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode in {1, 2}
+    assert "\\udcff" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("words", [["--\x1b[31m\nx"], ["check", "--\x1b[31m\nx"]])
 def test_what_was_typed_does_nothing_to_the_terminal(
     words: list[str], capsys: pytest.CaptureFixture[str]

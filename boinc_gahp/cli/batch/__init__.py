@@ -7,8 +7,6 @@ raises what is wrong.
 
 from __future__ import annotations
 
-import io
-import sys
 from importlib import import_module
 
 from boinc_gahp.cli.parsing import Group
@@ -42,10 +40,6 @@ def run(arguments: list[str], config: str | None) -> int:
     """Do what the first of the arguments names; return the exit status."""
     module, function, _ = ACTIONS[run_parser(config).chosen(arguments)]
     act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a name still shows the rest.
-            stream.reconfigure(errors="backslashreplace")
     try:
         status: int = act(arguments[1:], config)
     except KeyboardInterrupt:

@@ -146,7 +146,7 @@ def abort(arguments: list[str], config: str | None) -> int:
         alive = [each.batch for each in found if each.batch is not None and not each.batch.is_over]
         jobs = sum(batch.njobs - batch.nover for batch in alive)
         what = f"{words.count(len(alive), 'batch', 'batches')}, {words.count(jobs, 'job')}"
-        if alive and not _may(options, alive, f"Abort {what} that are not over?"):
+        if alive and not _may(options, alive, f"Abort {what} not over?"):
             return 1
         return _each(options, found, _abort)
 
@@ -236,7 +236,13 @@ def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
     for line in shown:
         print(line, file=screen)
     print(f"{question} [y/N] ", end="", file=screen, flush=True)
-    answer = sys.stdin.readline()
+    try:
+        answer = sys.stdin.readline()
+    except UnicodeError:
+        answer = "what is no text is no yes"
+    except KeyboardInterrupt:
+        print(file=screen)
+        raise
     if answer.strip().casefold() in {"y", "yes"}:
         return True
     print("Nothing was done." if answer else "\nNothing was done.", file=screen)

@@ -6,8 +6,6 @@ beside it; it prints what there is to say, and raises what is wrong.
 
 from __future__ import annotations
 
-import io
-import sys
 from importlib import import_module
 
 from boinc_gahp.cli.extra import need_local_project
@@ -37,9 +35,6 @@ def run(arguments: list[str], config: str | None) -> int:
     if not {"-h", "--help"} & set(words):
         need_local_project()
     act = getattr(import_module(f"boinc_gahp.cli.local_project.{module}"), function)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a name still shows the rest.
-        sys.stdout.reconfigure(errors="backslashreplace")
     with explained():
         status: int = act(words, config)
     return status

@@ -67,7 +67,7 @@ def test_abort_asks_on_a_terminal_and_no_is_no(
     number, name = site.batch("", "")
     child = batch.on_terminal("abort", name)
     child.expect_exact(f"batch {number}  {name}: in progress, 0 of 2 jobs over")
-    child.expect_exact("Abort 1 batch, 2 jobs that are not over? [y/N] ")
+    child.expect_exact("Abort 1 batch, 2 jobs not over? [y/N] ")
     child.sendline("n")
     child.expect_exact("Nothing was done.")
     child.expect(pexpect.EOF)
@@ -77,6 +77,28 @@ def test_abort_asks_on_a_terminal_and_no_is_no(
     monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
     assert "is aborted." in batch.screen("abort", name)
     assert state(site, number) is BatchState.ABORTED
+
+
+class _Interrupted(_Terminal):
+    def readline(self, _size: int | None = -1) -> str:  # type: ignore[override]
+        raise KeyboardInterrupt
+
+
+class _Binary(_Terminal):
+    def readline(self, _size: int | None = -1) -> str:  # type: ignore[override]
+        return b"y\xff".decode()
+
+
+def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(
+    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, name = site.batch("")
+    monkeypatch.setattr("sys.stdin", _Interrupted())
+    assert "Abort 1 batch, 1 job not over? [y/N] \n" in batch.screen("abort", name)
+    assert capsys.readouterr().err == "boinc_gahp: interrupted; it can be run again\n"
+    monkeypatch.setattr("sys.stdin", _Binary())
+    assert batch.screen("abort", name).endswith("[y/N] Nothing was done.\n")
+    assert state(site, number) is BatchState.IN_PROGRESS
 
 
 def test_retire_tells_on_a_terminal_what_would_be_lost(
