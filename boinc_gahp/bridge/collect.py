@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from boinc_gahp.bridge.deliver import deliver, make_parent, write_text
 from boinc_gahp.bridge.delivered import Delivered
-from boinc_gahp.bridge.fetch import outputs_of
+from boinc_gahp.bridge.fetch import opener_of, outputs_of
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.known import JobIds
 from boinc_gahp.bridge.locate import Located
@@ -93,10 +92,7 @@ def collect(
     if request.have:
         lacking = ((name, plain) for name, plain in names.items() if plain not in request.have)
         asked = replace(asked, mode="SOME", specs=tuple(lacking))
-    if instance is None:
-        open_file = partial(context.project.workunit_file, request.job_name)
-    else:
-        open_file = partial(context.project.result_file, instance.name)
+    open_file = opener_of(context, request.job_name, instance)
     places = deliver(
         context,
         asked,

@@ -20,11 +20,13 @@ from boinc_gahp.errors import NotFound, OutputError, RpcError
 from boinc_gahp.templates import read_output_template, read_templates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.locate import Located
     from boinc_gahp.bridge.types import FetchRequest
-    from boinc_gahp.rpc import CompletedJob, Instance
+    from boinc_gahp.rpc import CompletedJob, Instance, OutputStream
     from boinc_gahp.templates import OutputTemplate
 
 #: Seconds for a first question about a job whose batch is not known; where the job failed, most
@@ -90,7 +92,7 @@ def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> 
         context,
         request,
         outputs,
-        uploaded_by(context, request.job_name, instance),
+        Uploaded(opener_of(context, request.job_name, instance), request.job_name),
         request.job_name if instance is None else instance.name,
         gate=gate,
     )
@@ -169,16 +171,18 @@ def outputs_of(
     return outputs
 
 
-def uploaded_by(context: Context, job_name: str, instance: Instance | None) -> Uploaded:
-    """Return the instance's files.
+def opener_of(
+    context: Context, job_name: str, instance: Instance | None
+) -> Callable[[int], OutputStream]:
+    """Return what opens the files that the instance uploaded, by their number.
 
     ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
     access log (``web-rpcs.md``, "The RPCs"): it is for jobs whose instance cannot be found.
     """
     project = context.project
     if instance is None:
-        return Uploaded(functools.partial(project.workunit_file, job_name), job_name)
-    return Uploaded(functools.partial(project.result_file, instance.name), job_name)
+        return functools.partial(project.workunit_file, job_name)
+    return functools.partial(project.result_file, instance.name)
 
 
 def _check_directory(path: Path) -> None:
