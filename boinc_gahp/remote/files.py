@@ -63,28 +63,6 @@ def read_file(text: str) -> LocalFile | StagedFile | RemoteFile | InlineFile:
     return LocalFile(text)
 
 
-def write_file(file: File) -> str:
-    """Return a text that :func:`read_file` reads as ``file``; a path becomes a string.
-
-    Raises:
-        BadRequest: no text stands for it.
-    """
-    if isinstance(file, StagedFile):
-        text = f"staged:{file.physical_name}"
-    elif isinstance(file, InlineFile):
-        text = f"inline:{file.text}"
-    elif isinstance(file, RemoteFile):
-        text = _url(file.url, file.url)
-        if file.nbytes is not None or file.md5 is not None:
-            nbytes = "" if file.nbytes is None else file.nbytes
-            text = f"remote:{file.url},{nbytes},{file.md5 or ''}"
-    else:
-        path = path_of(file)
-        text = path if _is_plain(path) else f"file:{path}"
-    read_file(text)
-    return text
-
-
 def path_of(file: LocalFile | str | os.PathLike[str]) -> str:
     """Return a local file's path as a string."""
     return os.fspath(file.path if isinstance(file, LocalFile) else file)
@@ -154,13 +132,6 @@ def _url(url: str, text: str) -> str:
 def _means_something_else(kind: str, rest: str) -> bool:
     """Tell whether a path that begins with a word and a colon was meant to be one."""
     return rest.startswith("//") or bool(difflib.get_close_matches(kind, KINDS, 1, _ALIKE))
-
-
-def _is_plain(path: str) -> bool:
-    try:
-        return read_file(path) == LocalFile(path)
-    except BadRequest:
-        return False
 
 
 def _did_you_mean(kind: str) -> str:

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.remote.files import write_file
 from boinc_gahp.remote.rows import Format, WrongRow, read_rows, rows_of
 from boinc_gahp.remote.types import File, InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from tests.remote.texts import written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,9 +59,9 @@ def as_csv(listed: list[Job], delimiter: str, *, columns: bool) -> str:
         writer = csv.writer(out, delimiter=delimiter)
         writer.writerow(["name", "args", "Priority", "fpops", "inputs"])
     for job in listed:
-        said = [write_file(job.inputs[n]) if n in job.inputs else "" for n in open_names]
+        said = [written(job.inputs[n]) if n in job.inputs else "" for n in open_names]
         if not columns:
-            said = [shlex.join(f"{n}={write_file(file)}" for n, file in job.inputs.items())]
+            said = [shlex.join(f"{n}={written(file)}" for n, file in job.inputs.items())]
         numbers = [job.priority, None if job.fpops is None else repr(job.fpops)]
         writer.writerow([job.name, shlex.join(job.args), *numbers, *said])
     return out.getvalue()
@@ -92,8 +92,8 @@ def test_what_a_spreadsheet_writes_is_read_back(
     listed: list[Job], delimiter: str, columns: bool
 ) -> None:
     data = as_csv(listed, delimiter, columns=columns).encode()
-    for written in (data, codecs.BOM_UTF8 + data, data + b"\r\n\r\n"):
-        assert list(map(of_any_order, rows(written))) == list(map(of_any_order, listed))
+    for encoded in (data, codecs.BOM_UTF8 + data, data + b"\r\n\r\n"):
+        assert list(map(of_any_order, rows(encoded))) == list(map(of_any_order, listed))
 
 
 @given(st.lists(jobs, min_size=1, max_size=3))
