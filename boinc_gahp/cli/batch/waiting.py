@@ -19,6 +19,7 @@ from boinc_gahp.cli.saying import INTERRUPTED, complain
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
+from boinc_gahp.errors import ProjectDown, TransportError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -48,6 +49,10 @@ _STATUSES = {
 
 #: Seconds between two questions to the project, at least and at most.
 SHORTEST, LONGEST = 1.0, 30.0
+#: Seconds that batches are looked up for at least, however short --timeout is.
+_LEAST = 5.0
+#: The longest pause between two attempts: for what is left of --timeout there is none more.
+_PAUSE = 20.0
 
 _COLUMNS = (
     Column("id", rank=4, right=True),
@@ -91,11 +96,17 @@ def wait(arguments: list[str], config: str | None) -> int:
     """Wait; return the exit status that tells how it ended."""
     options = wait_parser(config).read(arguments)
     with opened(options) as project:
-        found = [project.batch(each) for each in options.batch]
-        batches = list({batch.id: batch for batch in found}.values())
+        until = None if options.timeout is None else time.monotonic() + options.timeout
+        try:
+            batches = _found(options, project)
+        except (ProjectDown, TransportError) as error:
+            if until is None or time.monotonic() < until - _PAUSE:
+                raise
+            complain(f"{error}; the time of --timeout is over")
+            return TIMED_OUT
         no_more_remarks()
         try:
-            _wait(options, project, batches)
+            _wait(options, project, batches, until)
         except KeyboardInterrupt:
             again = command(options, "wait", *(batch.id for batch in batches if not batch.is_over))
             complain(f"interrupted; nothing was stopped: the jobs go on; wait again with: {again}")
@@ -103,10 +114,24 @@ def wait(arguments: list[str], config: str | None) -> int:
         return _ended(options, batches)
 
 
-def _wait(options: Namespace, project: Project, batches: Sequence[Batch]) -> None:
+def _found(options: Namespace, project: Project) -> list[Batch]:
+    """Return the batches, each once; a project that is down is not asked beyond --timeout."""
+    from boinc_gahp.remote import Batch, finding
+    from boinc_gahp.remote.session import Session
+
+    session = project.session
+    if options.timeout is not None:
+        rpc = session.rpc.until(time.monotonic() + max(options.timeout, _LEAST))
+        session = Session(rpc, session.settings, session.project_settings)
+    infos = [finding.batch(session, each) for each in options.batch]
+    return list({info.id: Batch(project, info) for info in infos}.values())
+
+
+def _wait(
+    options: Namespace, project: Project, batches: Sequence[Batch], until: float | None
+) -> None:
     from boinc_gahp.remote.watching import Poll, watch
 
-    until = None if options.timeout is None else time.monotonic() + options.timeout
     looks = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:
         news = _News(batches)

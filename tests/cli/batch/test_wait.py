@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -86,6 +87,23 @@ def test_a_time_that_is_over_is_said_and_the_jobs_go_on(site: Site, batch: Comma
     assert err == (
         f"boinc_gahp: batch {number} ({name}) is not over after 0 s: 0 of 2 jobs are; it goes on\n"
     )
+
+
+def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
+    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_module, "_LEAST", 0.2)
+    number, _ = site.batch("")
+    site.project.stop_web()
+    try:
+        begun = time.monotonic()
+        status, out, err = batch("wait", number, "--timeout", "0.1")
+        assert time.monotonic() - begun < 30
+    finally:
+        site.project.stop_web(False)
+    assert (status, out) == (5, "")
+    assert err.startswith("boinc_gahp: ")
+    assert err.endswith(": project down for maintenance; the time of --timeout is over\n")
 
 
 def test_a_project_that_is_down_is_said_and_waited_out(
