@@ -31,14 +31,7 @@ class Opener:
         """
         if project.authenticator is None:
             raise ConfigError(f"there is no authenticator for {project.url}")
-        options = ClientOptions(
-            connect_timeout=settings.timeouts.connect,
-            read_timeout=settings.timeouts.read,
-            retry_total=settings.timeouts.retry,
-            ca_bundle=project.ca_bundle,
-            proxy=project.proxy,
-            pool_size=settings.limits.workers + settings.limits.control_workers,
-        )
+        options = ClientOptions.of(settings, project)
         ledger = self.ledger(settings)
         return Bridge(
             Project(project.url, project.authenticator, options=options),

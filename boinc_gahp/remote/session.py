@@ -89,14 +89,7 @@ def open_session(
         project_settings = replace(listed, authenticator=authenticator)
     else:
         project_settings = ProjectSettings(plain, authenticator)
-    options = ClientOptions(
-        connect_timeout=settings.timeouts.connect,
-        read_timeout=settings.timeouts.read,
-        retry_total=settings.timeouts.retry,
-        ca_bundle=project_settings.ca_bundle,
-        proxy=project_settings.proxy,
-        pool_size=settings.limits.workers + settings.limits.control_workers,
-    )
+    options = ClientOptions.of(settings, project_settings)
     return Session(Rpc(plain, authenticator, options=options), settings, project_settings)
 
 

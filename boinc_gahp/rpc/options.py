@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from boinc_gahp._version import __version__
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from boinc_gahp.config import ProjectSettings, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +38,15 @@ class ClientOptions:
     pool_size: int = 40
     user_agent: str = f"boinc_gahp/{__version__}"
     reply_timeout: float = 600.0
+
+    @classmethod
+    def of(cls, settings: Settings, project: ProjectSettings) -> Self:
+        """Return what the settings say of a project, for all that is done there at a time."""
+        return cls(
+            connect_timeout=settings.timeouts.connect,
+            read_timeout=settings.timeouts.read,
+            retry_total=settings.timeouts.retry,
+            ca_bundle=project.ca_bundle,
+            proxy=project.proxy,
+            pool_size=settings.limits.workers + settings.limits.control_workers,
+        )
