@@ -1,0 +1,104 @@
+"""The examples that ``--help`` shows, and with it the reference and the manual page, do work.
+
+They run in one shell, in a home with a local project, in an order in which each finds what it
+needs. Of those that are not run it is said who answers for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli import commands
+from tests.documents.examples import Command
+from tests.documents.test_shell_examples import Sandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: By their beginnings.
+NOT_RUN = {
+    "source <(boinc_gahp completion": "tests/install/test_completion.py has it, in each shell",
+    "boinc_gahp completion": "likewise",
+    "boinc_gahp demo": "tests/cli/test_demo.py",
+    "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
+    "boinc_gahp ledger forget 12.0": "likewise",
+    "boinc_gahp local-project run ~/project --": "the project runs already",
+    "boinc_gahp local-project status ~/project --json | jq": "jq is not everywhere",
+}
+
+#: The commands in an order in which each finds what it needs, with what the examples do not make.
+STEPS: dict[str, list[str]] = {
+    "local-project init": [],
+    "local-project run": [],
+    "check": [
+        "export BOINC_GAHP_CONFIG=~/project/boinc_gahp.toml",
+        "sed 's/^.project./[projects.astro]/' ~/project/boinc_gahp.toml > ~/astro.toml",
+        "chmod 600 ~/astro.toml; until boinc_gahp check >/dev/null; do sleep 0.1; done",
+    ],
+    "": [],
+    "local-project": [],
+    "local-project status": [],
+    "local-project add-user": [],
+    "local-project add-app": [],
+    "local-project stage-file": ["for i in data1.txt data2.txt big.dat; do echo $i > $i; done"],
+    "local-project behave": [],
+    "local-project set-host": [],
+    "template": ["cp -r ~/project/templates . && cp templates/uppercase_in ."],
+    "template check": [],
+    "batch submit": [
+        "mkdir data; echo one > data.txt; cp data.txt data/one.txt",
+        "(echo name,input:in; for i in 7 8 9; do echo sweep_00$i,data.txt; done) > jobs.csv",
+        # The batch of jobs.csv is called by its name, and 12.
+        "for i in 1 2 3 4 5 6 7 8 9; do boinc_gahp batch submit uppercase --each data.txt; done",
+    ],
+    "batch list": ["boinc_gahp batch submit uppercase --input in=data.txt --name sweep2"],
+    "batch estimate": [],
+    "batch wait": [],
+    "batch show": [],
+    "batch fetch": [],
+    "batch": [],
+    "batch extend": [],
+    "batch abort": [],
+    "batch retire": [],
+    "local-project create-work": [],
+    "ledger": [],
+    "ledger list": [],
+    "ledger show": [],
+    "ledger settle": [],
+    "ledger forget": [],
+    "completion": [],
+    "demo": [],
+}
+
+
+def steps() -> list[Command]:
+    """Return what is run: each example once, after what it needs."""
+    shown = {" ".join(path): parser.examples for path, parser in commands.all_parsers().items()}
+    assert shown.keys() == STEPS.keys()
+    lines: dict[str, None] = {}
+    for command, before in STEPS.items():
+        lines |= dict.fromkeys(before)
+        for example in shown[command]:
+            if example == "boinc_gahp local-project run ~/project":
+                lines[f"{example} &"] = None
+            elif not example.startswith(tuple(NOT_RUN)):
+                lines[example] = None
+    return [Command(line, None) for line in lines]
+
+
+@pytest.mark.timeout(300)
+def test_the_examples_of_help_do_work(tmp_path: Path) -> None:
+    todo = steps()
+    sandbox = Sandbox(tmp_path)
+    sandbox.run(todo)
+    for number, command in enumerate(todo):
+        status, output = sandbox.result(number)
+        assert status == 0, f"$ {command.line}\n{output}\n(status {status})"
+
+
+def test_every_example_that_is_not_run_is_shown() -> None:
+    shown = [line for parser in commands.all_parsers().values() for line in parser.examples]
+    for beginning in NOT_RUN:
+        assert any(line.startswith(beginning) for line in shown), beginning
