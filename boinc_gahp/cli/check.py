@@ -14,6 +14,7 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.points import Level, Point
 from boinc_gahp.cli.project_points import project_points
 from boinc_gahp.cli.terminal import coloured
+from boinc_gahp.cli.words import one_line
 from boinc_gahp.config import load
 from boinc_gahp.errors import ConfigError
 
@@ -96,7 +97,7 @@ def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterat
 def _shown(point: Point) -> str:
     width = max(len(level.value) for level in Level) + 2
     word = coloured(point.level.value, _COLOURS[point.level], sys.stdout)
-    return word + " " * (width - len(point.level.value)) + point.text
+    return word + " " * (width - len(point.level.value)) + one_line(point.text)
 
 
 def _count(number: int, what: str) -> str:

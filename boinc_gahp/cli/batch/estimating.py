@@ -53,7 +53,7 @@ def estimate(arguments: list[str], config: str | None) -> int:
             print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})
         elif math.isfinite(seconds):
             print(
-                f"{project.host} thinks that {words.count(count, 'job')} of {app} "
+                f"{project.host} thinks that {words.count(count, 'job')} of {words.printable(app)} "
                 f"{'takes' if count == 1 else 'take'} about {words.span(math.ceil(seconds))}."
             )
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.live import remark
 from boinc_gahp.cli.saying import command_line
+from boinc_gahp.cli.words import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -66,7 +67,7 @@ class _Remarks(logging.Handler):
         now = time.monotonic()
         if now >= self._said + _PAUSE:
             self._said = now
-            remark(f"boinc_gahp: {record.getMessage()}")
+            remark(f"boinc_gahp: {one_line(record.getMessage())}")
 
 
 def said_again(action: str, arguments: Sequence[str], config: str | None) -> list[str]:

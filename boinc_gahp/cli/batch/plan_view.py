@@ -80,7 +80,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     if options.name is None:
         called += " (a name of this kind; --name gives one)"
     count = words.count(len(request.jobs), "job")
-    print(f"Batch {called}: {count} of {request.app_name} on {project.host}.")
+    print(f"Batch {called}: {count} of {words.printable(request.app_name)} on {project.host}.")
     if plan.batch_id is not None:
         print(
             f"It is there already (id {plan.batch_id}) with {plan.jobs_there:,} of these jobs; "

@@ -15,7 +15,7 @@ from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, prin
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
-from boinc_gahp.cli.terminal import bar, coloured
+from boinc_gahp.cli.terminal import bar, coloured, width_of
 from boinc_gahp.cli.words import printable
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _AT_A_TIME = 8
 #: From so many jobs on it is said that each is a request.
 _MANY = 100
 _BAR = 30
+#: Columns that an instance's name has, however narrow the terminal is.
+_LEAST = 12
 
 _COLUMNS = (
     Column("id", rank=3, right=True),
@@ -242,13 +244,19 @@ def _lines(
 
 
 def _instance_lines(instances: tuple[Instance, ...]) -> Iterator[str]:
+    width = width_of(sys.stdout)
     if not instances:
         yield coloured("      no instances yet", "faint", sys.stdout)
     for each in instances:
         sizes = ", ".join(words.size(nbytes) for nbytes in each.outfile_sizes)
         outputs = f"; outputs: {sizes}" if sizes else ""
-        text = f"      {each.id}  {printable(each.name)}  {printable(each.state)}{outputs}"
-        yield coloured(text, "faint", sys.stdout)
+        head, rest = f"      {each.id}  ", f"  {printable(each.state)}{outputs}"
+        name = printable(each.name)
+        if width is not None:
+            # Which instance it is says the name's end.
+            room = width - len(head) - table.cells(rest)
+            name = table.cut(name, max(_LEAST, room), middle=True)
+        yield coloured(f"{head}{name}{rest}", "faint", sys.stdout)
 
 
 def _row(job: BatchJob, *, details: bool) -> tuple[Cell, ...]:

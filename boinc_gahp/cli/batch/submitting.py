@@ -173,7 +173,8 @@ def show(work: Work, progress: Progress) -> None:
 def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     jobs = words.count(batch.njobs, "job")
     name = words.printable(batch.name)
-    print(f"Batch {batch.id} {name!r}: {jobs} of {batch.info.app_name} on {project.host}.")
+    app = words.printable(batch.info.app_name)
+    print(f"Batch {batch.id} {name!r}: {jobs} of {app} on {project.host}.")
     print("Next:")
     for action in ("wait", "fetch"):
         print(f"  {command(options, action, batch.id)}")

@@ -177,7 +177,7 @@ def _line(batch: Batch, now: float) -> str:
     """Return a batch's news on a line."""
     head = f"{words.at(now)}  batch {batch.id} {printable(batch.name)}: "
     if batch.trouble is not None and not batch.is_over:
-        return f"{head}the project cannot be asked at present: {batch.trouble}"
+        return f"{head}the project cannot be asked at present: {printable(str(batch.trouble))}"
     if batch.gone:
         return f"{head}the project does not know it any more"
     text, _ = states.batch_words(batch)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -100,6 +102,24 @@ def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site: Site, batc
     assert len(long.split()[1]) >= 40
     assert long.split()[1].endswith("60end")
     assert "in progress" in long
+
+
+def test_nothing_is_imported_that_a_list_does_not_need(site: Site) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from boinc_gahp.cli.main import main; main(['batch', 'list']); "
+            "print(*sys.modules, file=sys.stderr)",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    rooms = {f"boinc_gahp.{room}" for room in ("blah", "daemon", "ledger", "localproject")}
+    heavy = {"asyncio", "flask", "matplotlib", "prompt_toolkit", "rich", "sqlite3", "waitress"}
+    assert not (rooms | heavy) & set(done.stderr.split())
 
 
 def test_no_color_and_a_dumb_terminal_are_heeded(site: Site, batch: Command) -> None:

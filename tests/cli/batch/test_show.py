@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject import Quirks
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
 
 if TYPE_CHECKING:
     import pytest
@@ -34,6 +35,17 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
     instance = rf" +\d+  {name}_1_\d  Error while computing\n"
     assert re.search(failed + instance * 3, out)
     assert out.endswith("2 jobs: 1 done, 1 failed.\n")
+
+
+def test_instances_fit_the_terminal_and_keep_their_ends(site: Site, batch: Command) -> None:
+    number, _ = site.batch()
+    jobs = [Job("long" * 18, "", (InputFile.inline("hello\n"),))]
+    site.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=number))
+    site.work()
+    *_, instance, _, _ = _ESCAPES.sub("", batch.screen("show", number, "--instances")).splitlines()
+    assert re.search(r"^ +\d+  longlong[long]*…[long]*ong_0  Completed and validated; .", instance)
+    assert len(instance) == 80
+    assert f"  {'long' * 18}_0  " in batch("show", number, "--instances")[1]
 
 
 def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site: Site, batch: Command) -> None:
