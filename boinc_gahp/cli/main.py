@@ -58,9 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             return _told(sys.argv[1:] if argv is None else argv)
         finally:
-            # What cannot be written is to be found out here, not when the interpreter ends.
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            _flush()
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
@@ -73,6 +71,18 @@ def main(argv: list[str] | None = None) -> int:
         if error.errno != errno.EPIPE:
             _complain(f"the output cannot be written to its end: {error.strerror}")
         return FAILED
+
+
+def _flush() -> None:
+    """Find out here, and not when the interpreter ends, what cannot be written."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        # There is nobody to be told, and the exit status has something else to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def _told(arguments: list[str]) -> int:

@@ -39,8 +39,8 @@ an id. The project and your account there come from the settings: [project], or 
 def run(arguments: list[str], config: str | None) -> int:
     """Do what the first of the arguments names; return the exit status."""
     module, function, _ = ACTIONS[run_parser(config).chosen(arguments)]
-    act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
     try:
+        act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
         status: int = act(arguments[1:], config)
     except KeyboardInterrupt:
         # Where more than this can be said, the action has said it.

@@ -27,6 +27,16 @@ def add_batch(parser: Parser, *, several: bool = False) -> None:
     parser.completes(argument, "batch")
 
 
+def add_job(parser: Parser) -> None:
+    """Add the option ``--job``, as ``options.job``, a list or None."""
+    parser.add_argument(
+        "--job",
+        action="append",
+        metavar="JOB",
+        help="only this job, by its name or its id; may be repeated",
+    )
+
+
 def add_common(parser: Parser, config: str | None, *, json: str | None = "print JSON") -> None:
     """Add what every action has: ``--project``, ``--config`` and, with a help text, ``--json``."""
     parser.add_project()

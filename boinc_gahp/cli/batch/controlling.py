@@ -76,12 +76,7 @@ def abort_parser(config: str | None = None) -> Parser:
         ),
     )
     reading.add_batch(parser, several=True)
-    parser.add_argument(
-        "--job",
-        action="append",
-        metavar="JOB",
-        help="only this job, by its name or its id; may be repeated",
-    )
+    reading.add_job(parser)
     _add_rest(parser, config)
     return parser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.parsing import Parser, not_empty
 from boinc_gahp.cli.saying import INTERRUPTED, command_line, complain
@@ -65,12 +65,7 @@ def fetch_parser(config: str | None = None) -> Parser:
         ),
         "directory",
     )
-    parser.add_argument(
-        "--job",
-        action="append",
-        metavar="NAME",
-        help="only this job, by name or id; may be repeated",
-    )
+    add_job(parser)
     parser.completes(
         parser.add_argument(
             "--zip", metavar="FILE", type=not_empty, help="put all into this zip archive"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, print_json
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.parsing import Parser
@@ -75,12 +75,7 @@ def show_parser(config: str | None = None) -> Parser:
         metavar="STATE",
         help=f"only jobs in this state; may be repeated: {', '.join(_STATES)}",
     )
-    parser.add_argument(
-        "--job",
-        action="append",
-        metavar="JOB",
-        help="only this job, by its name or its id; may be repeated",
-    )
+    add_job(parser)
     parser.add_argument(
         "--details", action="store_true", help="exit statuses of failed jobs, and reasons in words"
     )
