@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.parsing import Group, Parser
+from boinc_gahp.cli.parsing import Group, Parser, not_empty
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.templates import Problem, Severity, check_template
 
@@ -81,7 +81,10 @@ def check_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``check``."""
     parser = Parser("template check", _DESCRIPTION, examples=_EXAMPLES, statuses=_STATUSES)
     parser.completes(
-        parser.add_argument("files", nargs="+", metavar="FILE", help="- is standard input"), "file"
+        parser.add_argument(
+            "files", nargs="+", metavar="FILE", type=not_empty, help="- is standard input"
+        ),
+        "file",
     )
     parser.add_argument("--strict", action="store_true", help="let warnings count as errors do")
     parser.add_argument(

@@ -429,5 +429,7 @@ def _count(text: str) -> int:
 def _whole(text: str) -> int:
     digits = text[1:] if text[:1] in {"-", "+"} else text
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 10 or int(digits) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no whole number, or is too large for a project"
+        )
     return int(text)

@@ -45,6 +45,8 @@ def test_an_amount_of_computing_has_a_unit_or_is_operations(text: str, amount: f
         (["batch", "submit", "uppercase", "--rows", ""], "argument --rows: it is empty"),
         (["batch", "submit", "uppercase", "--count", "1000001"], "1,000,001 jobs are too many"),
         (["batch", "submit", "uppercase", "--lease", "999999999999w"], "longer than a hundred"),
+        (["batch", "submit", "uppercase", "--priority", "99999999999"], "or is too large for a"),
+        (["template", "check", ""], "argument FILE: it is empty"),
         (["batch", "fetch", "12", ""], "argument DIR: it is empty"),
         (["batch", "fetch", "12", "--zip", ""], "argument --zip: it is empty"),
         (["batch", "list", "--project", ""], "argument --project: it is empty"),
