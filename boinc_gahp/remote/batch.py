@@ -56,6 +56,8 @@ class Batch:
         info: all that was told of it last.
         trouble: why the project could not be asked when it was tried last; None if it was.
         gone: whether the project does not know it any more.
+        existed: whether the :meth:`Project.submit` that gave it found it there with all of its
+            jobs, by their names, and sent nothing.
     """
 
     def __init__(self, project: Project, info: rpc.Batch) -> None:
@@ -63,6 +65,7 @@ class Batch:
         self.info = info
         self.trouble: GahpError | None = None
         self.gone = False
+        self.existed = False
         self._forecast = Forecast()
         self._forecast.see(info)
 

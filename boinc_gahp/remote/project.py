@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from boinc_gahp.bridge import Bridge, OnProgress
+    from boinc_gahp.bridge import Bridge, OnProgress, Progress
     from boinc_gahp.config import Settings
     from boinc_gahp.remote.app import App
     from boinc_gahp.remote.submission import Options, Plan
@@ -193,7 +193,8 @@ class Project:
         Called again with the same jobs and the same ``name``, at any time and from any process, it
         completes what an earlier call began, or finds it done. So a program that may be killed
         while it submits chooses the name itself. Files are sent once, by content, and those that
-        the project has are not sent at all.
+        the project has are not sent at all. What it finds done is told by :attr:`Batch.existed`: by
+        the jobs' names, for a project does not tell what arguments and files a job has.
 
         Args:
             app: the app that the jobs run.
@@ -222,6 +223,14 @@ class Project:
         app_name = _name(app)
         name = submission.new_batch_name(app_name) if name is None else name
         began = time.time()
+        sending = False
+
+        def told(news: Progress) -> None:
+            nonlocal sending
+            sending = sending or news.step == "submitting"
+            if progress is not None:
+                progress(news)
+
         batch_id = submission.submit(
             self.session,
             app_name,
@@ -233,15 +242,16 @@ class Project:
             lease=lease,
             input_template_filename=input_template_filename,
             output_template_filename=output_template_filename,
-            progress=progress,
+            progress=told,
         )
         try:
-            return Batch(self, self.rpc.batch(batch_id))
+            batch = Batch(self, self.rpc.batch(batch_id))
         except RpcError as error:
             # All jobs are there: whoever heard of an error now would submit them once more.
             batch = Batch(self, _unseen(batch_id, name, app_name, began))
             batch.trouble = error
-            return batch
+        batch.existed = not sending
+        return batch
 
     def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
         """Look at what :meth:`submit` would do; nothing is created, sent, or fetched.

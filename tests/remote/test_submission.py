@@ -88,6 +88,7 @@ def test_the_same_submit_again_finds_it_done(site: Site, data: list[Path]) -> No
     uploads, submits = site.proxy.count("upload_files"), site.proxy.count("submit_batch")
     again = site.open().submit("uppercase", jobs_of(data), name=name)
     assert again.id == batch.id
+    assert (batch.existed, again.existed) == (False, True)
     assert names_of(again) == [f"{name}_{n}" for n in range(6)]
     assert (site.proxy.count("upload_files"), site.proxy.count("submit_batch")) == (
         uploads,

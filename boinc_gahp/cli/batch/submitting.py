@@ -17,8 +17,9 @@ from boinc_gahp.cli.batch.job_options import (
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.live import Work
+from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.cli.parsing import Parser
-from boinc_gahp.cli.saying import INTERRUPTED, command_line, complain
+from boinc_gahp.cli.saying import command_line, complain
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -118,7 +119,7 @@ def submit(arguments: list[str], config: str | None) -> int:
             return 1
         try:
             if options.json:
-                print_json(batch_json(batch))
+                print_json({**batch_json(batch), "existed": batch.existed})
             else:
                 _tell(project, options, batch)
             sys.stdout.flush()
@@ -175,6 +176,9 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     name = words.printable(batch.name)
     app = words.printable(batch.info.app_name)
     print(f"Batch {batch.id} {name!r}: {jobs} of {app} on {project.host}.")
+    if batch.existed:
+        # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
+        print("It was there already, with jobs of these names: nothing was sent.")
     print("Next:")
     for action in ("wait", "fetch"):
         print(f"  {command(options, action, batch.id)}")

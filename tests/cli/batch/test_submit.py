@@ -132,11 +132,14 @@ def test_rows_from_standard_input_with_an_input_for_all(
 
 def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
     words = ["submit", "uppercase", "--each", "data/*", "--name", f"again {here.name}"]
-    first = batch(*words)
-    assert first[0] == 0
-    assert batch(*words) == first
-    status, _, err = batch(*words, "--args", "-x")
+    status, first, _ = batch(*words)
+    assert (status, "already" in first) == (0, False)
+    head, rest = first.split("\n", 1)
+    said = "It was there already, with jobs of these names: nothing was sent."
+    assert batch(*words) == (0, f"{head}\n{said}\n{rest}", "")
+    status, out, err = batch(*words, "--args", "-x", "--json")
     assert (status, err) == (0, ""), "the jobs' names are what tells"
+    assert json.loads(out)["existed"] is True
 
 
 def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: Site) -> None:
