@@ -12,9 +12,6 @@ from boinc_gahp.cli.words import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: The exit status after Ctrl-C.
-INTERRUPTED = 130
-
 
 def complain(text: str) -> None:
     """Print a line on stderr, whatever is in the text; one that is full or closed is let be."""
@@ -40,7 +37,7 @@ def _escaped(word: str) -> str:
         if letter in "\\'"
         else letter
         if letter.isprintable()
-        else "".join(f"\\x{byte:02x}" for byte in os.fsencode(letter))
+        else "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "surrogateescape"))
         for letter in word
     )
     return f"$'{text}'"

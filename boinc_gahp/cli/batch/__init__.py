@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.cli.parsing import Group
-from boinc_gahp.cli.saying import INTERRUPTED, complain
+from boinc_gahp.cli.saying import complain
 
 __all__ = ["ACTIONS", "run", "run_parser"]
 

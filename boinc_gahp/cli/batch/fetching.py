@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import command, opened, said_again
+from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.cli.parsing import Parser, not_empty
-from boinc_gahp.cli.saying import INTERRUPTED, command_line, complain
+from boinc_gahp.cli.saying import command_line, complain
 
 if TYPE_CHECKING:
     from argparse import Namespace

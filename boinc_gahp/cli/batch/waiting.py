@@ -14,8 +14,9 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
 from boinc_gahp.cli.live import Live
+from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.cli.parsing import Parser
-from boinc_gahp.cli.saying import INTERRUPTED, complain
+from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
