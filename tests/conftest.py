@@ -64,13 +64,19 @@ def _usual_signals() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep tests, and what they start, from the settings, logs and ledger of who runs them."""
+    """Keep tests, and what they start, from the settings, logs and ledger of who runs them.
+
+    Where there is a proxy, what packages come with goes through it, and nothing of this machine.
+    """
     base = tmp_path_factory.mktemp("xdg")
     before = dict(os.environ)
     for kind in ("CONFIG", "STATE", "CACHE", "DATA"):
         os.environ[f"XDG_{kind}_HOME"] = str(base / kind.lower())
     os.environ["XDG_CONFIG_DIRS"] = str(base / "site")
     os.environ.pop("BOINC_GAHP_CONFIG", None)
+    if any(name.lower().endswith("_proxy") for name in before):
+        direct = [os.environ.pop(name, "") for name in ("NO_PROXY", "no_proxy")]
+        os.environ["no_proxy"] = ",".join(filter(None, [*direct, "127.0.0.1", "localhost"]))
     yield
     os.environ.clear()
     os.environ.update(before)

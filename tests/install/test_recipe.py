@@ -150,7 +150,8 @@ def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix: Path)
     assert (share / "zsh/site-functions/_boinc_gahp").read_text().startswith("#compdef boinc_gahp")
     assert "complete -c" in (prefix / "etc/fish/completions/boinc_gahp.fish").read_text()
     for page in ("boinc_gahp", "boinc_gahp.toml"):
-        shown = run("man", "--manpath", share / "man", page, env={"MANPAGER": "cat"})
+        plain = {"MANPAGER": "cat", "LC_ALL": "C.UTF-8"}
+        shown = run("man", "--manpath", share / "man", page, env=plain)
         assert page in shown.stdout
         assert shown.stderr == ""
 
