@@ -151,16 +151,25 @@ class Batch:
         self.see(finding.by_id(self.project.session, self.id, self.njobs))
         return self
 
-    def jobs(self) -> Iterator[BatchJob]:
+    def jobs(self, which: Iterable[int | str] | None = None) -> Iterator[BatchJob]:
         """Yield the jobs in the order of their submission, as they stream in.
 
         However many there are, little memory is needed. A reply that was cut off is asked for
         again; it never looks like a batch with fewer jobs.
 
+        Args:
+            which: names and ids of some jobs, to have these alone, in this order and each once,
+                for the price of one look at the batch; None: all.
+
         Raises:
+            NoSuchJob: the batch has none that is called so.
             RpcError: the project could not be asked.
         """
-        for info in self.project.rpc.iter_jobs(self.id):
+        if which is None:
+            found = self.project.rpc.iter_jobs(self.id)
+        else:
+            found = iter(finding.jobs(self.project.session, self.id, self.name, which))
+        for info in found:
             yield BatchJob(self, info)
 
     def job(self, which: int | str) -> BatchJob:
@@ -184,6 +193,13 @@ class Batch:
             failed=found[JobState.FAILED],
             unknown=found[JobState.UNKNOWN],
         )
+
+    def cpu_time(self) -> float:
+        """Return the seconds of processor time of all instances so far; the project is asked.
+
+        Time on graphics cards is not in it (BOINC's "RemoteJobs", "boinc_query_batch").
+        """
+        return self.project.rpc.batch(self.id, get_cpu_time=True).total_cpu_time or 0.0
 
     def wait(
         self,

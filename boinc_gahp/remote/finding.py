@@ -23,6 +23,7 @@ from boinc_gahp.errors import (
     NotFound,
     PermissionDenied,
 )
+from boinc_gahp.rpc.types import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -175,7 +176,9 @@ def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
 
 def _described(found: rpc.Batch) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.create_time))
-    state = found.state.name.lower().replace("_", " ")
+    # INIT is the word of programmers (web-rpcs.md, "Queries").
+    made = found.state is not BatchState.INIT
+    state = found.state.name.lower().replace("_", " ") if made else "being made"
     return f"{found.name!r} (id {found.id}, {state}, of {when})"
 
 

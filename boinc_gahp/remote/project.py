@@ -88,9 +88,9 @@ class Project:
         """
         settings = settings_files.load(None if config is None else os.fspath(config))
         if name is not None and name not in settings.projects:
-            known = ", ".join(settings.projects) or "there are none"
+            known = ", ".join(settings.projects) or "none"
             raise ConfigError(
-                f"no settings file has a project [projects.{name}] (there are: {known})"
+                f"no settings file has a section [projects.{name}] (there are: {known})"
                 + nearest(name, settings.projects)
             )
         project = settings.project if name is None else settings.projects[name]

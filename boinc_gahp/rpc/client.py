@@ -179,9 +179,10 @@ class Project:
             subject=fields.said(batch_id, batch_name),
         )
 
-    def batch(self, batch_id: int) -> Batch:
+    def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> Batch:
         """Return one batch without its jobs, which are read and forgotten, however many."""
-        return self._one_batch(batch_id, Dropped(("job",), results.batch_job, regular.JOB))
+        jobs = Dropped(("job",), results.batch_job, regular.JOB)
+        return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
 
     def iter_jobs(self, batch_id: int) -> Iterator[BatchJob]:
         """Yield a batch's jobs with their details, in the order of their submission.

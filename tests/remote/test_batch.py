@@ -103,6 +103,8 @@ def test_jobs_tell_how_they_are(working: Site) -> None:
     assert job.canonical_instance_id == job.instances()[0].id
     assert job.cpu_time is not None
     assert job.failure() is None
+    # The project rounds neither; each of its replies has as many digits as PHP writes.
+    assert good.cpu_time() == pytest.approx(sum(job.cpu_time or 0 for job in good.jobs()))
     assert repr(job) == f"<BatchJob {job.id} {job.name!r} done>"
     failed = bad.job(next(bad.jobs()).name)
     assert failed.state is JobState.FAILED
@@ -174,6 +176,15 @@ def test_jobs_are_given_in_the_order_of_their_submission(site: Site) -> None:
     numbers = [int(job.name.rsplit("_", 1)[1]) for job in batch.jobs()]
     assert numbers == list(range(30))
     assert batch.counts().total == batch.njobs
+
+
+def test_some_jobs_are_found_with_one_look_at_the_batch(site: Site) -> None:
+    batch = site.batch(5)
+    first, *_, last = batch.jobs()
+    found = list(batch.jobs([last.name, first.id, last.id]))
+    assert [job.id for job in found] == [last.id, first.id]
+    with pytest.raises(NoSuchJob, match="has no job 'nobody'"):
+        list(batch.jobs([first.name, "nobody"]))
 
 
 def test_a_cut_list_of_jobs_is_asked_for_again(site: Site) -> None:
