@@ -45,9 +45,17 @@ def csv_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator[
             elif any(map(str.strip, cells)):
                 yield line, _job(columns, cells, values)
         except csv.Error as error:
-            raise values.wrong(line, error) from error
+            said = next((ours for its, ours in _CSV_ERRORS.items() if its in str(error)), error)
+            raise values.wrong(line, csv.Error(str(said))) from error
         except BadRequest as error:
             raise values.wrong(line, error) from error
+
+
+#: Python's words speak to programmers; those for what people meet speak to them.
+_CSV_ERRORS = {
+    "unexpected end of data": "a quotation mark that opens here is not closed: close or remove it",
+    "new-line character": "lines end in bare carriage returns: save the file with usual line ends",
+}
 
 
 def _delimiter(header: str) -> str:

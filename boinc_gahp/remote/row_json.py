@@ -54,10 +54,12 @@ def _object(line: str) -> dict[str, Any]:
             line, object_pairs_hook=_once, parse_float=_Number, parse_constant=_no_number
         )
     except json.JSONDecodeError as error:
-        raise BadRequest(
-            f"expected one JSON object on the line, found {_shown(line.strip())}: {error.msg} at "
-            f"column {error.colno}"
-        ) from error
+        if not line.lstrip().startswith("["):
+            raise BadRequest(
+                f"expected one JSON object on the line, found {_shown(line.strip())}: {error.msg} "
+                f"at column {error.colno}"
+            ) from error
+        found = []  # a list over several lines is told as one on a line
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"expected one JSON object on the line: {error}") from error
     if not isinstance(found, dict):

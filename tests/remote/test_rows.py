@@ -126,7 +126,8 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
         (b"name,args\na\n", "rows.csv:2: expected 2 cells, as in the header, found 1"),
         (b"name,args\na,b,c\n", "rows.csv:2: expected 2 cells, as in the header, found 3"),
         (b"name,,args\na,b,c\n", "rows.csv:2: the cell 'b' stands in a column without a name"),
-        (b'name,args\n"a\nb",c\nd,"e\nf\n', "rows.csv:4: unexpected end of data"),
+        (b'name,args\n"a\nb",c\nd,"e\nf\n', "rows.csv:4: a quotation mark that opens here is"),
+        (b"name\rx1\rx2\r", "rows.csv:1: lines end in bare carriage returns: save the file"),
         (b'name,args\n"a"b,c\n', "rows.csv:2: ',' expected after '\"'"),
         (b"name,args\nj,a 'b\n", 'rows.csv:2: arguments "a \'b" cannot be split'),
         (b"name,priority\nj,high\n", "rows.csv:2: priority: expected a whole number"),
@@ -227,3 +228,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path, "a\0b"):
         with pytest.raises(WrongRow, match="the file with the rows cannot be opened"):
             next(read_rows(path))
+
+
+def test_a_list_over_several_lines_is_told_to_be_written_otherwise() -> None:
+    with pytest.raises(WrongRow, match="a list of them has to be written with a line for each"):
+        list(rows_of(io.BytesIO(b'[\n{"args": []}\n]\n'), "jsonl"))
