@@ -50,7 +50,7 @@ def test_two_batches_of_one_name_are_told_with_id_state_and_time(site: Site) -> 
         site.project.batch("twice")
     text = str(caught.value)
     assert caught.value.said == "twice"
-    for batch, state in ((older, "in progress"), (newer, "init")):
+    for batch, state in ((older, "in progress"), (newer, "being made")):
         assert f"'twice' (id {batch.id}, {state}, of 2" in text
     assert text.endswith(f"say which by its id, for example id:{newer.id}")
     assert site.project.batch(f"id:{older.id}").njobs == 2

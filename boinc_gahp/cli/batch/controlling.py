@@ -301,7 +301,7 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
     if found.batch is None:
         return _each(options, [found], _abort)
     batch = found.batch
-    jobs = {job.id: job for job in map(batch.job, options.job)}.values()
+    jobs = list(batch.jobs(options.job))
     alive = [job for job in jobs if job.state.name not in states.JOB_OVER]
     shown = [f"job {job.id}  {printable(job.name)}: {job.state.value}" for job in alive]
     what = words.count(len(alive), "job")

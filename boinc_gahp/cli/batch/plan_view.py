@@ -97,6 +97,11 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         f"The request has {words.size(plan.request_bytes)}, of "
         f"{words.size(plan.max_request_bytes)} that may be sent (max_post_bytes)."
     )
+    if request.input_template_filename or request.output_template_filename:
+        print(
+            "The project's own template files cannot be looked at from here: only the submit tells "
+            "whether they fit."
+        )
     if plan.is_good:
         print("Nothing is wrong. Without --dry-run this is sent.")
     else:

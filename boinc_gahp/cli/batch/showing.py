@@ -94,21 +94,23 @@ def show(arguments: list[str], config: str | None) -> int:
     options = show_parser(config).read(arguments)
     with opened(options) as project:
         batch = project.batch(options.batch)
-        if options.job is None:
-            jobs: Iterable[BatchJob] = batch.jobs()
-        else:
-            found = [batch.job(each) for each in options.job]
-            jobs = {job.id: job for job in found}.values()
+        jobs: Iterable[BatchJob] = batch.jobs(options.job)
+        if options.job is not None:
+            # A wrong name is told before anything is printed.
+            jobs = list(jobs)
+        cpu_time = batch.cpu_time() if options.details else None
         if options.json:
-            _print_json(options, batch, jobs)
+            _print_json(options, batch, jobs, cpu_time)
         else:
-            for line in _facts(batch):
+            for line in _facts(batch, cpu_time):
                 print(line)
             _print_jobs(options, batch, jobs)
     return 0
 
 
-def _print_json(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> None:
+def _print_json(
+    options: Namespace, batch: Batch, jobs: Iterable[BatchJob], cpu_time: float | None
+) -> None:
     chosen = islice((job for job in jobs if _is_wanted(job, options)), options.limit)
     if not options.instances:
         shown: Iterable[dict[str, Any]] = map(job_json, chosen)
@@ -119,7 +121,8 @@ def _print_json(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
             for job, instances in _with_instances(chosen)
         )
     # The first job is asked for before anything is printed: no answer is better than half of one.
-    print_json({"batch": batch_json(batch)}, jobs=_begun(shown))
+    told = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
+    print_json({"batch": told}, jobs=_begun(shown))
 
 
 def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -133,7 +136,7 @@ def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     return whole()
 
 
-def _facts(batch: Batch) -> Iterator[str]:
+def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     """Yield the lines about the batch as a whole."""
     now = words.now()
     yield coloured(f"Batch {batch.id}  {printable(batch.name)}", "bold", sys.stdout)
@@ -159,6 +162,8 @@ def _facts(batch: Batch) -> Iterator[str]:
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
     if batch.info.credit_canonical:
         rows.append(("credit", f"{batch.info.credit_canonical:,.4g}"))
+    if cpu_time is not None:
+        rows.append(("cpu time", f"{_cpu_time(cpu_time)}, of all instances"))
     width = max(len(head) for head, _ in rows)
     for head, text in rows:
         yield f"  {head:<{width}}  {text}"

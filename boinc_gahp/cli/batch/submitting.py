@@ -28,6 +28,8 @@ from boinc_gahp.errors import (
     JobRefused,
     NotFound,
     PermissionDenied,
+    ProjectDown,
+    ProjectError,
 )
 
 if TYPE_CHECKING:
@@ -117,6 +119,16 @@ def submit(arguments: list[str], config: str | None) -> int:
             complain(str(trouble))
             complain(f"to go on: {go_on}")
             return 1
+        except _Refused as trouble:
+            complain(str(trouble))
+            complain(f"to try again, once that is mended: {go_on}")
+            abort = command(options, "abort", f"name:{more['name']}")
+            complain(f"to drop what there may be of the batch: {abort}")
+            return 1
+        except _OneOfMany as trouble:
+            complain(str(trouble))
+            complain("the same command with --dry-run tells of every job that would be refused")
+            return 1
         try:
             if options.json:
                 print_json({**batch_json(batch), "existed": batch.existed})
@@ -134,15 +146,30 @@ class _Unfinished(Exception):
     """A submit that may succeed if it is repeated."""
 
 
+class _OneOfMany(Exception):
+    """One of several jobs is refused; there may be more."""
+
+
+class _Refused(Exception):
+    """A submit that the project refused when its batch may have been made."""
+
+
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> Batch:
     jobs = look_up_jobs(project, options, work)
     more["progress"] = partial(show, work)
     try:
         return project.submit(options.app, jobs.jobs, **more)
     except JobRefused as error:
-        raise _placed(error, jobs, more) from error
+        placed = _placed(error, jobs, more)
+        if error.job_name is None or len(jobs.jobs) == 1:
+            raise placed from error
+        raise _OneOfMany(str(placed)) from error
     except _FINAL:
         raise
+    except ProjectDown as error:
+        raise _Unfinished(str(error)) from error
+    except ProjectError as error:
+        raise _Refused(str(error)) from error
     except GahpError as error:
         raise _Unfinished(str(error)) from error
 

@@ -106,6 +106,13 @@ def wait(arguments: list[str], config: str | None) -> int:
             complain(f"{error}; the time of --timeout is over")
             return TIMED_OUT
         no_more_remarks()
+        for batch in batches:
+            if batch.state.name == "INIT":
+                complain(
+                    f"batch {batch.id} ({printable(batch.name)}) is still being made; if that was "
+                    "broken off, repeat its submit with the same --name, or abort it: it is never "
+                    "over by itself"
+                )
         try:
             _wait(options, project, batches, until)
         except KeyboardInterrupt:

@@ -24,8 +24,9 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
     status, out, err = batch("show", name, "--details", "--instances")
     assert (status, err) == (0, "")
     assert out.startswith(f"Batch {number}  {name}\n")
-    assert re.search(r"^  state    complete$", out, re.MULTILINE)
-    assert re.search(r"^  done     ━{30} 100%  2 of 2 jobs over, 1 failed$", out, re.MULTILINE)
+    assert re.search(r"^  state     complete$", out, re.MULTILINE)
+    assert re.search(r"^  cpu time  [\d.]+ s, of all instances$", out, re.MULTILINE)
+    assert re.search(r"^  done      ━{30} 100%  2 of 2 jobs over, 1 failed$", out, re.MULTILINE)
     assert re.search(
         rf"{name}_0  done +[\d.]+ s\n +\d+  {name}_0_0  Completed and validated; outputs: 6 bytes$",
         out,

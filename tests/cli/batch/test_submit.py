@@ -200,7 +200,6 @@ def test_what_does_not_go_together_is_said(batch: Command, words: list[str], sai
         (["--args", "a 'b"], "a quote is not closed"),
         (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
         (["--rows", "empty.csv"], "there are no rows in it"),
-        (["--rows", "double.csv"], 'double.csv:3: job name "twice" stands in this request twice'),
         ([], 'wants 1 input file ("in"), the job has 0'),
         (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
@@ -209,7 +208,6 @@ def test_what_is_wrong_is_said_in_a_line(
     batch: Command, here: Path, words: list[str], said: str
 ) -> None:
     (here / "empty.csv").write_text("name,args\n\n")
-    (here / "double.csv").write_text("name,input:in\ntwice,data/a.1.txt\ntwice,data/a.1.txt\n")
     status, out, err = batch("submit", "uppercase", *words)
     assert (status, out) == (1, "")
     assert said in err

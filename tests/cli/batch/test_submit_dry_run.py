@@ -38,6 +38,16 @@ def test_it_tells_jobs_files_and_the_request_and_sends_nothing(
     assert here.name not in {each.name for each in site.rpc.query_batches()}
 
 
+def test_it_says_that_templates_of_the_project_are_not_looked_at(
+    batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--each", "*.txt", "--as", "in"]
+    words += ["--input-template", "project:other"]
+    status, out, err = batch(*words, "--dry-run")
+    assert (status, err) == (0, "")
+    assert "template files cannot be looked at from here" in out
+
+
 def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: Path) -> None:
     rows = [
         '{"inputs": {"in": "http://127.0.0.1:1/x"}}',

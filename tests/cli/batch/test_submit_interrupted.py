@@ -72,6 +72,50 @@ def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: F
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
 
 
+def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_it(
+    site: Site, batch: Command, proxy: FaultProxy
+) -> None:
+    name = proxy.url.rpartition(":")[2].strip("/").replace("/", "-")
+    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", f"refused-{name}")
+    status, out, err = batch(*words, "--input-template", "project:nosuch")
+    refusal, again, drop = err.splitlines()
+    assert (status, out) == (1, "")
+    assert "refuses submit_batch: " in refusal
+    assert again.endswith(
+        f"to try again, once that is mended: boinc_gahp batch {' '.join(words)} "
+        "--input-template project:nosuch"
+    )
+    assert drop.endswith(f"of the batch: boinc_gahp batch abort name:refused-{name}")
+    assert batch("abort", f"name:refused-{name}", "--yes")[0] == 0
+    [made] = [each for each in site.rpc.query_batches() if each.name == f"refused-{name}"]
+    assert made.state.name == "ABORTED"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            'args,input:in\n-a,in.txt\n"-b \'""\'",in.txt\n',
+            'holds a ", which ends the command line',
+        ),
+        ("name,input:in\nt,in.txt\nt,in.txt\n", 'job name "t" stands in this request twice'),
+    ],
+    ids=["argument", "name"],
+)
+def test_a_row_that_is_refused_is_told_with_how_to_see_all_of_them(
+    batch: Command, proxy: FaultProxy, tmp_path: Path, rows: str, said: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(rows)
+    status, out, err = batch("submit", "uppercase", "--rows", "rows.csv")
+    refusal, hint = err.splitlines()
+    assert (status, out) == (1, "")
+    assert refusal.startswith("boinc_gahp: rows.csv:3: ")
+    assert said in refusal
+    assert hint == (
+        "boinc_gahp: the same command with --dry-run tells of every job that would be refused"
+    )
+
+
 def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
     batch: Command, proxy: FaultProxy, tmp_path: Path
 ) -> None:

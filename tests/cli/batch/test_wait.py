@@ -40,6 +40,16 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
 
 
+def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(
+    site: Site, batch: Command
+) -> None:
+    number = site.rpc.create_batch("half-made", "uppercase")
+    status, _, err = batch("wait", number, "--timeout", "0.1")
+    first, *_ = err.splitlines()
+    assert status == 5
+    assert first.startswith(f"boinc_gahp: batch {number} (half-made) is still being made; if ")
+
+
 def test_the_exit_status_tells_success_and_partial_failure_and_failure(
     site: Site, batch: Command
 ) -> None:
