@@ -7,11 +7,20 @@ raises what is wrong.
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+from contextlib import contextmanager
 from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.cli.parsing import Group
 from boinc_gahp.cli.saying import complain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
 
 __all__ = ["ACTIONS", "run", "run_parser"]
 
@@ -28,6 +37,9 @@ ACTIONS = {
     "extend": ("controlling", "extend", "have the project keep batches for longer"),
 }
 
+#: Signals that end a command from outside.
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+
 _DESCRIPTION = """\
 Submits jobs to a BOINC project as batches, watches them, fetches their outputs.
 
@@ -41,13 +53,36 @@ def run(arguments: list[str], config: str | None) -> int:
     """Do what the first of the arguments names; return the exit status."""
     module, function, _ = ACTIONS[run_parser(config).chosen(arguments)]
     try:
-        act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
-        status: int = act(arguments[1:], config)
+        with _orderly():
+            act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
+            status: int = act(arguments[1:], config)
     except KeyboardInterrupt:
         # Where more than this can be said, the action has said it.
         complain("interrupted; it can be run again")
         return INTERRUPTED
     return status
+
+
+@contextmanager
+def _orderly() -> Iterator[None]:
+    """Have an end by a signal leave the terminal, and directories, as an end by Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _ENDS}
+    # What was ignored when this began stays ignored: nohup, and jobs of a shell, mean that.
+    mine = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, before[number])
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def run_parser(_config: str | None = None) -> Group:

@@ -182,6 +182,13 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
                 placeholders.check(pattern, with_file=options.each is not None)
             except placeholders.WrongPattern as error:
                 parser.error(f"--{option.replace('_', '-')}: {error}")
+    from boinc_gahp.remote.files import split_args
+
+    try:
+        _shared_inputs(options.input)
+        split_args(options.args or "")
+    except BadRequest as error:
+        parser.error(str(error))
     return options
 
 

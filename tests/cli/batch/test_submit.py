@@ -176,6 +176,9 @@ def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: 
         (["--priority", "1.5"], "'1.5' is no whole number"),
         (["--format", "xml"], "did you mean jsonl?|invalid choice"),
         (["--inputs", "in=a"], "did you mean --input?"),
+        (["--input", "data/a.1.txt"], "expected NAME=FILE"),
+        (["--input", "in=a", "--input", "in=b"], "stands there twice"),
+        (["--args", "a 'b"], "a quote is not closed"),
     ],
 )
 def test_what_does_not_go_together_is_said(batch: Command, words: list[str], said: str) -> None:
@@ -192,12 +195,9 @@ def test_what_does_not_go_together_is_said(batch: Command, words: list[str], sai
         (["--each", "data/*", "--as", "in", "--input", "in=x"], "do not go together"),
         (["--each", "data/*", "--input", "in=x"], "uppercase wants in, and --input gives all of"),
         (["--each", "data/*", "--input-template", "project:x"], "say it with --as NAME"),
-        (["--input", "data/a.1.txt"], "expected NAME=FILE"),
-        (["--input", "in=a", "--input", "in=b"], "stands there twice"),
         (["--input-template", "nothing.xml"], "'nothing.xml' cannot be read: No such file"),
         (["--input-template", "data/a.1.txt"], "boinc_gahp template tells more"),
         (["--output-template", "data/a.1.txt"], "boinc_gahp template tells more"),
-        (["--args", "a 'b"], "a quote is not closed"),
         (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
         (["--rows", "empty.csv"], "there are no rows in it"),
         ([], 'wants 1 input file ("in"), the job has 0'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -156,6 +157,21 @@ def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(
+    site: Site, batch: Command, number: signal.Signals
+) -> None:
+    _, name = site.batch("")
+    child = batch.on_terminal("wait", name, "--timeout", "1h")
+    child.expect_exact("\x1b[?25l")
+    child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
+    child.kill(number)
+    child.expect_exact("\x1b[?25h")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 128 + number
 
 
 def test_the_last_state_stays_on_the_screen(site: Site, batch: Command) -> None:
