@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.blah.helpers import Job, Site
 
+pytestmark = pytest.mark.long
+
 _LONG = int(os.environ.get("KILLED", "0"))
 #: RPCs in the middle of which daemons are killed, and moments that are none.
 _POINTS = (

@@ -16,6 +16,8 @@ from tests.blah.desk import Desk, desk_of, for_sending, refuse
 if TYPE_CHECKING:
     from tests.blah.helpers import Site
 
+pytestmark = pytest.mark.long
+
 #: One job's argument, and what the project has against it.
 BAD, WORDS = b"number17<", "create_work failed: bad stdin argument 17"
 

@@ -16,6 +16,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from tests.blah.helpers import Site
 
+pytestmark = pytest.mark.long
+
 WORDS = "create_work failed: bad stdin argument 3"
 
 SENDER = """

@@ -20,6 +20,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from tests.bridge.conftest import Site
 
+pytestmark = pytest.mark.long
+
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path

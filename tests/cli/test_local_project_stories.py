@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Do, Run
 
+pytestmark = pytest.mark.long
+
 
 @contextmanager
 def running(directory: Path, *words: str) -> Iterator[subprocess.Popen[str]]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 CTRL_C, CTRL_D, CTRL_P, TAB = "\x03", "\x04", "\x10", "\t"
 
 

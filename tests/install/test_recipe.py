@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import boinc_gahp
+from tests.helpers import wait_for
 from tests.install.conftest import ROOT, run
 
 if TYPE_CHECKING:
@@ -100,7 +102,13 @@ def test_another_user_runs_it(prefix: Path, as_user: tuple[list[str], dict[str, 
     assert version.stdout == f"boinc_gahp {boinc_gahp.__version__}\n"
     spoken = run(*words, command, stdin="COMMANDS\nQUIT\n", cwd=Path("/"), env=home)
     assert "BOINC_SUBMIT" in spoken.stdout
-    assert (Path(home["HOME"]) / ".local/state/boinc_gahp/boinc_gahp.log").exists()
+    log = Path(home["HOME"]) / ".local/state/boinc_gahp/boinc_gahp.log"
+    with subprocess.Popen(
+        [*words, command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env=home
+    ) as daemon:
+        # Begun after the banner; a daemon that is ended before that has none.
+        wait_for(log.exists, "the log")
+        daemon.communicate(b"QUIT\n", timeout=60)
 
 
 def test_everybody_can_read_all_of_it(prefix: Path) -> None:

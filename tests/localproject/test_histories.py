@@ -34,6 +34,8 @@ from .observed import dump, summary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 _LONG = int(os.environ.get("HISTORIES", "0"))
 _SETTINGS = settings(
     max_examples=_LONG or 10,
