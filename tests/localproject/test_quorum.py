@@ -93,10 +93,19 @@ def _wait(project: LocalProject, workunit: int) -> None:
     wait_for(ended, "the job has ended")
 
 
+def _wait_for_verdicts(project: LocalProject, workunit: int) -> None:
+    wait_for(
+        lambda: all(row["validate_state"] for row in _results(project, workunit)),
+        "all results are judged",
+    )
+
+
 def test_a_lying_host_is_outvoted(project: LocalProject) -> None:
     _tell(project, "differ", host="volunteer-1")
     for _ in range(2):
         workunit = _run(project, "two", target_nresults=3)
+        # Two that agree are enough; the third may be looked at later.
+        _wait_for_verdicts(project, workunit)
         states = {row["domain_name"]: row["validate_state"] for row in _results(project, workunit)}
         assert states == {"volunteer-0": VALID, "volunteer-1": INVALID, "volunteer-2": VALID}
         canonical = _workunit(project, workunit)["canonical_resultid"]

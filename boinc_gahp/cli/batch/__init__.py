@@ -71,7 +71,7 @@ def _orderly() -> Iterator[None]:
         return
     before = {number: signal.getsignal(number) for number in _ENDS}
     # What was ignored when this began stays ignored: nohup, and jobs of a shell, mean that.
-    mine = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    mine = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in mine:
         signal.signal(number, _end)
     try:
