@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.blah.helpers import Site
     from tests.blah.onproject import Sent
 
+pytestmark = pytest.mark.long
+
 PATIENT = Timeouts(connect=5, read=5, retry=5)
 HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
 

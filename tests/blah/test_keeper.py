@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.blah.helpers import Job, Site
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def service(site: Site) -> Iterator[Service]:

@@ -19,6 +19,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
 
 

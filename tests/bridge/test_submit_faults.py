@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.bridge.conftest import Site
     from tests.faultproxy import Fault
 
+pytestmark = pytest.mark.long
+
 STEPS = [
     "get_templates",
     "query_batch",

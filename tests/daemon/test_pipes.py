@@ -20,6 +20,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 Jobs = dict[str, tuple[list[str], list[str]]]
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))

@@ -20,6 +20,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 CLEAN = (0, b"", b"")
 
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.fetching import Fetched, FetchedZip
     from boinc_gahp.remote.types import Progress
 
+pytestmark = pytest.mark.long
+
 ERR = b"starting uppercase args: \ncalled boinc_finish(0)\n"
 #: What there is of the batch "upper" when all of it is here.
 ALL_UPPER = {
