@@ -128,8 +128,10 @@ def test_no_file_grows_past_the_disk_bound(host: OnHost) -> None:
 
 def test_a_crash_leaves_no_core(host: OnHost) -> None:
     report = host.run(
-        "import os, resource, sys; print(resource.getrlimit(resource.RLIMIT_CORE),"
-        "file=sys.stderr, flush=True); os.abort()"
+        # It is set right after the start of the app, which may be the quicker.
+        "import os, resource, sys, time; end = time.monotonic() + 20\n"
+        "while resource.getrlimit(resource.RLIMIT_CORE)[1] and time.monotonic() < end: pass\n"
+        "print(resource.getrlimit(resource.RLIMIT_CORE), file=sys.stderr, flush=True); os.abort()"
     )
     assert (report.exit_status, stderr_text(report)) == (6, "(0, 0)\n")
 
