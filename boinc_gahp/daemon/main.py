@@ -85,9 +85,11 @@ def leave(status: int) -> NoReturn:
     watchdog = threading.Timer(LEAVING, os._exit, [status])
     watchdog.daemon = True
     watchdog.start()
+    # A thread may be in the middle of importing it: then there is nothing to remove.
     temporary = sys.modules.get("boinc_gahp.bridge.temporary")
-    if temporary is not None:
-        temporary.remove_all()
+    remove_all = getattr(temporary, "remove_all", None)
+    if remove_all is not None:
+        remove_all()
     atexit._run_exitfuncs()  # noqa: SLF001  (the only way to them but an ordinary exit)
     os._exit(status)
 

@@ -91,6 +91,22 @@ def test_a_signal_ends_it_in_the_middle_of_a_request(
     assert daemon.end() == CLEAN
 
 
+def test_an_end_while_a_thread_imports_what_removes_partial_files_is_clean() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, types; from boinc_gahp.daemon.main import leave; "
+            "name = 'boinc_gahp.bridge.temporary'; sys.modules[name] = types.ModuleType(name); "
+            "leave(0)",
+        ],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == CLEAN
+
+
 @pytest.mark.parametrize("moment", range(4))
 def test_sigterm_at_any_moment_of_the_start_leaves_nothing_on_stderr(moment: int) -> None:
     with Daemon() as daemon:
