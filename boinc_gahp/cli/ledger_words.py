@@ -38,7 +38,6 @@ __all__ = [
     "none_yet",
     "now",
     "opened",
-    "parser",
     "positive",
     "printable",
     "project_words",
@@ -88,13 +87,6 @@ class Opened:
     path: Path
     store: Store
     jobs: JobLedger | None
-
-
-def parser(action: str, description: str, config: str | None) -> argparse.ArgumentParser:
-    """Return the parser of an action's arguments."""
-    made = argparse.ArgumentParser(prog=f"boinc_gahp ledger {action}", description=description)
-    made.add_argument("--config", metavar="FILE", default=config, help="a settings file")
-    return made
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
