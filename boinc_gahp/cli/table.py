@@ -142,12 +142,6 @@ def cut(text: str, width: int, *, middle: bool = False, more: str = "…") -> st
     return _head(text, room - cells(tail)) + more + tail
 
 
-def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Return a text with spaces up to ``width`` columns."""
-    spaces = " " * (width - cells(text))
-    return spaces + text if right else text + spaces
-
-
 class _Cleaner:
     """Makes cells printable, in letters that the stream has."""
 

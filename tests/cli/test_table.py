@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.cli.table import Column, cells, cut, fitted, lines, padded
+from boinc_gahp.cli.table import Column, cells, cut, fitted, lines
 from boinc_gahp.cli.words import printable
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def test_a_text_that_is_cut_is_not_too_wide_and_says_that_it_is_cut(
     shown = cut(text, width, middle=middle)
     assert cells(shown) <= width
     assert shown == text if cells(text) <= width else "…" in shown or width == 0
-    assert cells(padded(shown, width)) == max(width, cells(shown))
 
 
 def test_names_are_cut_in_the_middle_as_they_differ_at_their_ends() -> None:
