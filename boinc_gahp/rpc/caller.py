@@ -21,6 +21,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.border import Border
 from boinc_gahp.rpc.judge import Judge
+from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc.replies import Incomplete, Reply, read
 from boinc_gahp.rpc.retry import Attempts
 from boinc_gahp.rpc.transport import HttpRequest
@@ -42,7 +43,6 @@ T = TypeVar("T")
 log = logging.getLogger("boinc_gahp.rpc")
 
 _REDIRECTS = 5
-_ERROR_PAGE_KEPT = 65536
 _SAME_MESSAGE_AGAIN = 3600.0
 _MESSAGES_REMEMBERED = 500
 #: With less time left than this a request is not begun.
@@ -196,7 +196,7 @@ class Caller:
                 if 300 <= reply.status < 400:
                     url = self._redirected(rpc, url, reply)
                     continue
-                body = beginning(border.chunks(reply.chunks()))
+                body = page_beginning(beginning(border.chunks(reply.chunks())))
             finally:
                 reply.close()
             raise self.judge(question).status(reply.status, reply.reason, body)
@@ -292,17 +292,17 @@ class Caller:
         log.warning("%s", text)
 
 
-def beginning(chunks: Iterator[bytes]) -> str:
-    """Return the first words of a body that is an error anyway, however it ends."""
+def beginning(chunks: Iterator[bytes]) -> bytes:
+    """Return as much of a body that is an error anyway as is looked at, however it ends."""
     kept = b""
     try:
         for chunk in chunks:
             kept += chunk
-            if len(kept) >= _ERROR_PAGE_KEPT:
+            if len(kept) > PAGE_BYTES:
                 break
     except RpcError:
         pass
-    return kept.decode("utf-8", "replace")
+    return kept
 
 
 def _in_short(error: BaseException) -> str:
