@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from contextlib import suppress
 
 #: Bytes of a page that are looked at. BOINC's own have 5,000, and in the last 500 of them stands
 #: what has happened (wire/get_output__database_down).
@@ -73,10 +74,8 @@ def page_text(page: str) -> str:
 
 
 def _words(text: str) -> str:
-    try:
+    with suppress(ValueError):  # a character's number of more than 4,300 digits
         text = html.unescape(text)
-    except ValueError:  # a character's number of more than 4,300 digits
-        pass
     return " ".join(text.split())
 
 

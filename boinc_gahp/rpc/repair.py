@@ -175,7 +175,7 @@ class Repair:
         # A ">" alone does not end a declaration.
         closing = b"?>" if data.startswith(b"<?", start) else b">"
         end, after = self._find(closing, data, start + len(closing))
-        if closing == b"?>" and 0 <= end and after - start <= _LONGEST_TAG:
+        if closing == b"?>" and end >= 0 and after - start <= _LONGEST_TAG:
             return after
         if unfinished and end < 0:
             return None
@@ -200,9 +200,7 @@ class Repair:
         out.append(_escaped(text.kept()))
         return end
 
-    def _find(
-        self, what: bytes | re.Pattern[bytes], data: bytes, start: int
-    ) -> tuple[int, int]:
+    def _find(self, what: bytes | re.Pattern[bytes], data: bytes, start: int) -> tuple[int, int]:
         """Return from where to where ``what`` first stands at ``start`` or behind it; or -1, -1.
 
         It is asked from the left to the right. What was found is remembered, and that nothing was:
