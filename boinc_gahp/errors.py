@@ -34,10 +34,16 @@ from __future__ import annotations
 #: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
 #: (``web-rpcs.md``, "Transport and framing").
 MAX_WORDS = 400
+#: So many times as many are looked at: most of them may be white space.
+_LOOKED_AT = 32
 
 
 def shorten(words: str, limit: int = MAX_WORDS) -> str:
     """Return ``words`` on one line and at most ``limit`` characters long, cut in the middle."""
+    if len(words) > _LOOKED_AT * limit:
+        # Of a megabyte nothing but its ends is shown.
+        half = _LOOKED_AT * limit // 2
+        words = f"{words[:half]} {words[-half:]}"
     line = " ".join(words.split())
     if len(line) <= limit:
         return line

@@ -13,7 +13,7 @@ _HEAD = re.compile(
 )
 _BEGIN = "<stderr_txt>"
 _END = "</stderr_txt>"
-_TAIL = re.compile(r"\s*\]\]>\s*\Z")
+_TAIL = "]]>"
 
 
 def unwrap(text: str) -> str:
@@ -29,4 +29,7 @@ def unwrap(text: str) -> str:
     body = text[start + len(_BEGIN) :].removeprefix("\n")
     # The job's own text may hold the tag as well: the last one is the wrapper's.
     kept, tag, _ = body.rpartition(_END)
-    return kept.removesuffix("\n") if tag else _TAIL.sub("", body)
+    if tag:
+        return kept.removesuffix("\n")
+    ended = body.rstrip()
+    return ended.removesuffix(_TAIL).rstrip() if ended.endswith(_TAIL) else body

@@ -60,7 +60,7 @@ _ROUNDS = 5
 #: Times that files are staged again because the project deleted one meanwhile.
 _STAGINGS = 3
 
-_DUPLICATE = re.compile(r"Duplicate entry '(.*?)' for key")
+_DUPLICATE = re.compile(r"Duplicate entry '([^']*)' for key")
 _FILE_GONE = re.compile(r"md5_file: can't open (?:\S*/)?(\S*)")
 _NOT_INIT = "batch not in init state"
 _UNPARSED = "can't parse request message:"

@@ -71,6 +71,15 @@ def project_points(
             yield failed(f"address: {trouble}")
             yield note("account, files and apps: not looked at, since the project did not answer")
             return
+        if project.sent_to_https:
+            # What was sent on was a ping, which holds none yet.
+            yield failed(
+                f"address: {project.host} sends http on to https, and each request is in clear "
+                "until then, with the authenticator: set url to "
+                f"{project.url.replace('http:', 'https:', 1)}"
+            )
+            yield from _account_points(settings, chosen, project, apps)
+            return
         trusted = ", its certificate is trusted" if project.url.startswith("https:") else ""
         yield ok(f"address: {project.host} answers as a BOINC project{trusted}")
         if trusted == "":

@@ -38,6 +38,13 @@ FOREIGN = (
 )
 
 
+#: Raised where there is no connection yet, to the project or to a proxy.
+_NOT_CONNECTED = (
+    urllib3.exceptions.ConnectTimeoutError,
+    urllib3.exceptions.NewConnectionError,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """What an exception of ``kinds``, anywhere in the chain, says of an exchange.
@@ -45,6 +52,7 @@ class _Rule:
     Attributes:
         what: what happened, and what to do; ``{why}`` is the innermost reason.
         sent: whether the request may have reached the project.
+        unmade: whether it is about connections that never came about only.
         permanent: whether only a change of something can help.
         damaged: whether an answer had begun.
     """
@@ -52,6 +60,7 @@ class _Rule:
     kinds: tuple[type[BaseException], ...]
     what: str
     sent: bool = True
+    unmade: bool = False
     permanent: bool = False
     damaged: bool = False
 
@@ -83,6 +92,13 @@ _RULES = (
         "the proxy cannot be reached or refuses ({why}): check the setting or the variables for "
         "proxies",
         sent=False,
+        unmade=True,
+    ),
+    # urllib3 calls it so, too, when a connection through a proxy breaks after the request was sent.
+    _Rule(
+        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
+        "the connection through the proxy failed ({why}): try again, or check the setting or the "
+        "variables for proxies",
     ),
     _Rule(
         (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError),
@@ -111,8 +127,7 @@ _RULES = (
     _Rule(
         (
             requests.ConnectTimeout,
-            urllib3.exceptions.ConnectTimeoutError,
-            urllib3.exceptions.NewConnectionError,
+            *_NOT_CONNECTED,
         ),
         "cannot connect ({why}): is the project's URL right, and its web server running?",
         sent=False,
@@ -157,7 +172,12 @@ class Border:
         return error
 
     def _judged(self, links: list[BaseException]) -> TransportError | ProtocolError:
-        rule = next(rule for rule in _RULES if any(isinstance(x, rule.kinds) for x in links))
+        rule = next(
+            rule
+            for rule in _RULES
+            if any(isinstance(link, rule.kinds) for link in links)
+            and not (rule.unmade and not any(map(_is_unmade, links)))
+        )
         message = f"{self.rpc} of {self.host}: {rule.what.format(why=self._why(links))}"
         if rule.damaged:
             return ProtocolError(message, rpc=self.rpc, host=self.host, cut=True)
@@ -188,6 +208,13 @@ class Border:
             if "auth_str=" not in shown and self.redact(shown) == shown:
                 return link
         return None
+
+
+def _is_unmade(link: BaseException) -> bool:
+    """Tell whether ``link`` is only raised where no connection came about."""
+    if isinstance(link, OSError) and str(link).startswith("Tunnel connection failed"):
+        return True  # http.client's words for a proxy that refuses to CONNECT
+    return isinstance(link, _NOT_CONNECTED)
 
 
 def chain(error: BaseException) -> list[BaseException]:

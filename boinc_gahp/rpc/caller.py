@@ -9,7 +9,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urljoin, urlsplit
 
 from boinc_gahp.errors import (
     GahpError,
@@ -19,8 +18,10 @@ from boinc_gahp.errors import (
     TransportError,
     shorten,
 )
+from boinc_gahp.rpc import redirects
 from boinc_gahp.rpc.border import Border
 from boinc_gahp.rpc.judge import Judge
+from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc.replies import Incomplete, Reply, read
 from boinc_gahp.rpc.retry import Attempts
 from boinc_gahp.rpc.transport import HttpRequest
@@ -42,7 +43,6 @@ T = TypeVar("T")
 log = logging.getLogger("boinc_gahp.rpc")
 
 _REDIRECTS = 5
-_ERROR_PAGE_KEPT = 65536
 _SAME_MESSAGE_AGAIN = 3600.0
 _MESSAGES_REMEMBERED = 500
 #: With less time left than this a request is not begun.
@@ -72,13 +72,19 @@ class Traffic:
 
 @dataclass(slots=True)
 class Caller:
-    """What all RPCs to a project share; thread-safe."""
+    """What all RPCs to a project share; thread-safe.
+
+    Attributes:
+        speaks_https: set when a request to http was sent on to https of the same host: the next
+            ones go there at once, so that the authenticator travels in clear no more than once.
+    """
 
     host: str
     options: ClientOptions
     transport: Transport
     redact: Redactor
     closing: threading.Event = field(default_factory=threading.Event)
+    speaks_https: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _said: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
@@ -187,6 +193,8 @@ class Caller:
         rpc = question.rpc
         border = Border(rpc.name, self.host, self.redact)
         url = question.url
+        if self.speaks_https.is_set():
+            url = redirects.upgraded(url)
         for _ in range(_REDIRECTS + 1):
             request = self._request(question, url, until, traffic, plain=plain)
             reply = border.cross(partial(self.transport.send, request))
@@ -196,7 +204,7 @@ class Caller:
                 if 300 <= reply.status < 400:
                     url = self._redirected(rpc, url, reply)
                     continue
-                body = beginning(border.chunks(reply.chunks()))
+                body = page_beginning(beginning(border.chunks(reply.chunks())))
             finally:
                 reply.close()
             raise self.judge(question).status(reply.status, reply.reason, body)
@@ -235,30 +243,20 @@ class Caller:
         )
 
     def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:
-        """Return where to go on; the request's method and body stay what they are.
-
-        Only to the same host, and never from https to http. 303 asks for a GET of something else,
-        so the request has been dealt with: that is no answer.
-        """
-        location = urljoin(url, reply.headers.get("Location", ""))
-        here, there = urlsplit(url), urlsplit(location)
-        shown = f"{there.scheme}://{there.netloc}{there.path}"
-        if reply.status not in {301, 302, 307, 308} or location == url:
-            raise self._refused(rpc, f"answered HTTP {reply.status}: check the project's URL")
-        if (there.hostname or "").lower() != (here.hostname or "").lower():
-            raise self._refused(
-                rpc, f"sends elsewhere, to {shown}: if that is right, set the project's URL so"
+        """Return where to go on; the request's method and body stay what they are."""
+        try:
+            there = redirects.followed(reply.status, reply.headers.get("Location", ""), url)
+        except redirects.Refused as refused:
+            what = str(refused)
+        else:
+            if redirects.is_upgrade(url, there):
+                self.speaks_https.set()
+            self._warn_once(
+                f"{rpc.name} of {self.host} was sent on to {redirects.shown(there)}: set the "
+                "project's URL so"
             )
-        if there.scheme != here.scheme and (here.scheme, there.scheme) != ("http", "https"):
-            raise self._refused(rpc, f"sends from https to {shown}, which is not followed")
-        if there.scheme == here.scheme and there.port != here.port:
-            raise self._refused(
-                rpc, f"sends elsewhere, to {shown}: if that is right, set the project's URL so"
-            )
-        self._warn_once(
-            f"{rpc.name} of {self.host} was sent on to {shown}: set the project's URL so"
-        )
-        return location
+            return there
+        raise self._refused(rpc, what)
 
     def _refused(self, rpc: Rpc, what: str) -> TransportError:
         return TransportError(
@@ -292,17 +290,17 @@ class Caller:
         log.warning("%s", text)
 
 
-def beginning(chunks: Iterator[bytes]) -> str:
-    """Return the first words of a body that is an error anyway, however it ends."""
+def beginning(chunks: Iterator[bytes]) -> bytes:
+    """Return as much of a body that is an error anyway as is looked at, however it ends."""
     kept = b""
     try:
         for chunk in chunks:
             kept += chunk
-            if len(kept) >= _ERROR_PAGE_KEPT:
+            if len(kept) > PAGE_BYTES:
                 break
     except RpcError:
         pass
-    return kept.decode("utf-8", "replace")
+    return kept
 
 
 def _in_short(error: BaseException) -> str:

@@ -81,6 +81,11 @@ class Project:
         """16 hex digits that stand for the authenticator."""
         return self._authenticator.account
 
+    @property
+    def sent_to_https(self) -> bool:
+        """Whether the project has sent a request on from http to https of its host."""
+        return self._caller.speaks_https.is_set()
+
     def until(self, deadline: float) -> Project:
         """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""
         view = copy.copy(self)

@@ -17,7 +17,7 @@ from boinc_gahp.errors import (
     TransportError,
     shorten,
 )
-from boinc_gahp.rpc.replies import page_text, page_title
+from boinc_gahp.rpc.pages import page_text, page_title
 
 if TYPE_CHECKING:
     from boinc_gahp.rpc.redact import Redactor
@@ -132,7 +132,7 @@ class Judge:
                 cut=True,
             )
         title = shorten(page_title(body), 120)
-        words = reason or _phrase(status)
+        words = shorten(self.redact(reason), 120) or _phrase(status)
         if title and words.lower() not in title.lower():
             words = f"{words}, {title!r}"
         if status >= 500:

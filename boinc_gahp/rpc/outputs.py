@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc.caller import beginning
+from boinc_gahp.rpc.pages import is_page, page_beginning
 from boinc_gahp.rpc.table import RESULT_FILE, WORKUNIT_FILE
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
 _FILENAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;]+))""", re.IGNORECASE)
 _ERROR = re.compile(r"\s*ERROR:\s*(.*)", re.DOTALL | re.IGNORECASE)
-_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 #: A directory of the project's upload hierarchy, instead of a file in it.
 _DIRECTORY = re.compile(r"[0-9a-f]{1,3}")
 _CHUNK = 65536
+#: Of a number of bytes that any disk may hold.
+_DIGITS = 19
 
 
 class OutputStream:
@@ -105,11 +107,12 @@ class OutputStream:
             return
         if content_type and not content_type.startswith("text/"):
             return
-        page = beginning(self._border.chunks(self._reply.chunks()))
+        body = beginning(self._border.chunks(self._reply.chunks()))
+        page = page_beginning(body)
         error = _ERROR.match(page)
         if error:
             raise self._judge.refusal(-1, error[1].strip())
-        if _PAGE.match(page):
+        if is_page(body):
             raise self._judge.page(page)
         raise self._judge.no_file(page)
 
@@ -131,4 +134,4 @@ def _length(reply: HttpReply) -> int | None:
     if reply.headers.get("Content-Encoding", "identity").lower() not in {"identity", ""}:
         return None
     text = reply.headers.get("Content-Length", "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else None

@@ -18,12 +18,16 @@ from dataclasses import dataclass
 #: echoes a request, escaped once more by PHP: that is undone by whoever reads them).
 RAW_TEXT = ("job_name", "name", "app_name", "error_msg", "stderr_out", "templates")
 
-#: A text that has not ended after so many bytes never will; the largest seen is an error message
-#: of 1 MB.
-_LONGEST_TEXT = 16 * 2**20
+#: Bytes that are kept of a text's beginning, and of its end. The largest seen is an error message
+#: of 1 MB; what jobs write to stderr is cut at 64 kB by a project's database as it ships.
+KEPT_OF_TEXT = 512 * 1024
 _LONGEST_MESSAGE = 65536
-_LONGEST_TAG = 4096
+#: Of each message's beginning and end.
+_KEPT_OF_MESSAGE = 1024
 _MESSAGES_KEPT = 1000
+_LONGEST_TAG = 4096
+#: What comes in one piece is looked at in several: it reads the same however it comes.
+_PIECE = 65536
 #: The beginning of one of PHP's messages, up to its kind, is shorter.
 _HEAD = 60
 
@@ -33,7 +37,7 @@ _RAW = "|".join(RAW_TEXT).encode()
 #: (or a debugger in it) writes between the elements, and ``<`` that begins no tag.
 _SUSPECT = re.compile(
     rb"&|\]\]>"
-    rb"|<(?P<raw>" + _RAW + rb")>(?![^<>&\r]*</(?P=raw)>)"
+    rb"|<(?P<raw>" + _RAW + rb")>(?![^<>&\r]{0,4096}</(?P=raw)>)"
     rb"|<(?P<html>/?(?:br|b|i|u|p|hr|em|font|pre|span|strong|table|tbody|th|td|tr)(?:\s[^<>]*)?/?>)"
     rb"|<(?!/?[A-Za-z_][\w.-]*\s*/?>)"
     rb"|\n(?P<plain>(?:PHP )?(?:" + _KINDS + rb"): )"
@@ -41,7 +45,7 @@ _SUSPECT = re.compile(
 #: What a reply with 100,000 jobs consists of, as far as nothing in it is suspect: four times as
 #: fast as looking at every tag.
 _UNSUSPECTED = re.compile(
-    rb"[^<&\]\n]*(?:(?:<job_name>[^<>&\r]*</job_name>|<name>[^<>&\r]*</name>"
+    rb"[^<&\]\n]*(?:(?:<job_name>[^<>&\r]{0,4096}</job_name>|<name>[^<>&\r]{0,4096}</name>"
     rb"|</?(?:job|status|batch_size|id|canonical_instance_id|exit_status|cpu_time|file)>"
     rb"|\n(?!PHP |[FPRWND]))[^<&\]\n]*)*"
 )
@@ -49,7 +53,6 @@ _HTML_MESSAGE = re.compile(rb"<br ?/?>\s*<b>(" + _KINDS + rb")</b>:\s*")
 _HTML_MESSAGE_END = re.compile(rb" on line <b>\d+</b>(?:<br />)?")
 _PLAIN_MESSAGE = re.compile(rb"\n(?:PHP )?(" + _KINDS + rb"): +")
 _PLAIN_MESSAGE_END = re.compile(rb" on line \d+(?=\s)")
-_DECLARATION = re.compile(rb"<\?.{0,%d}?\?>" % (_LONGEST_TAG - 4), re.DOTALL)
 _NOT_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _REPLACEMENT = "\ufffd".encode()
@@ -75,6 +78,9 @@ class PhpMessage:
 class Repair:
     """Feed it bytes as they come; what it returns is XML, as far as the reply ever was.
 
+    What it holds is bounded, and so is how often it looks at a byte again. The middle of a text of
+    more than a megabyte is left out, and a line says so.
+
     Attributes:
         messages: PHP's messages, in the order of their coming (the first 1,000).
     """
@@ -83,11 +89,20 @@ class Repair:
         self.messages: list[PhpMessage] = []
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._ascii = True
+        self._long: _LongText | None = None
+        self._nearest: dict[object, tuple[int, int]] = {}
         self._held = b""
         self._unread = bytearray()
 
     def feed(self, data: bytes) -> bytes:
         """Take the next bytes; return what is certain by now."""
+        if len(data) <= _PIECE:
+            return self._take(data)
+        return b"".join(
+            self._take(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)
+        )
+
+    def _take(self, data: bytes) -> bytes:
         # What is held back is looked at again only when there is a good deal more: otherwise a long
         # text that comes byte by byte would take a time that grows with its square.
         self._unread += self._clean(data, final=False)
@@ -114,13 +129,20 @@ class Repair:
         data = self._held + self._unread
         self._held = b""
         self._unread.clear()
+        self._nearest.clear()
         out: list[bytes] = []
+        if self._long is not None:
+            rest = self._long.take(data)
+            if rest is None and not final:
+                return b""
+            out.append(_escaped(self._long.kept()))
+            self._long, data = None, rest or b""
         here = 0
         while match := _SUSPECT.search(data, self._unsuspected(data, here)):
             out.append(data[here : match.start()])
             taken = self._suspect(data, match, out, final=final)
             if taken is None:
-                self._held = data[match.start() :]
+                self._held = b"" if self._long else data[match.start() :]
                 return b"".join(out)
             here = taken
         end = len(data)
@@ -150,13 +172,12 @@ class Repair:
         if match["html"] or match["plain"]:
             return self._message(data, match, final=final)
         unfinished = not final and len(data) - start < _LONGEST_TAG
-        closing = b">"
-        if data.startswith(b"<?", start):
-            declaration = _DECLARATION.match(data, start)
-            if declaration:
-                return declaration.end()
-            closing = b"?>"  # a ">" alone does not end a declaration
-        if unfinished and data.find(closing, start + len(closing)) < 0:
+        # A ">" alone does not end a declaration.
+        closing = b"?>" if data.startswith(b"<?", start) else b">"
+        end, after = self._find(closing, data, start + len(closing))
+        if closing == b"?>" and end >= 0 and after - start <= _LONGEST_TAG:
+            return after
+        if unfinished and end < 0:
             return None
         out.append(b"&lt;")
         return match.end()
@@ -165,15 +186,36 @@ class Repair:
         self, data: bytes, match: re.Match[bytes], out: list[bytes], *, final: bool
     ) -> int | None:
         closing = b"</" + match["raw"] + b">"
-        end = data.find(closing, match.end())
-        if end < 0 and not final and len(data) - match.start() < _LONGEST_TEXT:
+        begin = match.end()
+        end, _ = self._find(closing, data, begin)
+        if end < 0 and not final and len(data) - begin <= 2 * KEPT_OF_TEXT:
             return None
         out.append(match[0])
-        if end < 0:
-            return match.end()
-        text = data[match.end() : end]
-        out.append(_SPECIAL.sub(lambda special: _ESCAPED[special[0]], text))
+        if end < 0 and final:
+            return begin
+        text = _LongText(closing)
+        if text.take(data[begin:] if end < 0 else data[begin : end + len(closing)]) is None:
+            self._long = text
+            return None
+        out.append(_escaped(text.kept()))
         return end
+
+    def _find(self, what: bytes | re.Pattern[bytes], data: bytes, start: int) -> tuple[int, int]:
+        """Return from where to where ``what`` first stands at ``start`` or behind it; or -1, -1.
+
+        It is asked from the left to the right. What was found is remembered, and that nothing was:
+        of a thousand beginnings without an end, one alone is searched to the end of ``data``.
+        """
+        found = self._nearest.get(what)
+        if found is None or 0 <= found[0] < start:
+            if isinstance(what, bytes):
+                place = data.find(what, start)
+                found = (place, place + len(what) if place >= 0 else -1)
+            else:
+                match = what.search(data, start)
+                found = (-1, -1) if match is None else match.span()
+            self._nearest[what] = found
+        return found
 
     def _message(self, data: bytes, match: re.Match[bytes], *, final: bool) -> int | None:
         """Take one of PHP's messages out of the stream; other HTML is dropped."""
@@ -190,14 +232,65 @@ class Repair:
             tail = _PLAIN_MESSAGE_END
             if head is None:
                 return match.end()
-        last = tail.search(data, head.end(), start + _LONGEST_MESSAGE)
-        if last is None and waiting:
+        _, end = self._find(tail, data, head.end())
+        ends = 0 <= end <= start + _LONGEST_MESSAGE
+        if not ends and waiting:
             return None
-        end = head.end() if last is None else last.end()
-        text = data[head.end() : end if last else head.end() + _LONGEST_MESSAGE]
+        text = data[head.end() : end if ends else head.end() + _LONGEST_MESSAGE]
+        end = end if ends else head.end()
         if len(self.messages) < _MESSAGES_KEPT:
+            if len(text) > 2 * _KEPT_OF_MESSAGE:
+                text = text[:_KEPT_OF_MESSAGE] + b" ... " + text[-_KEPT_OF_MESSAGE:]
             plain = _TAGS.sub(b"", text) if match["html"] else text
             self.messages.append(
                 PhpMessage(head[1].decode(), plain.decode("utf-8", "replace").strip())
             )
         return end
+
+
+class _LongText:
+    """A text until its closing tag: its beginning and its end are kept, however long it is."""
+
+    def __init__(self, closing: bytes) -> None:
+        self._closing = closing
+        self._head = b""
+        self._tail = bytearray()
+        self._left_out = 0
+
+    def take(self, data: bytes) -> bytes | None:
+        """Take the next bytes; return what comes from the closing tag on, None if it is not yet."""
+        seen = len(self._tail)
+        self._tail += data
+        end = self._tail.find(self._closing, max(0, seen - len(self._closing) + 1))
+        rest = bytes(self._tail[end:]) if end >= 0 else None
+        if rest is not None:
+            del self._tail[end:]
+        if len(self._tail) > 2 * KEPT_OF_TEXT:
+            if not self._head:
+                self._head = bytes(self._tail[:KEPT_OF_TEXT])
+                del self._tail[:KEPT_OF_TEXT]
+            self._leave_out(0 if rest is not None else len(self._closing))
+        return rest
+
+    def kept(self) -> bytes:
+        """Return the text, or what is left of it with a line where some of it was left out."""
+        if not self._head:
+            return bytes(self._tail)
+        self._leave_out(0)
+        if not self._left_out:
+            return self._head + self._tail
+        line = f"\n... {self._left_out:,} bytes left out here ...\n"
+        # A character may have been cut in two.
+        parts = (part.decode("utf-8", "ignore") for part in (self._head, self._tail))
+        return line.join(parts).encode()
+
+    def _leave_out(self, more: int) -> None:
+        """Forget all but the last bytes, and ``more``, which may be the closing tag's beginning."""
+        excess = len(self._tail) - KEPT_OF_TEXT - more
+        if excess > 0:
+            del self._tail[:excess]
+            self._left_out += excess
+
+
+def _escaped(text: bytes) -> bytes:
+    return _SPECIAL.sub(lambda special: _ESCAPED[special[0]], text)

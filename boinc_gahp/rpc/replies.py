@@ -7,13 +7,13 @@ fatal error stands in it and the project reported no error.
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lxml import etree
 
+from boinc_gahp.rpc.pages import PAGE_BYTES, is_page, page_beginning
 from boinc_gahp.rpc.repair import PhpMessage, Repair
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-_HTML_PAGE = re.compile(
-    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
-)
 _SNIFFED = 2048
-_PAGE_KEPT = 65536
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_NOT_TEXT = re.compile(r"<(script|style|head|nav)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&amp;": "&"}
 _ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
 #: Errors that end in a name, which the project writes as it is.
@@ -152,11 +146,11 @@ class _Reading:
         reply = self._reply
         if reply.page is None and len(self._begun) < _SNIFFED:
             self._begun += chunk
-            if _HTML_PAGE.match(self._begun):
+            if is_page(self._begun):
                 reply.page = ""
                 return
         if reply.page is not None:
-            if len(self._begun) < _PAGE_KEPT:
+            if len(self._begun) <= PAGE_BYTES:
                 self._begun += chunk
             return
         if reply.empty:
@@ -171,9 +165,9 @@ class _Reading:
             reply.messages = self._repair.messages
             reply.mismatch = _mismatch(self._parser)
             if reply.root is None and b"<" not in self._begun:
-                reply.other = self._begun.decode("utf-8", "replace").strip()
+                reply.other = page_beginning(self._begun).strip()
         else:
-            reply.page = self._begun.decode("utf-8", "replace")
+            reply.page = page_beginning(self._begun)
             reply.empty = False
         return reply
 
@@ -251,15 +245,3 @@ def stderr_text(text: str) -> str:
     if inner.startswith("<![CDATA[") and inner.endswith("]]>"):
         text = inner[len("<![CDATA[") : -len("]]>")]
     return _unescape(text)
-
-
-def page_title(page: str) -> str:
-    """Return the title of a web page, or its first words."""
-    title = _TITLE.search(page)
-    text = title[1] if title else _NOT_TEXT.sub(" ", page)
-    return " ".join(html.unescape(text).split())
-
-
-def page_text(page: str) -> str:
-    """Return the words of a web page."""
-    return " ".join(html.unescape(_NOT_TEXT.sub(" ", page)).split())

@@ -129,10 +129,10 @@ class HttpTransport:
                 requests.Request(request.method, request.url, headers=headers, data=body)
             )
             with limited(Limits(request.read_timeout, request.until, request.reply_timeout)):
-                response = session.send(
+                # Not the session's own send, which reads a redirect's body, however long it is.
+                response = session.get_adapter(request.url).send(
                     prepared,
                     stream=True,
-                    allow_redirects=False,
                     timeout=(request.connect_timeout, request.read_timeout),
                     verify=self._options.ca_bundle or True,
                     proxies=self._proxies(request.url),

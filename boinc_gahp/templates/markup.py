@@ -24,6 +24,7 @@ MAX_TEXT = 1 << 20
 _PROLOG = re.compile(r"<\?|<!DOCTYPE")
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DIGITS = re.compile(r"[+-]?[0-9]+")
+_EXACT_DIGITS = 400
 
 
 def parse(text: str, what: str) -> etree._Element:
@@ -81,8 +82,9 @@ def prolog_end(text: str, begin: int) -> int:
     if text.startswith("<?", begin):
         end = text.find("?>", begin)
         return end + 2 if end >= 0 else -1
-    end, subset = text.find(">", begin), text.find("[", begin)
-    if 0 <= subset < end:
+    end = text.find(">", begin)
+    subset = text.find("[", begin, end) if end >= 0 else -1
+    if subset >= 0:
         inner = text.find("]", subset)
         end = text.find(">", inner) if inner >= 0 else -1
     return end + 1 if end >= 0 else -1
@@ -203,7 +205,9 @@ class Fields:
             text = inner(element)
             value = _finite(text)
             if value is not None and value == int(value) and (least is None or value >= least):
-                return int(text) if _DIGITS.fullmatch(text) else int(value)
+                # As it is written where that is exact; of thousands of digits most are zeros.
+                exact = len(text) <= _EXACT_DIGITS and _DIGITS.fullmatch(text)
+                return int(text) if exact else int(value)
             bound = "" if least is None else f", {least} or more"
             self.problem(
                 "bad-number", f"<{name}> holds {text!r}: expected a whole number{bound}", element

@@ -17,7 +17,8 @@ from .types import Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TAG = re.compile(r"<(/?)([A-Za-z_][\w:.\-]*)([^<>]*?)(/?)>")
+#: A name is taken whole: with less of it, what follows would be looked at again and again.
+_TAG = re.compile(r"<(/?)([A-Za-z_][\w:.\-]*)(?![\w:.\-])([^<>]*?)(/?)>")
 _NEXT = re.compile(r"[<&]")
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});")
 #: What begins like a tag, what ends it, and what it is called.
@@ -115,7 +116,7 @@ class Scan:
                 return stop + len(end)
         if not text.startswith(("<?", "<!"), start):
             self._fail(start, "< begins no tag here: expected &lt; for itself, or a whole tag")
-        if text.startswith("<?xml", start) and text[:start] not in ("", _BYTE_ORDER_MARK):
+        if text.startswith("<?xml", start) and text[: min(start, 2)] not in ("", _BYTE_ORDER_MARK):
             self.late_declarations.append(self._line(start))
         stop = prolog_end(text, start)
         if stop < 0:

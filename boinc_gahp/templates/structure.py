@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from .markup import children
@@ -47,12 +48,10 @@ def _check_root(root: etree._Element, words: Vocabulary, found: Findings) -> Non
 
 def _check_places(parts: Parts, body: etree._Element, words: Vocabulary, found: Findings) -> None:
     """Today's create_work fills in what it reads as it goes: a file_ref needs its file_info."""
-    late = [
-        info
-        for info in parts.file_infos
-        if parts.root is not None and parts.root.index(info) > parts.root.index(body)
-    ]
-    for info in late:
+    behind = children(parts.root) if parts.root is not None else iter(())
+    for info in dropwhile(lambda child: child is not body, behind):
+        if info.tag != "file_info":
+            continue
         text = f"<file_info> after <{words.body}>: expected before it; BOINC reads from the top"
         if words is INPUT:
             found.error(info, "file-info-late", f"{text}, and create_work refuses this")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ssl
+import time
 import traceback
 from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
-from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
+from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status, tunnel
@@ -209,14 +210,45 @@ def test_redirect_from_https_to_http_is_refused(authority: trustme.CA, bundle: s
             project.ping()
 
 
-def test_redirect_from_http_to_https_is_followed(
+def test_redirect_from_http_to_https_is_followed_on_the_usual_port_only(
     server: Scripted, authority: trustme.CA, bundle: str
 ) -> None:
     with secure(authority) as safe:
         server.answers.append(status(301, Location=f"https://localhost:{safe.port}/x.php"))
-        with Project(server.url, AUTHENTICATOR, options=options(bundle)) as project:
+        with (
+            Project(server.url, AUTHENTICATOR, options=options(bundle)) as project,
+            pytest.raises(TransportError, match="sends elsewhere, to https://localhost"),
+        ):
             project.ping()
-        assert [request.path for request in safe.requests] == ["/x.php"]
+        assert safe.requests == []
+
+
+def test_http_that_is_sent_on_to_https_is_not_asked_again(
+    server: Scripted, authority: trustme.CA, bundle: str
+) -> None:
+    with secure(authority, "boinc.example.edu") as safe:
+        # A proxy, so that the port can be 443.
+        location = "https://boinc.example.edu/test/submit_rpc_handler.php"
+        server.answers += [status(301, Location=location), tunnel(safe.port)]
+        through = ClientOptions(
+            retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
+        )
+        with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
+            seen = [project.sent_to_https]
+            project.ping()
+            seen.append(project.sent_to_https)
+            assert seen == [False, True]
+            with pytest.raises(ProtocolError):
+                project.create_batch("b", "uppercase")
+            with pytest.raises(ProtocolError):
+                project.until(time.monotonic() + 60).query_batches()
+        assert [request.rpc for request in safe.requests] == [
+            "ping",
+            "create_batch",
+            "query_batches",
+        ]
+    in_clear = [request for request in server.requests if request.method != "CONNECT"]
+    assert [request.rpc for request in in_clear] == ["ping"]
 
 
 def test_https_where_http_is_spoken_is_told(server: Scripted) -> None:

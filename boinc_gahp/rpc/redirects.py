@@ -1,0 +1,85 @@
+"""Where a redirect may lead: to the same server, and from http to https of the same host.
+
+A request carries the authenticator in its body, and perhaps in its URL. So what decides is what
+will connect: :func:`urllib3.util.parse_url`, and the URL to go on with is put together from the
+parts that it found. What two parsers may read in two ways is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from urllib.parse import urljoin, urlsplit
+
+from urllib3.util import Url, parse_url
+
+from boinc_gahp.errors import shorten
+from boinc_gahp.secret import hide_logins
+
+#: Statuses that ask for the same request elsewhere. 303 asks for a GET of something else, so the
+#: request has been dealt with: that is no answer.
+_AGAIN = (301, 302, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+#: What may stand in a Location: visible ASCII without the backslash, which some read as a slash.
+_PLAIN = re.compile(r"[!-\[\]-~]+")
+
+
+class Refused(Exception):
+    """A redirect that is not followed; the text says what the server does, without the server."""
+
+
+def followed(status: int, location: str, url: str) -> str:
+    """Return the URL to go on with after ``url`` was answered with ``status`` and ``location``.
+
+    Raises:
+        Refused: it leads elsewhere, nowhere, or cannot be read without a doubt.
+    """
+    if status not in _AGAIN or not location:
+        raise Refused(f"answered HTTP {status}: check the project's URL")
+    here = parse_url(url)
+    there = _read(location, url)
+    server, other = _server(here), _server(there)
+    upgrade = server[:2] == ("http", other[1]) and other[::2] == ("https", _PORTS["https"])
+    if other[0] not in {server[0], "https"}:
+        raise Refused(f"sends from {server[0]} to {shown(there.url)}, which is not followed")
+    if other != server and not upgrade:
+        raise Refused(
+            f"sends elsewhere, to {shown(there.url)}: if that is right, set the project's URL so"
+        )
+    if there == here:
+        raise Refused(f"answered HTTP {status}: check the project's URL")
+    return there.url
+
+
+def is_upgrade(url: str, to: str) -> bool:
+    """Tell whether a redirect that is followed leads from http to https."""
+    return url.startswith("http:") and to.startswith("https:")
+
+
+def upgraded(url: str) -> str:
+    """Return the same URL on the https server of its host."""
+    return parse_url(url)._replace(scheme="https", port=None).url
+
+
+def _read(location: str, url: str) -> Url:
+    """Return the parts of ``location``, which may be relative to ``url``."""
+    found, login = Url(), False
+    if _PLAIN.fullmatch(location) is not None:
+        with suppress(ValueError):  # of which urllib3's LocationParseError is one
+            joined = urljoin(url, location)
+            login = "@" in urlsplit(joined).netloc
+            found = parse_url(joined)
+    if not found.host or found.auth is not None or login:
+        said = shorten(ascii(hide_logins(location.partition("?")[0])), 120)
+        raise Refused(f"sends to an address that is none ({said}): check the project's URL")
+    return found._replace(path=found.path or "/", fragment=None)
+
+
+def _server(parts: Url) -> tuple[str, str, int]:
+    scheme = parts.scheme or ""
+    return scheme, parts.host or "", parts.port or _PORTS.get(scheme, 0)
+
+
+def shown(url: str) -> str:
+    """Return a URL as messages quote it: ``auth_str`` stands in its query."""
+    return shorten(parse_url(url)._replace(query=None).url, 200)

@@ -1,0 +1,245 @@
+"""The project, or who is on the way to it, wants the authenticator sent to another server."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from urllib3.util import parse_url
+
+from boinc_gahp.errors import TransportError
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project, UploadFile
+from boinc_gahp.rpc.redirects import Refused, followed
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+HERE = "http://boinc.example.edu/test/submit_rpc_handler.php"
+ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+#: ``{evil}`` and ``{host}`` are host and port of another server and of the project.
+TRICKS = [
+    "http://{evil}\\@{host}/",
+    "http://{evil}\\\\@{host}/",
+    "\\\\{evil}/",
+    "/\\{evil}/",
+    "//{evil}/",
+    "///{evil}/",
+    "http:\\\\{evil}/",
+    "http://{host}@{evil}/",
+    "http://{host}:80@{evil}/",
+    "http://a:b@{host}/",
+    "http://@{host}/",
+    "http://{evil}#@{host}/",
+    "http://{evil}?@{host}/",
+    "http://{host}\t@{evil}/",
+    "ht\ttp://{evil}/",
+    "http://{evil} .{host}/",
+    "http://{evil}\x0b@{host}/",
+    "http://{host}\x7f/",
+    "http:// {host}/",
+    "http://{host}%2f@{evil}/",
+    "http://{host}.evil.example/",
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+    "https://{evil}/",
+]
+BROKEN = [
+    "http://{host}:99999/",
+    "http://{name}:99999/",
+    "http://[::1/",
+    "http://::1]/",
+    "http://{name}\uff0f.evil.example/",
+    "http://\u2100.example/",
+    "http://{name}:port/",
+    "http://",
+    "http:///",
+    "http://[v1.x]/",
+    "http://" + "a" * 70_00 + "/",
+    "\x00",
+    "%",
+    "http://%00/",
+]
+
+
+def filled(location: str, server: Scripted, evil: Scripted) -> str:
+    return location.format(host=server.host, evil=evil.host, name="localhost")
+
+
+@pytest.mark.parametrize("location", TRICKS + BROKEN)
+def test_no_location_takes_the_authenticator_to_another_server(
+    server: Scripted, location: str
+) -> None:
+    with Scripted() as evil:
+        evil.answers.append(ok())
+        location = filled(location, server, evil).encode().decode("latin-1")
+        server.answers += [status(302, Location=location.replace("\n", ""))] * 2
+        with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+            for ask in (project.query_batches, lambda: project.result_file("r", 0)):
+                with pytest.raises(TransportError) as caught:
+                    ask()
+                assert caught.value.permanent
+                assert not caught.value.may_have_happened
+                assert caught.value.__cause__ is None
+                assert AUTHENTICATOR not in str(caught.value)
+                assert str(caught.value).isprintable()
+        assert evil.requests == []
+
+
+EVERY: dict[str, Callable[[Project, Path], object]] = {
+    "ping": lambda project, _: project.ping(),
+    "create_batch": lambda project, _: project.create_batch("b", "a"),
+    "submit_batch": lambda project, _: project.submit_batch(
+        BatchSubmission("a", [Job("j")], batch_id=1)
+    ),
+    "estimate_batch": lambda project, _: project.estimate_batch(
+        BatchSubmission("a", [Job("j")], batch_id=1)
+    ),
+    "query_batches": lambda project, _: project.query_batches(),
+    "query_batch": lambda project, _: project.query_batch(batch_id=1),
+    "batch": lambda project, _: project.batch(1),
+    "iter_jobs": lambda project, _: list(project.iter_jobs(1)),
+    "query_batch2": lambda project, _: project.query_batch2(["b"]),
+    "abort_batch": lambda project, _: project.abort_batch(batch_id=1),
+    "retire_batch": lambda project, _: project.retire_batch(batch_id=1),
+    "set_expire_time": lambda project, _: project.set_expire_time(1, batch_id=1),
+    "query_job": lambda project, _: project.query_job(1),
+    "query_completed_job": lambda project, _: project.query_completed_job("j"),
+    "abort_jobs": lambda project, _: project.abort_jobs(["j"]),
+    "get_templates": lambda project, _: project.get_templates(app_name="a"),
+    "query_files": lambda project, _: project.query_files(["f"]),
+    "upload_files": lambda project, path: project.upload_files(
+        [UploadFile("f", str(path), 0, "d41d8cd98f00b204e9800998ecf8427e")]
+    ),
+    "result_file": lambda project, _: project.result_file("r", 0),
+    "workunit_file": lambda project, _: project.workunit_file("w", 0),
+    "workunit_files": lambda project, _: project.workunit_files(1),
+    "batch_files": lambda project, _: project.batch_files(1),
+}
+
+
+@pytest.mark.parametrize("rpc", EVERY)
+def test_a_broken_location_is_an_error_of_every_rpc(
+    server: Scripted, rpc: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "empty"
+    path.touch()
+    server.answers.append(status(301, Location=f"http://[::1/?auth_str={AUTHENTICATOR}"))
+    with (
+        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        pytest.raises(TransportError, match="sends to an address that is none") as caught,
+    ):
+        EVERY[rpc](project, path)
+    assert server.host in str(caught.value)
+    assert AUTHENTICATOR not in str(caught.value)
+    assert len(server.requests) == 1
+
+
+def test_an_endless_body_of_a_redirect_is_not_read(server: Scripted) -> None:
+    head = b"HTTP/1.1 302 Found\r\nLocation: /x.php\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ended = threading.Event()
+
+    def endless(answer: object) -> bool:
+        connection, stop = answer.connection, answer.stop  # type: ignore[attr-defined]
+        try:
+            connection.sendall(head)
+            while not stop.is_set():
+                connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+        except OSError:
+            ended.set()
+        return False
+
+    server.answers += [endless, ok()]
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+        project.ping()
+        assert ended.wait(60)
+    assert [request.path for request in server.requests][1:] == ["/x.php"]
+
+
+HOSTS = ["boinc.example.edu", "BOINC.example.edu", "evil.example", "[::1]", "127.0.0.1"]
+PIECES = st.one_of(
+    st.sampled_from(HOSTS),
+    st.sampled_from(["http", "https", "://", ":", "//", "/", "\\", "@", "?", "#", ":80", ":443"]),
+    st.sampled_from([":8080", ":99999", ".", "..", "%", "%2f", "%40", " ", "\t", "\r", "\n", "\0"]),
+    st.sampled_from(
+        ["\uff0f", "\uff20", "\u2100", "\xad", "a", "x.php", "a=b", "&", "[", "]", "<"]
+    ),
+    st.text(max_size=3),
+)
+URLS = [
+    HERE,
+    "https://boinc.example.edu/test/job_file.php",
+    "http://boinc.example.edu:8080/test/get_output.php?cmd=x&auth_str=y",
+    "http://[::1]:8080/test/x.php",
+]
+
+
+@example(["http://evil.example\\@boinc.example.edu/"], HERE)
+@example(["http://boinc.example.edu"], HERE)
+@given(st.lists(PIECES, max_size=12), st.sampled_from(URLS))
+def test_whatever_a_location_says_is_the_same_server_or_its_https_or_refused(
+    pieces: list[str], url: str
+) -> None:
+    try:
+        there = followed(307, "".join(pieces), url)
+    except Refused as refused:
+        assert "auth_str" not in str(refused)  # noqa: PT017  (either outcome is right)
+        assert str(refused).isprintable()  # noqa: PT017
+        return
+    here = urlsplit(url)
+    # What compares, what connects and what the standard library makes of it agree.
+    for found in (urlsplit(there), parse_url(there)):
+        assert (found.hostname or "").strip("[]") == (here.hostname or "").strip("[]")
+        port = found.port or {"http": 80, "https": 443}[found.scheme or ""]
+        mine = here.port or {"http": 80, "https": 443}[here.scheme]
+        upgrade = (here.scheme, found.scheme, port) == ("http", "https", 443)
+        assert upgrade or (found.scheme, port) == (here.scheme, mine)
+    assert "@" not in urlsplit(there).netloc
+    assert there != url
+
+
+@pytest.mark.parametrize(
+    ("location", "there"),
+    [
+        ("/x.php", "http://boinc.example.edu/x.php"),
+        ("x.php?a=b", "http://boinc.example.edu/test/x.php?a=b"),
+        ("../x.php", "http://boinc.example.edu/x.php"),
+        ("//boinc.example.edu/x", "http://boinc.example.edu/x"),
+        ("http://BOINC.example.edu:80/x#y", "http://boinc.example.edu:80/x"),
+        ("https://boinc.example.edu/x", "https://boinc.example.edu/x"),
+        ("https://boinc.example.edu:443/x", "https://boinc.example.edu:443/x"),
+    ],
+)
+def test_the_same_server_and_its_https_are_followed(location: str, there: str) -> None:
+    assert followed(308, location, HERE) == there
+
+
+@pytest.mark.parametrize(
+    ("url", "location"),
+    [
+        (HERE, "https://boinc.example.edu:8443/x"),
+        (HERE, "http://boinc.example.edu:8080/x"),
+        (HERE, "http://boinc.example.edu./x"),
+        (HERE, HERE),
+        (HERE, ""),
+        ("https://boinc.example.edu/x", "http://boinc.example.edu/x"),
+        ("https://boinc.example.edu/x", "https://boinc.example.edu:80/x"),
+        ("https://boinc.example.edu:8443/x", "https://boinc.example.edu/x"),
+    ],
+)
+def test_another_server_of_the_host_is_not(url: str, location: str) -> None:
+    with pytest.raises(Refused):
+        followed(301, location, url)

@@ -1,0 +1,250 @@
+"""The project wants to keep the daemon busy for good, with an answer of a few bytes or a megabyte.
+
+A pattern or a parser whose time grows faster than what it reads holds Python's lock all that time:
+no other request is served, no line is answered, and only SIGKILL ends it. So every parser of what a
+network sends is fed with each of its own delimiters, and its time has to grow as they do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import submit
+from boinc_gahp.bridge.stderr import unwrap
+from boinc_gahp.errors import GahpError, RpcError, shorten
+from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc.pages import is_page, page_text, page_title
+from boinc_gahp.rpc.redact import Redactor
+from boinc_gahp.rpc.replies import stderr_text, unescaped_words
+from boinc_gahp.secret import Authenticator, hide_logins
+from boinc_gahp.templates import TemplateError, read_templates
+from boinc_gahp.templates.scanning import Scan
+from tests.daemon.process import Daemon
+from tests.rpc.canned import inside, project
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.rpc.scripted import Play
+
+#: Twice as much may take as many times as long (a busy machine), and so many seconds more.
+FACTOR, SLACK = 3.5, 0.05
+#: What costs most of all that is harmless, and how many times as much anything else may cost.
+COSTLY, TIMES = "<", 6.0
+
+#: What replies, pages, messages and templates are made of; `begin|repeat` has a beginning.
+MARKUP = [
+    *("<", ">", "&", "]", "]]>", "<?", "?>", "<?>", "<?xml?>", "<!--", "-->", "<!---->"),
+    *("<![CDATA[", "<!DOCTYPE", "<!DOCTYPE>", "<!DOCTYPE[>", "<!DOCTYPE[]>", "[", "&lt;", "&#1;"),
+    *("<x>", "</x>", "<x/>", "<x y=''>", "<x>|x", "<|a", "<a|-", "<a |b", "<a |/", "</a| "),
+    *("<b>", "<b |a", "<br>", "<br />", "<br />|\n", "<br />\n<b>", "</b>"),
+    *("<br />\n<b>Warning</b>: ", "<br />\n<b>Fatal error</b>: |<", "<br />\n<b>Warning</b>:| "),
+    *("\nWarning: ", "\nPHP Fatal error: ", "\nWarning: | on line ", "\nWarning: | on line 1"),
+    *("\nWarning: x on line |1", " on line <b>1</b>", "\nWarning: x on line 1\n"),
+    *("<html>", "<html><title>", "<html>|<title>", "<html>|</title>", "<html>|<script>"),
+    *("<html>|<style |", "<html>|<head></head", "<html>|<nav>x</nav>", "<html>|&#9", "<html>|<"),
+    *(" ", "\n", "\t<", " \n", "a", "é", "\0", "\x7f", "\N{REPLACEMENT CHARACTER}", "a b "),
+    *(
+        "<authenticator>",
+        "&lt;authenticator&gt;",
+        "auth_str=",
+        "://",
+        "://|a@",
+        "://|:",
+        "http://@",
+    ),
+    *("'", '"', "\\", "no job ", "ERROR: ", "ERROR:| "),
+    *("Duplicate entry '", "Duplicate entry 'a", "md5_file: can't open /"),
+]
+NAMES = [
+    *(
+        "<name>",
+        "</name>",
+        "<name>|a",
+        "<name>|<",
+        "<name>|&",
+        "<job_name>",
+        "<job_name>|</job_nam",
+    ),
+    *("<error_msg>", "<stderr_out>", "<stderr_out>|&lt;", "<templates>", "<templates>|</template"),
+    *("<job>", "</job>", "<job> |\n", "<job><job_name>|a", "<job><job_name>a</job_name>| "),
+    *("<job><job_name>a</job_name><status>DONE</status></job>", "<batch_size>1</batch_size>"),
+    *("<job><job_name>a</job_name><status>|D", "<job><job_name>a</job_name>", "<job><id>1</id>"),
+    *("<error>", "<error>|<error_num>", "<error><error_msg>|a</error_msg><error_msg>"),
+    *(
+        "<job><id>1</id><name>a</name><canonical_instance_id>0</canonical_instance_id>|"
+        "<error>a</error>",
+        "<job><id>1</id><name>a</name><canonical_instance_id>0"
+        "</canonical_instance_id>|<exit_status>1</exit_status>",
+        "<batch>",
+        "<batch>|<id>1</id>",
+    ),
+    *("<success>", "<success>1</success>", "<success>|1", "<server_time>|1"),
+]
+TEMPLATE = [
+    *("<file_info>", "<file_info/>", "<file_info></file_info>", "<workunit>", "<workunit/>"),
+    *("<result><file_ref>", "<result>|<file_ref/>", "<result><file_ref><open_name>|a"),
+    *("<input_template>", "<input_template>|<file_info/>", "<input_template>|<x/>"),
+    *("<input_template><workunit/>|<file_info/>", "<file_info>|<number>0</number>"),
+    *("<input_template><workunit>|<min_quorum>1</min_quorum>", "<workunit><min_quorum>|0"),
+    *("<output_template>|<file_info><name><OUTFILE_0/></name></file_info>", "<result>|<x>"),
+]
+STDERR = [
+    *("<stderr_txt>", "<stderr_txt>| ", "<stderr_txt>|]]>", "<stderr_txt>|]]> ", "</stderr_txt>"),
+    *("<core_client_version>", "<core_client_version>|7", "<![CDATA[", "<message>", "<![CDATA[| "),
+    *("<message>|</message", "]]>", "]]> ", "<stderr_txt>|\n"),
+]
+
+
+def of(size: int, piece: str) -> str:
+    beginning, bar, repeated = piece.rpartition("|")
+    repeated = repeated or (bar and " ")
+    return (beginning + repeated * (size // len(repeated) + 1))[:size]
+
+
+def query_batch2(body: bytes, chunk: int = 65536) -> object:
+    return project(body, chunk=chunk).query_batch2(["b"])
+
+
+def inside_of(rpc: str, ask: Callable[[Project], object]) -> Callable[[str], object]:
+    return lambda text: ask(project(inside(rpc, text)))
+
+
+def error_message(text: str) -> None:
+    error = f"<error><error_num>-1</error_num><error_msg>{text}</error_msg></error>"
+    project(inside("ping", error)).ping()
+
+
+def stderr(text: str) -> object:
+    known = "<error_mask>0</error_mask><exit_status>0</exit_status><elapsed_time>1</elapsed_time>"
+    known += f"<cpu_time>1</cpu_time><stderr_out><![CDATA[{text}]]></stderr_out>"
+    reply = inside("query_completed_job", f"<completed_job>{known}</completed_job>")
+    return unwrap(project(reply).query_completed_job("j").stderr_out)
+
+
+def page(status: int, text: str) -> None:
+    project(text.encode(), status=status).ping()
+
+
+def scan(text: str) -> object:
+    return Scan(text).problem
+
+
+#: Each with what it is fed.
+PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
+    "a whole reply": (lambda text: query_batch2(text.encode()), MARKUP + NAMES),
+    "a reply in small pieces": (lambda text: query_batch2(text.encode(), 997), MARKUP + NAMES),
+    "inside of query_batch2": (
+        inside_of("query_batch2", lambda project: project.query_batch2(["b"])),
+        MARKUP + NAMES,
+    ),
+    "inside of query_batch": (
+        inside_of("query_batch", lambda project: project.query_batch(batch_id=1)),
+        NAMES,
+    ),
+    "inside of query_batch with details": (
+        inside_of("query_batch", lambda project: list(project.iter_jobs(1))),
+        NAMES,
+    ),
+    "inside of query_batches": (inside_of("query_batches", Project.query_batches), NAMES),
+    "inside of query_job": (inside_of("query_job", lambda project: project.query_job(1)), NAMES),
+    "inside of query_files": (
+        inside_of("query_files", lambda project: project.query_files(["a"])),
+        NAMES,
+    ),
+    "inside of ping": (inside_of("ping", Project.ping), NAMES),
+    "an error message": (error_message, MARKUP),
+    "stderr": (stderr, MARKUP + STDERR),
+    "a page with an HTTP status": (partial(page, 500), MARKUP),
+    "is it a page": (lambda text: is_page(text.encode()), MARKUP),
+    "a page's title": (page_title, MARKUP),
+    "a page's words": (page_text, MARKUP),
+    "what is hidden": (Redactor(Authenticator(AUTHENTICATOR)), MARKUP),
+    "logins": (hide_logins, MARKUP),
+    "words on a line": (shorten, MARKUP),
+    "escapes of an error": (unescaped_words, MARKUP),
+    "escapes of stderr": (stderr_text, MARKUP),
+    "a job's own stderr": (unwrap, MARKUP + STDERR),
+    "a duplicate's name": (submit._DUPLICATE.search, MARKUP),
+    "a file that is gone": (submit._FILE_GONE.search, MARKUP),
+    "templates": (read_templates, MARKUP + TEMPLATE),
+    "a template's tags": (scan, MARKUP + TEMPLATE),
+}
+
+
+def seconds(parse: Callable[[str], object], text: str) -> float:
+    begun = time.process_time()
+    with contextlib.suppress(GahpError, TemplateError):
+        parse(text)
+    return time.process_time() - begun
+
+
+def is_slow(parse: Callable[[str], object], piece: str, size: int) -> bool:
+    once, twice = of(size, piece), of(2 * size, piece)
+    first, second = seconds(parse, once), seconds(parse, twice)
+    if second > FACTOR * first + SLACK:
+        return True
+    return second > 0.5 and second > TIMES * seconds(parse, of(2 * size, COSTLY))
+
+
+@pytest.mark.parametrize(
+    "size", [1 << 14, pytest.param(1 << 20, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
+)
+@pytest.mark.parametrize("parser", PARSERS)
+def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser: str, size: int) -> None:
+    parse, pieces = PARSERS[parser]
+    logging.disable(logging.WARNING)  # what PHP seems to say
+    try:
+        # What is slow by chance is not slow three times.
+        slow = [piece for piece in pieces if all(is_slow(parse, piece, size) for _ in range(3))]
+    finally:
+        logging.disable(logging.NOTSET)
+    assert slow == []
+
+
+COMMENTS = b"<!---->" * 40 + b"x"
+COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
+
+
+@pytest.mark.parametrize("content_type", ["text/xml", "text/html"])
+def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(
+    content_type: str, tmp_path: Path
+) -> None:
+    settings = tmp_path / "boinc_gahp.toml"
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with Scripted() as server:
+        server.answers.append(raw(http(200, COMMENTS, Content_Type=content_type)))
+        settings.write_text(
+            f'[project]\nurl = "{server.url}"\nauthenticator = "{AUTHENTICATOR}"\n'
+            "[timeouts]\nretry = 0\n"
+        )
+        settings.chmod(0o600)
+        with Daemon([COMMAND, "--config", str(settings)], environ=environ, cwd=tmp_path) as daemon:
+            banner = daemon.line()
+            assert daemon.ask(b"BOINC_PING 2") == b"S"
+            (result,) = daemon.await_results(1)
+            assert result.startswith(b"2 ")
+            assert b"no\\ BOINC" in result or b"cut\\ off" in result
+            assert daemon.ask(b"VERSION") == b"S " + banner
+
+
+@pytest.mark.parametrize("status", [200, 500, 404])
+def test_comments_in_the_place_of_an_output_are_an_error(status: int) -> None:
+    page: Play = raw(http(status, COMMENTS, Content_Type="text/html"))
+    with Scripted() as server:
+        server.answers.append(page)
+        options = ClientOptions(read_timeout=20, retry_total=0)
+        with (
+            Project(server.url, AUTHENTICATOR, options=options) as project,
+            pytest.raises(RpcError, match="result_file"),
+        ):
+            project.result_file("job_0", 0)

@@ -1,0 +1,131 @@
+"""Behind a proxy: what is lost on the way may have been carried out, and is not sent twice."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+import trustme
+
+from boinc_gahp.errors import NotFound, TransportError
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, InputFile, Job, Project, UploadFile
+from tests.faultproxy import FaultProxy, lose_reply, lose_request
+from tests.rpc import scripted
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, tunnel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MD5_OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        yield project
+
+
+@pytest.fixture
+def proxy(local: LocalProject) -> Iterator[FaultProxy]:
+    """One that is asked for ``http://PROJECT/...``, as a proxy is."""
+    with FaultProxy(local.url) as found:
+        yield found
+
+
+def behind(proxy_url: str, retry: float = 20) -> ClientOptions:
+    parts = urlsplit(proxy_url)
+    return ClientOptions(
+        read_timeout=30, retry_total=retry, proxy=f"http://{parts.hostname}:{parts.port}"
+    )
+
+
+@pytest.fixture
+def project(local: LocalProject, proxy: FaultProxy) -> Iterator[Project]:
+    with Project(local.url, local.authenticator, options=behind(proxy.url)) as found:
+        yield found
+
+
+@pytest.mark.parametrize("fault", [lose_reply, lose_request], ids=["reply", "request"])
+def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(
+    project: Project, proxy: FaultProxy, fault: object
+) -> None:
+    proxy.fail("create_batch", fault(), times=None)  # type: ignore[operator]
+    with pytest.raises(TransportError, match="connection through the proxy failed") as caught:
+        project.create_batch(f"once{fault}", "uppercase")
+    assert proxy.count("create_batch") == 1
+    assert caught.value.may_have_happened
+    assert not caught.value.permanent
+
+
+def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(
+    project: Project, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+    project.upload_files([UploadFile("nothing.dat", str(empty), 0, MD5_OF_NOTHING)])
+    batch_id = project.create_batch("lost", "uppercase")
+    proxy.fail("submit_batch", lose_reply(), times=None)
+    jobs = [Job("lost_1", input_files=(InputFile.local_staged("nothing.dat"),))]
+    with pytest.raises(TransportError) as caught:
+        project.submit_batch(BatchSubmission("uppercase", jobs, batch_id=batch_id))
+    assert caught.value.may_have_happened
+    assert proxy.count("submit_batch") == 1
+    assert [job.name for job in project.query_batch(batch_id=batch_id).jobs] == ["lost_1"]
+
+
+def test_a_question_whose_answer_a_proxy_loses_is_asked_again(
+    project: Project, proxy: FaultProxy
+) -> None:
+    proxy.fail("query_batch", lose_reply())
+    with pytest.raises(NotFound):
+        project.query_batch(batch_id=987654)
+    assert proxy.count("query_batch") == 2
+
+
+def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path: Path) -> None:
+    authority, bundle = trustme.CA(), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("boinc.example.edu").configure_cert(context)
+    with Scripted(context=context) as safe, Scripted() as between:
+        safe.answers.append(scripted.goodbye())
+        between.answers.append(tunnel(safe.port))
+        options = ClientOptions(
+            retry_total=20, ca_bundle=str(bundle), proxy=f"http://127.0.0.1:{between.port}"
+        )
+        with (
+            Project("https://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project,
+            pytest.raises(TransportError) as caught,
+        ):
+            project.create_batch("b", "uppercase")
+        assert [request.rpc for request in safe.requests] == ["create_batch"]
+    assert caught.value.may_have_happened
+
+
+def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent() -> None:
+    with Scripted() as gone:
+        url = gone.url
+    with (
+        Project("http://boinc.example.edu/", AUTHENTICATOR, options=behind(url, 1.2)) as project,
+        pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
+    ):
+        project.create_batch("b", "uppercase")
+    assert not caught.value.may_have_happened
+
+
+@pytest.mark.parametrize("refusal", [403, 407, 502])
+def test_a_proxy_that_refuses_to_connect_has_sent_nothing(refusal: int) -> None:
+    with Scripted() as between:
+        between.answers += [scripted.status(refusal), ok()]
+        with (
+            Project(
+                "https://boinc.example.edu/", AUTHENTICATOR, options=behind(between.url, 0)
+            ) as project,
+            pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
+        ):
+            project.create_batch("b", "uppercase")
+    assert not caught.value.may_have_happened
