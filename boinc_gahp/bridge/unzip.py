@@ -182,9 +182,9 @@ class _Watched(io.BufferedReader):
         """
         if not self.watching:
             return super().read(size)
-        unread = size is None or not 0 <= size <= self._max_bytes
-        data = b"" if unread else super().read(size)
-        if unread or _entries(data, self._max_files) > self._max_files:
+        wanted = self._max_bytes if size is None or size < 0 else size
+        data = super().read(wanted) if wanted <= self._max_bytes else None
+        if data is None or _entries(data, self._max_files) > self._max_files:
             raise zipfile.BadZipFile(f"it has more than {self._max_files} members")
         return data
 
