@@ -170,6 +170,7 @@ class _Watched(io.BufferedReader):
     def __init__(self, file: BinaryIO, max_files: int) -> None:
         super().__init__(io.FileIO(file.fileno(), closefd=False))
         self._file = file  # whose descriptor it is
+        self._size = self.seek(0, io.SEEK_END)
         self._max_files = max_files
         self._max_bytes = max(_LEAST, max_files * _LARGE_ENTRY)
         self.watching = True
@@ -182,7 +183,8 @@ class _Watched(io.BufferedReader):
         """
         if not self.watching:
             return super().read(size)
-        wanted = self._max_bytes if size is None or size < 0 else size
+        left = max(0, self._size - self.tell())
+        wanted = left if size is None or size < 0 else min(size, left)
         data = super().read(wanted) if wanted <= self._max_bytes else None
         if data is None or _entries(data, self._max_files) > self._max_files:
             raise zipfile.BadZipFile(f"it has more than {self._max_files} members")

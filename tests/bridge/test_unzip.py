@@ -77,7 +77,10 @@ def test_files_and_directories_are_listed_and_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="is no path below a directory"), opened(make(tmp_path / "a", "good", name)):
+    with (
+        pytest.raises(OutputError, match="is no path below a directory"),
+        opened(make(tmp_path / "a", "good", name)),
+    ):
         pass
 
 
@@ -91,7 +94,10 @@ def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) 
     ],
 )
 def test_only_files_and_directories_are_taken(mode: int, what: str, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=what), opened(make(tmp_path / "a", of_mode("x", mode), data=b"/etc/passwd")):
+    with (
+        pytest.raises(OutputError, match=what),
+        opened(make(tmp_path / "a", of_mode("x", mode), data=b"/etc/passwd")),
+    ):
         pass
 
 
