@@ -114,7 +114,7 @@ def _target(part: str, at: int, where: Path, *, private: bool) -> str:
         if not stat.S_ISLNK(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(where))
         everyones = around.st_mode & stat.S_ISVTX and around.st_mode & stat.S_IWOTH
-        if private and status.st_uid not in _trusted():
+        if private and status.st_uid not in trusted_users():
             raise NotOurs(
                 f"{where} is a symbolic link that user {user_name(status.st_uid)} made: it is not "
                 "followed; name the directory that is meant, or have the link removed"
@@ -127,6 +127,15 @@ def _target(part: str, at: int, where: Path, *, private: bool) -> str:
         return os.readlink("", dir_fd=link)
     finally:
         os.close(link)
+
+
+def sync_directory(path: Path) -> None:
+    """Put the names in a directory on the disk; errors as :func:`sync`."""
+    descriptor = open_directory(path)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync(directory: int) -> None:
@@ -164,7 +173,7 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
         os.close(descriptor)
     sticky = bool(status.st_mode & stat.S_ISVTX)
     writers = who_else_can_write(status)
-    if or_shared and status.st_uid in _trusted() and (sticky or writers is None):
+    if or_shared and status.st_uid in trusted_users() and (sticky or writers is None):
         return
     me = user_name(os.geteuid())
     if status.st_uid != os.geteuid():
@@ -241,7 +250,7 @@ def _check_file(path: Path, status: os.stat_result) -> None:
 
 def _is_roots_device(status: os.stat_result) -> bool:
     """Tell whether it is /dev/null or the like."""
-    return stat.S_ISCHR(status.st_mode) and status.st_uid in _trusted()
+    return stat.S_ISCHR(status.st_mode) and status.st_uid in trusted_users()
 
 
 def _is_ours(directory: Path) -> bool:
@@ -249,8 +258,8 @@ def _is_ours(directory: Path) -> bool:
     return status.st_uid == os.geteuid() and who_else_can_write(status) is None
 
 
-def _trusted() -> set[int]:
-    """Return the users whose links are followed: this one and root.
+def trusted_users() -> set[int]:
+    """Return the users who can do nothing here that they could not do anyway: this one and root.
 
     In a container that root of the machine is not root of, what is root's seems to be nobody's.
     """
