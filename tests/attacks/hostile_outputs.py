@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from boinc_gahp.bridge import AdFiles, Bridge, FetchRequest
+from boinc_gahp.bridge import OPEN, AdFiles, Bridge, CollectRequest, FetchRequest
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.bridge.scripted import batch, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
+
+    from boinc_gahp.bridge.types import Collected
 
     #: What comes of an output: pieces, for as long as somebody takes them.
     Pieces = Callable[[], Iterator[bytes]]
@@ -122,6 +124,14 @@ class HostileOutputs:
         request = FetchRequest(JOB, str(home), None, mode, specs, ad)  # type: ignore[arg-type]
         with self.bridge(jobs) as bridge:
             bridge.fetch_output(request)
+
+    def collect(self, folder: Path, have: Collection[str] = ()) -> Collected:
+        """Fetch the job's outputs into a person's folder for it."""
+        request = CollectRequest(
+            7, "uppercase", JOB, 1, 119, folder, stderr=False, again=True, have=frozenset(have)
+        )
+        with self.bridge() as bridge:
+            return bridge.collect(request, OPEN, lambda _: None)
 
     def __enter__(self) -> HostileOutputs:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

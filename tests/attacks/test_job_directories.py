@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import AdFiles
+from boinc_gahp.bridge import OPEN, AdFiles, Failure
 from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.bridge.unzip import Archive
 from boinc_gahp.config import Jobs
 from boinc_gahp.errors import OutputError
+from boinc_gahp.remote import failures, folders
 from tests.attacks.hostile_outputs import HostileOutputs
 
 if TYPE_CHECKING:
@@ -207,6 +208,29 @@ def test_what_the_job_names_may_begin_with_a_dot(home: Path) -> None:
     with HostileOutputs({"all.zip": zipped(".a/b", "c")}) as project:
         project.fetch(home, (".a/b", ".a/b"), some=True)
     assert files(home) == {".config": b"asked for", ".a/b": b"theirs"}
+
+
+def test_hide_a_file_in_a_persons_folder(home: Path) -> None:
+    outputs = {".bashrc": b"1", ".boinc_gahp.json": b"2", "a/.x/out": b"3", "b/out": b"4"}
+    found = {"%2Ebashrc": b"1", "%2Eboinc_gahp.json": b"2", "a/%2Ex/out": b"3", "b/out": b"4"}
+    with HostileOutputs({**outputs}) as project:
+        project.collect(home)
+        assert files(home) == found
+        (home / "%2Ebashrc").unlink()
+        again = project.collect(home, found.keys() - {"%2Ebashrc"})
+    assert again.outputs == (home / "%2Ebashrc",)
+    assert files(home) == found
+
+
+def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhere: Path) -> None:
+    folder = tmp_path / folders.folder_name("job")
+    folder.symlink_to(elsewhere)
+    with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
+        folders.make(folder, OPEN)
+    report = Failure((), "it failed", (), "report", "", None)
+    with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
+        failures.save(failures.JobFailure("job", 1, report), tmp_path)
+    assert files(elsewhere) == {}
 
 
 # -- a project or a volunteer, by sizes
