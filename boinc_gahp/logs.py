@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import __version__, secret
 from boinc_gahp.config import log_file
+from boinc_gahp.config.ownership import make_private_directory, open_private_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,7 +137,9 @@ class SharedLogHandler(logging.Handler):
     def _rotate_if_due(self) -> None:
         if not self._is_due():
             return
-        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = open_private_file(
+            self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT
+        )
         try:
             # Whoever holds the lock is rotating; there is nothing to wait for.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -181,10 +184,10 @@ def start(settings: Settings) -> Path | None:
         return None
     path = log_file(settings)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directory(path.parent, or_shared=True)
         handler = SharedLogHandler(path, settings.logging.max_bytes, settings.logging.keep)
     except OSError as error:
-        _warn(f"no log is written: {path} cannot be opened: {error.strerror}")
+        _warn(f"no log is written: {path} cannot be opened: {error.strerror or error}")
         return None
     handler.setFormatter(RedactingFormatter())
     root.addHandler(handler)
@@ -206,9 +209,7 @@ def stop() -> None:
 
 
 def _open(path: Path) -> FileIO:
-    # Without O_NONBLOCK, a named pipe would keep the daemon waiting for its reader.
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-    return FileIO(os.open(path, flags, 0o600), "a")
+    return FileIO(open_private_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a")
 
 
 def _warn(text: str) -> None:

@@ -29,7 +29,8 @@ from boinc_gahp.bridge.types import (
 if TYPE_CHECKING:
     from boinc_gahp.bridge.bridge import Bridge
     from boinc_gahp.bridge.fetch import NoResult
-    from boinc_gahp.bridge.temporary import NotNow, remove_all, sweep
+    from boinc_gahp.bridge.leftovers import sweep
+    from boinc_gahp.bridge.temporary import NotNow, remove_all
     from boinc_gahp.templates import TemplateError
 
 __all__ = [
@@ -72,7 +73,7 @@ _LATE = {
     "NotNow": "boinc_gahp.bridge.temporary",
     "TemplateError": "boinc_gahp.templates",
     "remove_all": "boinc_gahp.bridge.temporary",
-    "sweep": "boinc_gahp.bridge.temporary",
+    "sweep": "boinc_gahp.bridge.leftovers",
 }
 
 

@@ -10,17 +10,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from boinc_gahp.bridge.deliver import deliver, make_parent, write_text
+from boinc_gahp.bridge.deliver import deliver, write_text
 from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.fetch import opener_of, outputs_of
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.known import JobIds
 from boinc_gahp.bridge.locate import Located
-from boinc_gahp.bridge.selection import plain_names, select
+from boinc_gahp.bridge.selection import DEV_NULL, plain_names, select
 from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.bridge.types import OWN, Collected, FetchRequest
 from boinc_gahp.bridge.uploaded import Uploaded
-from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +43,9 @@ def collect(
     """Put a job's outputs in place; each appears whole, or not at all.
 
     An app's zip archive stays one. Outputs have their open names without directories; two with the
-    same last part keep their directories. Those beyond the app's output template, of a job with a
-    template of its own, are called ``output_N``.
+    same last part keep their directories; ``%2E`` stands for a dot at the beginning of a part.
+    Those beyond the app's output template, of a job with a template of its own, are called
+    ``output_N``.
 
     Args:
         context: the project.
@@ -67,16 +67,13 @@ def collect(
         request.batch_id, request.app_name, JobIds(request.job_id, request.instance_id)
     )
     instance = context.known.instance(located.ids)
-    asked = FetchRequest(request.job_name, str(request.directory), None, "ALL")
+    asked = FetchRequest(request.job_name, str(request.directory), None, "ALL", folder=True)
     gate.check()
     outputs = outputs_of(context, asked, located, instance)
-    names = plain_names([output.name for output in outputs])
-    for name, plain in names.items():
-        if plain.startswith(OWN):
-            raise OutputError(
-                f"output {name!r} of job {request.job_name!r} has a name that is kept for files "
-                "of boinc_gahp's own: have the project's admin change the app's output template"
-            )
+    names = {
+        item.output: str(item.destination.relative_to(request.directory))
+        for item in select(asked, plain_names([output.name for output in outputs]))
+    }
     stderr = None
     if request.stderr:
         taken = set(names.values())
@@ -86,12 +83,9 @@ def collect(
             gate.check()
             told = context.project.query_completed_job(request.job_name)
             write_text(asked, stderr, unwrap(told.stderr_out), gate)
-    for item in select(asked, names):
-        if item.destination.parent != request.directory:
-            make_parent(item.destination, gate)
-    if request.have:
-        lacking = ((name, plain) for name, plain in names.items() if plain not in request.have)
-        asked = replace(asked, mode="SOME", specs=tuple(lacking))
+    # What is there is not wanted.
+    there = ((name, DEV_NULL) for name, path in names.items() if path in request.have)
+    asked = replace(asked, specs=tuple(there))
     open_file = opener_of(context, request.job_name, instance)
     places = deliver(
         context,

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from contextlib import ExitStack
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.directories import make_directories, sync_directory
+from boinc_gahp.bridge.destinations import check_destination, explain
+from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.bridge.download import Output, download
-from boinc_gahp.bridge.selection import Delivery, plain_names, select, stderr_path, stdout_path
-from boinc_gahp.bridge.temporary import check_destination, explain, registry
+from boinc_gahp.bridge.selection import (
+    Delivery,
+    checked,
+    job_directory,
+    plain_names,
+    select,
+    stderr_path,
+    stdout_path,
+)
+from boinc_gahp.bridge.temporary import registry
+from boinc_gahp.bridge.types import OWN
 from boinc_gahp.bridge.unzip import Archive
 from boinc_gahp.bridge.uploaded import Absent
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.gate import Gate
+    from boinc_gahp.bridge.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.bridge.types import FetchRequest
     from boinc_gahp.bridge.uploaded import Uploaded
 
@@ -42,7 +53,7 @@ def deliver(
 
     Returns where they are; an optional output that is absent is nowhere.
 
-    What was delivered before and is still there is not fetched again. A job ad's stdout that no
+    What was delivered before and is still there is not fetched again. A job's stdout that no
     output is for becomes an empty file.
 
     Args:
@@ -105,31 +116,35 @@ class _Delivery:
         self._instance = instance
         self._gate = gate
         self._delivered = context.delivered
-        self._stdout = stdout_path(request)
-        self._has_stdout = self._stdout is None
+        self._stdout = stdout_path(request, {})
+        self._has_stdout = False
         #: Where outputs are that are in place.
         self.places: list[Path] = []
 
     def files(self, outputs: Mapping[str, Output]) -> None:
         """Deliver plain outputs."""
-        destinations: dict[str, list[Path]] = {}
-        for item in select(self._request, plain_names(list(outputs))):
+        wanted: dict[str, list[Delivery]] = {}
+        for item in self._select(plain_names(list(outputs))):
             if not self._is_there(item):
                 self._check(item)
-                destinations.setdefault(item.output, []).append(item.destination)
-        for name, paths in destinations.items():
-            self._file(outputs[name], paths)
+                wanted.setdefault(item.output, []).append(item)
+        for name, items in wanted.items():
+            self._file(outputs[name], items)
 
     def stdout(self) -> None:
-        """Leave an empty file where a job ad wants stdout, if nothing else came to be there."""
+        """Leave an empty file where stdout is wanted, if nothing else came to be there."""
         path = self._stdout
         if path is not None and not self._has_stdout and path != stderr_path(self._request):
             write_text(self._request, path, "", self._gate)
 
+    def _select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        self._stdout = stdout_path(self._request, outputs)
+        return select(self._request, outputs)
+
     def _check(self, item: Delivery) -> None:
-        if item.destination == self._stdout:
+        if item.destination == self._stdout and self._request.ad is not None:
             make_parent(item.destination, self._gate)
-        check_destination(item.destination)
+        check_destination(item.destination, self._gate, item.inside)
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
         """Remember an output that is in place and on the disk."""
@@ -137,31 +152,33 @@ class _Delivery:
         self._has_stdout = self._has_stdout or item.destination == self._stdout
         self._delivered.remember(self._key(item.output, item.destination), status, md5)
 
-    def _file(self, output: Output, destinations: Sequence[Path]) -> None:
+    def _file(self, output: Output, items: Sequence[Delivery]) -> None:
         self._gate.check()
         with ExitStack() as stack:
-            sinks = [stack.enter_context(registry.file(path, self._gate)) for path in destinations]
+            sinks = [
+                stack.enter_context(registry.file(item.destination, self._gate, item.inside))
+                for item in items
+            ]
             try:
                 download(self._context, self._uploaded, output, sinks)
             except Absent:
                 if output.optional:
                     return
                 raise self._missing(output) from None
-            for sink in sinks:
-                status = sink.commit()
-                self._note(Delivery(output.name, sink.destination), status, sink.md5.hexdigest())
+            for item, sink in zip(items, sinks, strict=True):
+                self._note(item, sink.commit(), sink.md5.hexdigest())
 
     def archive(self, output: Output) -> None:
         """Deliver the files in the app's one output, a zip archive."""
         key = (*self._context.owner, self._instance, output.name)
         names = self._delivered.members(key)
-        if names is not None and all(map(self._is_there, self._select(output, names))):
+        if names is not None and all(map(self._is_there, self._members(output, names))):
             return
         what = f"output {output.name!r} of job {self._request.job_name!r}"
         jobs = self._context.settings.jobs
         # It gets no name of its own: this one only tells the temporary files of jobs apart.
         job = hashlib.sha256(os.fsencode(self._request.job_name)).hexdigest()[:16]
-        archived = self._directory / f".boinc_gahp-archive-{job}"
+        archived = job_directory(self._request) / f"{OWN}-archive-{job}"
         self._gate.check()
         with registry.file(archived, self._gate) as packed:
             try:
@@ -170,64 +187,52 @@ class _Delivery:
                 if output.optional:
                     return
                 raise self._missing(output) from None
-            with Archive(
-                packed.path,
-                what,
-                max_files=jobs.unzip_max_files,
-                max_bytes=jobs.unzip_max_bytes,
-            ) as archive:
-                self._unpack(output, archive, packed.path)
+            with (
+                packed.contents() as contents,
+                Archive(
+                    contents,
+                    what,
+                    max_files=jobs.unzip_max_files,
+                    max_bytes=jobs.unzip_max_bytes,
+                ) as archive,
+            ):
+                self._unpack(output, archive, packed)
                 self._delivered.remember_members(key, archive.files)
 
-    def _select(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
+    def _members(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
         """Return what is asked for: members take the part of the outputs.
 
-        With SOME a pair can still name the archive itself.
+        With SOME a pair can still name the archive itself, and what keeps the directories that it
+        has in the archive gets them.
         """
         outputs = {name: name for name in names}
         if self._request.mode == "SOME":
             outputs.setdefault(output.name, output.name)
-        return select(self._request, outputs)
+        home = job_directory(self._request)
+        return tuple(
+            replace(item, inside=home) if item.destination == home / item.output else item
+            for item in self._select(outputs)
+        )
 
-    def _unpack(self, output: Output, archive: Archive, packed: Path) -> None:
+    def _unpack(self, output: Output, archive: Archive, packed: TemporaryFile) -> None:
         """Extract everything first, so that a damaged archive leaves nothing behind."""
-        wanted = self._select(output, archive.files)
+        wanted = self._members(output, archive.files)
         if self._request.mode == "ALL":
             for name in archive.directories:
-                self._make_directory(name)
+                self._make_directory(checked(self._request, output.name, name))
         for item in wanted:
-            if item.destination == self._directory / item.output:
-                self._make_directory(item.output.rpartition("/")[0])
             self._check(item)
-        with registry.directory(packed, self._gate) as room:
+        with registry.directory(packed.destination, self._gate) as room:
             parts = []
             for number, item in enumerate(wanted):
-                path = room.path / str(number)
-                parts.append((item, path, self._extract(archive, item, path, packed)))
-            for item, path, md5 in parts:
-                self._note(item, self._place(path, item.destination), md5)
+                md5 = self._extract(archive, item, room, str(number), packed)
+                parts.append((item, str(number), md5))
+            for item, name, md5 in parts:
+                self._note(item, self._place(room, name, item), md5)
 
     def _make_directory(self, name: str) -> None:
-        """Make a directory of the archive's in the job's, without leaving that by a link."""
-        path = self._directory
-        for part in filter(None, name.split("/")):
-            path /= part
-            try:
-                if path.is_symlink():
-                    raise OutputError(
-                        f"{str(path)!r} is a symbolic link: an archive's files are not written "
-                        "through it"
-                    )
-                if not path.is_dir():
-                    with self._gate:
-                        path.mkdir(exist_ok=True)
-                    sync_directory(path.parent)
-            except OSError as error:
-                raise explain(error, path) from error
-
-    @property
-    def _directory(self) -> Path:
-        return Path(os.path.normpath(self._request.directory))
+        home = job_directory(self._request)
+        check_destination(home / name / OWN, self._gate, home)
 
     def _key(self, output: str, destination: Path) -> tuple[str, ...]:
         return (*self._context.owner, self._instance, output, str(destination))
@@ -247,12 +252,19 @@ class _Delivery:
             "the app's output template does not say that it is optional"
         )
 
-    def _extract(self, archive: Archive, item: Delivery, path: Path, packed: Path) -> str:
-        """Write a member, or the archive itself, to ``path``; return its MD5."""
+    def _extract(
+        self,
+        archive: Archive,
+        item: Delivery,
+        room: TemporaryDirectory,
+        name: str,
+        packed: TemporaryFile,
+    ) -> str:
+        """Write a member, or the archive itself, to a file in ``room``; return its MD5."""
         digest = hashlib.md5(usedforsecurity=False)
         try:
             with self._gate:
-                file = path.open("xb", buffering=0)
+                file = room.create(name)
             with file:
 
                 def write(data: bytes) -> None:
@@ -265,7 +277,7 @@ class _Delivery:
                 if archive.has(item.output):
                     archive.extract(item.output, write)
                 else:
-                    with packed.open("rb") as whole:
+                    with packed.contents() as whole:
                         while data := whole.read(_CHUNK):
                             write(data)
                 os.fsync(file.fileno())
@@ -273,19 +285,15 @@ class _Delivery:
             raise explain(error, item.destination) from error
         return digest.hexdigest()
 
-    def _place(self, path: Path, destination: Path) -> os.stat_result:
-        """Rename a complete file into place; return its status there."""
-        try:
-            with self._gate:
-                status = path.stat()
-                registry.rename(path, destination)
-            sync_directory(destination.parent)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise explain(error, destination) from error
-        else:
+    def _place(self, room: TemporaryDirectory, name: str, item: Delivery) -> os.stat_result:
+        """Put a complete file in place; return its status there."""
+        status = room.place(name, item.destination, item.inside)
+        if status is not None:
             return status
-        with registry.file(destination, self._gate) as copy, path.open("rb") as file:
+        with (
+            registry.file(item.destination, self._gate, item.inside) as copy,
+            room.open(name) as file,
+        ):
             while data := file.read(_CHUNK):
                 copy.write(data)
             return copy.commit()

@@ -15,6 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.ownership import check_private_file, make_private_directory
 from boinc_gahp.ledger import network_filesystem
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ class Delivered:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_directory(path.parent)
+    check_private_file(path)
     kind = network_filesystem(path.parent)
     if kind is not None:
         raise OSError(f"on a network file system ({kind})")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.bridge.meter import Meter
 from boinc_gahp.bridge.parallel import in_parallel
+from boinc_gahp.config.ownership import check_private_file, make_private_directory
 from boinc_gahp.errors import StagingError
 from boinc_gahp.ledger import network_filesystem
 
@@ -191,7 +192,8 @@ class Digests:
         if self._path is None:
             return otherwise
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self._path.parent)
+            check_private_file(self._path)
             if network_filesystem(self._path.parent):
                 return otherwise
             with closing(sqlite3.connect(self._path, timeout=5.0)) as database:

@@ -1,4 +1,4 @@
-"""Directories that outputs go to: made where they may be, and put on the disk."""
+"""Directories that outputs go to: opened as far as others can be trusted, made, put on the disk."""
 
 from __future__ import annotations
 
@@ -6,31 +6,16 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.ownership import open_below, open_directory, sync
+from boinc_gahp.errors import OutputError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge.gate import Gate
+    from boinc_gahp.config.ownership import Make
 
-#: A directory that can be written but not read cannot be opened for this, and some file systems
-#: have no such thing: a file's own fsync is all that there is then.
-_CANNOT = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS}
-
-
-def sync_directory(path: Path) -> None:
-    """Put the names in a directory on the disk, where the file system can.
-
-    Raises:
-        OSError: the disk failed, the directory is gone, ...
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        if error.errno not in _CANNOT:
-            raise
+__all__ = ["make_directories", "open_directory", "open_parent", "sync"]
 
 
 def make_directories(path: Path, gate: Gate) -> None:
@@ -39,13 +24,54 @@ def make_directories(path: Path, gate: Gate) -> None:
     Raises:
         OSError: one cannot be made.
     """
-    missing = []
-    while not path.is_dir():
-        missing.append(path)
-        if path.parent == path:
-            break
-        path = path.parent
-    for directory in reversed(missing):
+    os.close(open_directory(path, make=_making(gate)))
+
+
+def open_parent(file: Path, gate: Gate, inside: Path | None = None) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of the directory that a file is to be in.
+
+    Args:
+        file: the file's path.
+        gate: is entered for each directory that is made.
+        inside: the directory below which the path is made of names from the network: what is
+            missing there is made, and no link is followed.
+
+    Raises:
+        OutputError: there is a link below ``inside``.
+        OSError: the directory cannot be opened or made.
+    """
+    if inside is None:
+        return open_directory(file.parent)
+    at = open_directory(inside)
+    where = inside
+    try:
+        for name in file.relative_to(inside).parts[:-1]:
+            where /= name
+            below = _below(at, name, where, gate)
+            os.close(at)
+            at = below
+    except BaseException:
+        os.close(at)
+        raise
+    return at
+
+
+def _below(at: int, name: str, where: Path, gate: Gate) -> int:
+    try:
+        return open_below(at, name, _making(gate))
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and where.is_symlink():
+            raise OutputError(
+                f"{str(where)!r} is a symbolic link, and the project gave the name: nothing is "
+                "written through it; remove it, or have the outputs go elsewhere"
+            ) from error
+        raise
+
+
+def _making(gate: Gate) -> Make:
+    def make(name: str, at: int) -> None:
         with gate:
-            directory.mkdir(exist_ok=True)
-        sync_directory(directory.parent)
+            os.mkdir(name, dir_fd=at)
+        sync(at)
+
+    return make

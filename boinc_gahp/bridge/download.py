@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import zlib
@@ -24,6 +25,8 @@ _ATTEMPTS = 3
 _PAUSE = 0.5
 
 _CHUNK = 1 << 20
+#: Bytes that are unpacked at a time: what follows a member is copied for each member in them.
+_PIECE = 1 << 14
 _GZIP = b"\x1f\x8b"
 
 
@@ -37,6 +40,8 @@ class Output:
         numbered: whether the project's name for it ends in that number.
         optional: whether an instance may do without it.
         gzip: whether the volunteer compresses it (gzip_when_done).
+        max_bytes: the most that the job's own template allows it (max_nbytes); None where the
+            template may be another than the job was made with.
     """
 
     name: str
@@ -44,6 +49,7 @@ class Output:
     numbered: bool = True
     optional: bool = False
     gzip: bool = False
+    max_bytes: int | None = None
 
 
 def download(
@@ -53,17 +59,21 @@ def download(
 
     Raises:
         Absent: the instance did not upload it.
-        OutputError: it cannot be written or unpacked, or the project has deleted it.
+        OutputError: it cannot be written or unpacked, is too large, or the project has deleted it.
         RpcError: the project could not be asked, or broke off again and again.
     """
-    jobs = context.settings.jobs
+    what = f"output {output.name!r} of job {uploaded.job_name!r}"
+    unpack = output.gzip and context.settings.jobs.gunzip_outputs
+    limit, too_large = _limit(output, what, context.settings.jobs.max_output_bytes)
     for attempt in range(_ATTEMPTS):
         with uploaded.open(output.number, numbered=output.numbered) as stream:
             try:
                 chunks: Iterator[bytes] = stream.chunks(_CHUNK)
-                if output.gzip and jobs.gunzip_outputs:
-                    chunks = gunzip(chunks, f"output {output.name!r}", jobs.unzip_max_bytes)
-                for data in chunks:
+                if unpack:
+                    # What cannot be compressed is a little larger then.
+                    chunks = _at_most(limit + limit // 100 + _CHUNK, chunks, too_large)
+                    chunks = gunzip(chunks, what)
+                for data in _at_most(limit, chunks, too_large):
                     for sink in sinks:
                         sink.write(data)
             except (TransportError, ProtocolError) as error:
@@ -77,13 +87,34 @@ def download(
         threading.Event().wait(_PAUSE * 2**attempt)
 
 
-def gunzip(chunks: Iterator[bytes], what: str, max_bytes: int) -> Iterator[bytes]:
+def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:
+    """Return the most bytes that an output may have, and what to say of one that has more."""
+    if output.max_bytes is not None and output.max_bytes <= setting:
+        return output.max_bytes, OutputError(
+            f"{what} is larger than the {output.max_bytes} bytes that the job's output template "
+            "allows it (max_nbytes), so it is not kept"
+        )
+    return setting, OutputError(
+        f"{what} is larger than {setting} bytes, so it is not kept: have max_output_bytes raised "
+        "in the section [jobs] if that is what the app makes"
+    )
+
+
+def _at_most(limit: int, chunks: Iterator[bytes], too_large: OutputError) -> Iterator[bytes]:
+    for data in chunks:
+        limit -= len(data)
+        if limit < 0:
+            raise too_large
+        yield data
+
+
+def gunzip(chunks: Iterator[bytes], what: str) -> Iterator[bytes]:
     """Yield what gzip data hold; data that are no gzip are passed through as they are.
 
     The client leaves a file as it is when it cannot compress it.
 
     Raises:
-        OutputError: the data are damaged, end too soon, or hold more than ``max_bytes``.
+        OutputError: the data are damaged, or end too soon.
     """
     head = b""
     for data in chunks:
@@ -95,12 +126,17 @@ def gunzip(chunks: Iterator[bytes], what: str, max_bytes: int) -> Iterator[bytes
             yield head
         yield from chunks
         return
-    yield from _inflate(head, chunks, what, max_bytes)
+    pieces = (
+        data[at : at + _PIECE]
+        for data in itertools.chain((head,), chunks)
+        for at in range(0, len(data), _PIECE)
+    )
+    yield from _inflate(pieces, what)
 
 
-def _inflate(head: bytes, chunks: Iterator[bytes], what: str, max_bytes: int) -> Iterator[bytes]:
+def _inflate(chunks: Iterator[bytes], what: str) -> Iterator[bytes]:
     member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    left, rest = max_bytes, head
+    rest = b""
     try:
         while True:
             if not rest and not (rest := next(chunks, b"")):
@@ -112,12 +148,6 @@ def _inflate(head: bytes, chunks: Iterator[bytes], what: str, max_bytes: int) ->
                 member = zlib.decompressobj(zlib.MAX_WBITS | 16)
             data = member.decompress(rest, _CHUNK)
             rest = member.unused_data if member.eof else member.unconsumed_tail
-            left -= len(data)
-            if left < 0:
-                raise OutputError(
-                    f"{what} is not unpacked: it holds more than {max_bytes} bytes "
-                    "(unzip_max_bytes in the section [jobs])"
-                )
             if data:
                 yield data
     except zlib.error as error:

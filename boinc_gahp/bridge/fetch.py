@@ -139,6 +139,7 @@ def outputs_of(
     """
     job_name = request.job_name
     template: OutputTemplate
+    is_own = request.ad is not None and request.ad.output_template is not None
     if request.ad is not None and request.ad.output_template is not None:
         template = read_output_template(request.ad.output_template)
     elif located is not None:
@@ -152,6 +153,7 @@ def outputs_of(
             numbered=info.number is not None,
             optional=info.optional,
             gzip=info.gzip_when_done,
+            max_bytes=_bytes(info.max_nbytes) if is_own else None,
         )
         for index, info in enumerate(template.files)
     ]
@@ -169,6 +171,11 @@ def outputs_of(
             for number in range(len(outputs), there)
         ]
     return outputs
+
+
+def _bytes(limit: float | None) -> int | None:
+    """Return a number of bytes of a template's; None where it is no limit."""
+    return int(limit) if limit is not None and 0 < limit < 1 << 63 else None
 
 
 def opener_of(

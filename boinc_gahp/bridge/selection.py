@@ -7,10 +7,11 @@ are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
 from __future__ import annotations
 
 import os.path
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge.names import below, fault, shown
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
@@ -27,10 +28,18 @@ _STDOUTS = ("stdout", "stdout.txt")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One output, by its logical name, and a place where it goes (absolute)."""
+    """One output, and a place where it goes.
+
+    Attributes:
+        output: its logical name.
+        destination: absolute.
+        inside: the directory below which the destination is made of a name from the network; None
+            where all of it was asked for.
+    """
 
     output: str
     destination: Path
+    inside: Path | None = field(default=None, compare=False)
 
 
 def stderr_path(request: FetchRequest) -> Path | None:
@@ -40,9 +49,12 @@ def stderr_path(request: FetchRequest) -> Path | None:
     return _absolute(request, request.stderr)
 
 
-def stdout_path(request: FetchRequest) -> Path | None:
-    """Return where a job ad wants stdout, or None."""
-    if request.ad is None or request.ad.stdout is None or request.ad.stdout == DEV_NULL:
+def stdout_path(request: FetchRequest, outputs: Mapping[str, str]) -> Path | None:
+    """Return where a job ad wants stdout, or a line that no output is for; None: nowhere."""
+    if request.ad is None:
+        at = _stdout_at(request, outputs)
+        return None if at is None else _absolute(request, request.specs[at][1])
+    if request.ad.stdout is None or request.ad.stdout == DEV_NULL:
         return None
     return _absolute(request, request.ad.stdout)
 
@@ -77,7 +89,7 @@ def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery,
     taken: dict[Path, str] = {}
     stderr = stderr_path(request)
     # One file for both gets what there is of stdout, and stderr where there is nothing.
-    if stderr is not None and stderr != stdout_path(request):
+    if stderr is not None and stderr != stdout_path(request, outputs):
         taken[stderr] = "stderr"
     for delivery in deliveries:
         other = taken.setdefault(delivery.destination, delivery.output)
@@ -105,18 +117,20 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
             renames.setdefault(name, []).append(destination)
         elif request.ad is None:
             raise _no_such_output(request, source, outputs)
-    return [
-        Delivery(name, _absolute(request, destination))
-        for name, plain in outputs.items()
-        for destination in renames.get(name) or [_checked(request, name, plain)]
-        if destination != DEV_NULL
-    ]
+    wanted = []
+    for name, plain in outputs.items():
+        if name in renames:
+            paths = [path for path in renames[name] if path != DEV_NULL]
+            wanted += [Delivery(name, _absolute(request, path)) for path in paths]
+        else:
+            path = checked(request, name, plain)
+            wanted.append(Delivery(name, _absolute(request, path), job_directory(request)))
+    return wanted
 
 
 def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
-    kept = stderr_path(request)
-    stderr = {_absolute(request, name) for name in _NOWHERE} if kept is None else {kept}
-    stdout = _stdout_at(request, stderr)
+    stderr = _stderr_paths(request)
+    stdout = _stdout_at(request, outputs)
     wanted = []
     for at, (source, destination) in enumerate(request.specs):
         path = _absolute(request, destination)
@@ -125,14 +139,14 @@ def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
         name = find(source, outputs)
         if name is not None:
             wanted.append(Delivery(name, path))
-        elif at != stdout or source != _base(destination):
+        elif at != stdout:
             raise _no_such_output(request, source, outputs)
     return wanted
 
 
 def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
     claimed = {find(source, outputs) for source, _ in request.specs}
-    stdout = stdout_path(request)
+    stdout = stdout_path(request, outputs)
     standard: list[Delivery] = []
     if stdout is not None:
         name = find(_base(ad.stdout or ""), outputs)
@@ -157,17 +171,29 @@ def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> li
     return wanted + standard
 
 
-def _stdout_at(request: FetchRequest, stderr: Set[Path]) -> int:
-    """Return the place where the pair of the job's stdout would be.
+def _stdout_at(request: FetchRequest, outputs: Mapping[str, str]) -> int | None:
+    """Return the place of the pair that is of the job's stdout; None where there is none such.
 
     A gridmanager appends ``basename(Out) Out`` and, unless Err is the same, ``basename(Err) Err``:
-    so it is the pair before that of stderr, or the last one. No volunteer sends a stdout back, so
-    where the app has no output of that name there is nothing to write.
+    so it is the pair before that of stderr, or the last one. No volunteer sends a stdout back:
+    where the app has no output of that name it is an empty file.
     """
-    for at in reversed(range(len(request.specs))):
-        if _absolute(request, request.specs[at][1]) in stderr:
-            return at - 1
-    return len(request.specs) - 1
+    if request.mode != "SOME":
+        return None
+    stderr = _stderr_paths(request)
+    paths = [_absolute(request, destination) for _, destination in request.specs]
+    last = max((at for at, path in enumerate(paths) if path in stderr), default=len(paths))
+    if last == 0:
+        return None
+    source, destination = request.specs[last - 1]
+    if destination == DEV_NULL or source != _base(destination) or paths[last - 1] in stderr:
+        return None
+    return last - 1 if find(source, outputs) is None else None
+
+
+def _stderr_paths(request: FetchRequest) -> Set[Path]:
+    kept = stderr_path(request)
+    return {_absolute(request, name) for name in _NOWHERE} if kept is None else {kept}
 
 
 def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, str]) -> OutputError:
@@ -177,15 +203,26 @@ def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, st
     )
 
 
-def _checked(request: FetchRequest, name: str, plain: str) -> str:
-    """Refuse a name from the network that leaves the job's directory."""
-    parts = plain.split("/")
-    if not plain or "\0" in plain or plain.startswith("/") or not {"", ".", ".."}.isdisjoint(parts):
+def checked(request: FetchRequest, output: str, plain: str) -> str:
+    """Return a name from the network, as a path in the job's directory.
+
+    Raises:
+        OutputError: no file there may be called so unless the job says it.
+    """
+    path = shown(plain) if request.folder else plain
+    why = fault(path)
+    if why is not None:
         raise OutputError(
-            f"output {name!r} of job {request.job_name!r} is no name for a file in the job's "
-            "directory: give it another name (SOME, or a pair of names)"
+            f"output {output!r} of job {request.job_name!r} is no name for a file in the job's "
+            f"directory ({why}): name it in transfer_output_files, or give it another name with "
+            "transfer_output_remaps; in a BOINC_FETCH_OUTPUT with SOME, or with a pair of names"
         )
-    return plain
+    return below(path) or path
+
+
+def job_directory(request: FetchRequest) -> Path:
+    """Return the job's directory."""
+    return Path(os.path.normpath(request.directory))
 
 
 def _absolute(request: FetchRequest, name: str) -> Path:

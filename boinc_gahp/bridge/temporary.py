@@ -2,85 +2,44 @@
 
 Every one of them is in a registry, so that a daemon that stops leaves none behind (``gahp.md``,
 "What the gridmanager does", 9). Their names follow from the destination, so that what a killed
-daemon did leave is taken over by the next fetch of the same file.
+daemon did leave is taken over by the next fetch of the same file; where somebody else put something
+under such a name, that is left alone, and another name taken.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
-import shutil
-import stat
+import secrets
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 
-from boinc_gahp.bridge.directories import sync_directory
+from boinc_gahp.bridge import leftovers
+from boinc_gahp.bridge.destinations import explain, open_destination
+from boinc_gahp.bridge.directories import open_parent, sync
 from boinc_gahp.bridge.gate import OPEN
+from boinc_gahp.bridge.types import OWN
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Iterator
     from types import TracebackType
 
     from boinc_gahp.bridge.gate import Gate
+    from boinc_gahp.bridge.leftovers import Held
 
 #: Jobs may share a directory and so a destination: that many fetches write it at the same time.
 _SLOTS = 1000
 #: After its own slot, a fetch looks at least up to this one for what a killed daemon left.
 _SWEPT = 4
 
-_REASONS = {
-    errno.ENOTDIR: "a part of its path is no directory",
-    errno.EACCES: "permission denied: make its directory writable for the job's owner",
-    errno.EPERM: "not permitted: make its directory writable for the job's owner",
-    errno.EROFS: "the file system is read-only",
-    errno.ENOSPC: "the disk is full: free some space and fetch again",
-    errno.EDQUOT: "the disk quota is used up: free some space and fetch again",
-    errno.EFBIG: "it is larger than a file may be here (ulimit -f, or the file system's limit)",
-    errno.ENAMETOOLONG: "its name is too long",
-    errno.ELOOP: "its path has a loop of symbolic links",
-}
-
 
 class NotNow(OutputError):
     """A file cannot be written at this moment, for a reason that is no fault of anybody's."""
-
-
-def explain(error: OSError, destination: Path) -> OutputError:
-    """Return what to tell the job's owner about a file that cannot be written."""
-    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    if error.errno == errno.ENOENT:
-        directory = str(destination.parent)
-        reason = f"the directory {directory!r} does not exist: create it, or give another name"
-    return OutputError(f"{str(destination)!r} cannot be written: {reason}")
-
-
-def check_destination(destination: Path) -> None:
-    """Refuse a destination that a rename cannot or must not replace.
-
-    A symbolic link to a file is replaced itself; its target is left alone.
-
-    Raises:
-        OutputError: it is a directory, a device, a pipe; or its directory is missing.
-    """
-    try:
-        mode = destination.stat().st_mode
-    except FileNotFoundError as error:
-        if not destination.parent.is_dir():
-            raise explain(error, destination) from error
-        return
-    except OSError as error:
-        raise explain(error, destination) from error
-    except ValueError as error:
-        raise OutputError(f"{str(destination)!r} cannot be written: {error}") from error
-    if stat.S_ISDIR(mode):
-        raise OutputError(f"{str(destination)!r} is a directory: name a file in it")
-    if not stat.S_ISREG(mode):
-        raise OutputError(f"{str(destination)!r} is no regular file, an output cannot replace it")
 
 
 class Temporaries:
@@ -91,29 +50,35 @@ class Temporaries:
         self._active: dict[Path, _Temporary] = {}
         self._closed = False
 
-    def file(self, destination: Path, gate: Gate = OPEN) -> TemporaryFile:
+    def file(
+        self, destination: Path, gate: Gate = OPEN, inside: Path | None = None
+    ) -> TemporaryFile:
         """Return a new, empty temporary file beside ``destination``.
+
+        For ``inside`` see :func:`~boinc_gahp.bridge.directories.open_parent`.
 
         Raises:
             OutputError: the destination cannot be written, or the daemon is stopping.
             Exception: what the gate raises when it is closed; the file is gone then.
         """
-        return self._claim(destination, "part", _open_file, TemporaryFile, gate)
+        return self._claim(TemporaryFile, destination, gate, inside)
 
-    def directory(self, destination: Path, gate: Gate = OPEN) -> TemporaryDirectory:
+    def directory(
+        self, destination: Path, gate: Gate = OPEN, inside: Path | None = None
+    ) -> TemporaryDirectory:
         """Return a new, empty temporary directory beside ``destination``; errors as above."""
-        return self._claim(destination, "unpack", _open_directory, TemporaryDirectory, gate)
+        return self._claim(TemporaryDirectory, destination, gate, inside)
 
-    def rename(self, source: Path, destination: Path) -> None:
-        """Rename, unless the daemon is stopping.
+    def rename(self, source: str, source_at: int, destination: str, destination_at: int) -> None:
+        """Rename a file in one directory to a name in another, unless the daemon is stopping.
 
         Raises:
             OutputError: it is stopping.
-            OSError: see :meth:`Path.replace`.
+            OSError: see :func:`os.replace`.
         """
         with self._lock:
             self._check_open()
-            source.replace(destination)
+            os.replace(source, destination, src_dir_fd=source_at, dst_dir_fd=destination_at)
 
     def remove_all(self) -> None:
         """Remove every temporary file; from now on none can be made or renamed."""
@@ -133,24 +98,17 @@ class Temporaries:
             raise NotNow("boinc_gahp is stopping: fetch again when it has been started again")
 
     def _claim(
-        self,
-        destination: Path,
-        suffix: str,
-        open_: Callable[[Path], int],
-        kind: Callable[[Temporaries, Path, int, Path, Gate], _Kind],
-        gate: Gate,
+        self, kind: type[_Kind], destination: Path, gate: Gate, inside: Path | None
     ) -> _Kind:
-        check_destination(destination)
-        digest = hashlib.sha256(os.fsencode(destination)).hexdigest()[:16]
+        at = open_destination(destination, gate, inside)
         claimed: _Kind | None = None
         try:
-            for slot in range(_SLOTS):
-                path = destination.parent / f".boinc_gahp-{digest}-{slot}.{suffix}"
+            for slot, path in enumerate(_names(destination, kind.suffix)):
                 if claimed is None:
-                    claimed = self._try(path, destination, open_, kind, gate)
-                elif os.path.lexists(path):
+                    claimed = self._try(kind, path, at, destination, gate)
+                elif _exists(path.name, at):
                     # Left by a daemon that was killed while several fetches wrote the same file.
-                    left = self._try(path, destination, open_, kind, gate)
+                    left = self._try(kind, path, at, destination, gate)
                     if left is not None:
                         left.discard()
                 elif slot >= _SWEPT:
@@ -161,30 +119,33 @@ class Temporaries:
             if isinstance(error, OSError):
                 raise explain(error, destination) from error
             raise
+        finally:
+            os.close(at)
         if claimed is None:
             raise NotNow(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
         return claimed
 
     def _try(
-        self,
-        path: Path,
-        destination: Path,
-        open_: Callable[[Path], int],
-        kind: Callable[[Temporaries, Path, int, Path, Gate], _Kind],
-        gate: Gate,
+        self, kind: type[_Kind], path: Path, at: int, destination: Path, gate: Gate
     ) -> _Kind | None:
-        """Return the temporary at ``path``, emptied and locked; None where another one has it."""
+        """Return the temporary at ``path``, emptied and locked; None where another one has it.
+
+        Where something else has the name, a name is chosen that nobody can foresee.
+        """
         with gate:
             # Under the lock, so that none comes to be between remove_all and the process's end.
             with self._lock:
                 self._check_open()
                 if path in self._active:
                     return None
-                descriptor = open_(path)
-                if not _lock(descriptor, path):
-                    os.close(descriptor)
+                try:
+                    held = kind.hold(path.name, at)
+                except leftovers.Taken:
+                    path = path.with_name(_unforeseen(path.name))
+                    held = kind.hold(path.name, at)
+                if held is None:
                     return None
-                item = kind(self, path, descriptor, destination, gate)
+                item = kind(self, held, _Place(path, destination, os.dup(at)), gate)
                 self._active[path] = item
             gate.at_close(item.withdraw)
             try:
@@ -195,34 +156,76 @@ class Temporaries:
             return item
 
 
-class _Temporary:
-    """What the two kinds of temporaries have in common."""
+def _names(destination: Path, suffix: str) -> Iterator[Path]:
+    digest = hashlib.sha256(os.fsencode(destination)).hexdigest()[:16]
+    for slot in range(_SLOTS):
+        yield destination.parent / f"{OWN}-{digest}-{slot}.{suffix}"
 
-    def __init__(
-        self, registry: Temporaries, path: Path, descriptor: int, destination: Path, gate: Gate
-    ) -> None:
-        self.path = path
-        self.destination = destination
+
+def _unforeseen(name: str) -> str:
+    return f"{OWN}-{secrets.token_hex(16)}{Path(name).suffix}"
+
+
+def _exists(name: str, at: int) -> bool:
+    try:
+        os.stat(name, dir_fd=at, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+class _Place(NamedTuple):
+    """Where a temporary is, what it is for, and a descriptor of its own of the directory."""
+
+    path: Path
+    destination: Path
+    at: int
+
+
+class _Temporary:
+    """What the two kinds of temporaries have in common.
+
+    Attributes:
+        path: for people, and for what can be told paths only.
+        destination: what it is for.
+    """
+
+    #: Of its name.
+    suffix: ClassVar[str]
+
+    @staticmethod
+    def hold(name: str, at: int) -> Held | None:
+        """Make it, or take it over."""
+        raise NotImplementedError
+
+    def __init__(self, registry: Temporaries, held: Held, place: _Place, gate: Gate) -> None:
+        self.path, self.destination, self._at = place
         self._registry = registry
         self._gate = gate
         self._guard = threading.Lock()
-        self._descriptor = descriptor
+        self._held: Held | None = held
+
+    @property
+    def _descriptor(self) -> int:
+        if self._held is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._held.descriptor
 
     def empty(self) -> None:
-        """Remove what an earlier one left."""
-        raise AssertionError
+        """Remove what an earlier one left, or has been written."""
+        if self._held is not None:
+            with self._gate:
+                self._held.empty()
 
     def remove(self) -> None:
         """Remove it from the disk; what still writes to it writes to nothing.
 
-        Where it was removed before, its path may be another fetch's by now: that is left alone.
+        Where it was removed before, its name may be another fetch's by now: that is left alone.
         """
         with self._guard:
-            if self._descriptor >= 0 and _is_at(self._descriptor, self.path):
-                self._remove()
-
-    def _remove(self) -> None:
-        raise AssertionError
+            if self._held is not None and self._held.is_at(self.path.name, self._at):
+                with suppress(FileNotFoundError):
+                    self._held.remove(self.path.name, self._at)
 
     def withdraw(self) -> None:
         """Remove it for a gate that is being closed; never fails."""
@@ -237,9 +240,11 @@ class _Temporary:
     def close(self) -> None:
         """Let go of it; whatever is on the disk stays."""
         with self._guard:
-            descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+            held, self._held = self._held, None
+            if held is not None:
+                held.close()
+                os.close(self._at)
+        if held is not None:
             self._registry.release(self.path)
             self._gate.not_at_close(self.withdraw)
 
@@ -257,18 +262,21 @@ class TemporaryFile(_Temporary):
         md5: hash object of these bytes.
     """
 
-    def __init__(
-        self, registry: Temporaries, path: Path, descriptor: int, destination: Path, gate: Gate
-    ) -> None:
-        super().__init__(registry, path, descriptor, destination, gate)
+    suffix = leftovers.FILE
+
+    @staticmethod
+    def hold(name: str, at: int) -> Held | None:
+        """Make it, or take it over."""
+        return leftovers.hold_file(name, at)
+
+    def __init__(self, registry: Temporaries, held: Held, place: _Place, gate: Gate) -> None:
+        super().__init__(registry, held, place, gate)
         self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
     def empty(self) -> None:
         """Start again with an empty file."""
-        with self._gate:
-            os.ftruncate(self._descriptor, 0)
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
+        super().empty()
         self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
@@ -288,6 +296,26 @@ class TemporaryFile(_Temporary):
         self.md5.update(data)
         self.size += len(data)
 
+    def contents(self) -> BinaryIO:
+        """Return the file, open for reading and writing, at its beginning; the caller closes it.
+
+        ``size`` and ``md5`` do not follow what is written there.
+
+        Raises:
+            OutputError: it is gone.
+        """
+        try:
+            # A copy of the descriptor would have its place in the file in common with it.
+            flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.fdopen(os.open(self.path.name, flags, dir_fd=self._at), "r+b")
+            is_it = os.path.samestat(os.fstat(file.fileno()), os.fstat(self._descriptor))
+        except OSError as error:
+            raise explain(error, self.destination) from error
+        if not is_it:
+            file.close()
+            raise OutputError(f"{str(self.path)!r} was taken away while it was being written")
+        return file
+
     def commit(self) -> os.stat_result:
         """Put the file under its final name, and both on the disk; return its status there.
 
@@ -296,17 +324,18 @@ class TemporaryFile(_Temporary):
         """
         try:
             os.fsync(self._descriptor)  # may take long, so outside the gate
-            with self._gate:
-                status = os.fstat(self._descriptor)
-                self._registry.rename(self.path, self.destination)
-                self.close()
-            sync_directory(self.destination.parent)
+            at = os.dup(self._at)
+            try:
+                with self._gate:
+                    status = os.fstat(self._descriptor)
+                    self._registry.rename(self.path.name, at, self.destination.name, at)
+                    self.close()
+                sync(at)
+            finally:
+                os.close(at)
         except OSError as error:
             raise explain(error, self.destination) from error
         return status
-
-    def _remove(self) -> None:
-        self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> TemporaryFile:
         return self
@@ -317,23 +346,54 @@ class TemporaryFile(_Temporary):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._descriptor >= 0:
+        if self._held is not None:
             self.discard()
 
 
 class TemporaryDirectory(_Temporary):
     """A directory that is gone, with what is left in it, when its block ends."""
 
-    def empty(self) -> None:
-        """Remove what is in it; inside the gate."""
-        for child in self.path.iterdir():
-            if child.is_dir() and not child.is_symlink():
-                shutil.rmtree(child)
-            else:
-                child.unlink()
+    suffix = leftovers.DIRECTORY
 
-    def _remove(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+    @staticmethod
+    def hold(name: str, at: int) -> Held | None:
+        """Make it, or take it over."""
+        return leftovers.hold_directory(name, at)
+
+    def create(self, name: str) -> FileIO:
+        """Return a new file in it, open for writing and reading; errors of :func:`os.open`."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        return FileIO(os.open(name, flags, 0o666, dir_fd=self._descriptor), "r+")
+
+    def open(self, name: str) -> FileIO:
+        """Return a file in it, open for reading; errors of :func:`os.open`."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return FileIO(os.open(name, flags, dir_fd=self._descriptor))
+
+    def place(
+        self, name: str, destination: Path, inside: Path | None = None
+    ) -> os.stat_result | None:
+        """Put a file of it that is on the disk in place; return its status there.
+
+        None: the destination is on another file system, and nothing was done.
+
+        Raises:
+            OutputError: it cannot be put there.
+        """
+        try:
+            at = open_parent(destination, self._gate, inside)
+            try:
+                with self._gate:
+                    status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+                    self._registry.rename(name, self._descriptor, destination.name, at)
+                sync(at)
+            finally:
+                os.close(at)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                return None
+            raise explain(error, destination) from error
+        return status
 
     def __enter__(self) -> TemporaryDirectory:
         return self
@@ -345,64 +405,6 @@ class TemporaryDirectory(_Temporary):
         traceback: TracebackType | None,
     ) -> None:
         self.discard()
-
-
-def sweep(directory: Path) -> None:
-    """Remove the temporary files that a killed daemon left in a directory; never fails.
-
-    Those that a fetch is at are left alone, and all where the file system has no locks to tell.
-    """
-    with suppress(OSError):
-        for path in directory.glob(".boinc_gahp-*"):
-            if path.suffix in {".part", ".unpack"}:
-                with suppress(OSError):
-                    _sweep(path)
-
-
-def _sweep(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_at(descriptor, path):
-            return
-        if path.suffix == ".unpack":
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink()
-    finally:
-        os.close(descriptor)
-
-
-def _open_file(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-
-
-def _open_directory(path: Path) -> int:
-    path.mkdir(mode=0o700, exist_ok=True)
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-
-
-def _lock(descriptor: int, path: Path) -> bool:
-    """Return whether this process, and no other, may write what the descriptor stands for.
-
-    A file system without locks (some NFS) is taken at its word: two daemons of one user that fetch
-    the same job at the same moment are all that could go wrong there.
-    """
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    # Another one may have renamed or removed it before it let go of the lock.
-    return _is_at(descriptor, path)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except FileNotFoundError:
-        return False
 
 
 #: The process's own registry.

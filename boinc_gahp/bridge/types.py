@@ -216,6 +216,8 @@ class FetchRequest:
         stderr: where stderr goes, absolute or relative to ``directory``; None to drop it.
         specs: (source, destination) pairs as they stood in the line.
         ad: None for a line.
+        folder: whether the directory is one of boinc_gahp's for this job alone, where nobody can
+            name an output: ``%2E`` stands for the dot of an output whose name begins with one.
     """
 
     job_name: str
@@ -224,6 +226,7 @@ class FetchRequest:
     mode: Literal["ALL", "SOME"]
     specs: tuple[tuple[str, str], ...] = ()
     ad: AdFiles | None = None
+    folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)

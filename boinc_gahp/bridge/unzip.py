@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import lzma
-import os
 import stat
 import struct
 import zipfile
 import zlib
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO
 
+from boinc_gahp.bridge.names import below
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import TracebackType
 
 _CHUNK = 1 << 20
 
-#: APPNOTE.TXT, 4.3.16 and 4.3.14: the records at an archive's end that count its members.
-_END = b"PK\x05\x06"
-_END_SIZE = 22
-_END64 = b"PK\x06\x06"
-_COMMENT = 0xFFFF
-#: A member's directory entry without its names (4.3.12), and what an honest one hardly exceeds.
-_LARGE_ENTRY = 46 + 4096
+#: APPNOTE.TXT, 4.3.12: how a member's entry in the list begins, its size without its names, and
+#: where in it their lengths are.
+_ENTRY = b"PK\x01\x02"
+_ENTRY_SIZE, _ENTRY_LENGTHS = 46, 28
+#: What an honest entry hardly exceeds on the average, and a list that is never too long, in bytes.
+_LARGE_ENTRY, _LEAST = 640, 1 << 20
 
 _TROUBLE = (
     zipfile.BadZipFile,
@@ -43,26 +43,27 @@ _TROUBLE = (
 class Archive:
     """The files in an archive, by their checked names; a context manager.
 
-    A name is relative, uses ``/`` and has no ``..``; no two names are the same, or one the other's
-    directory; every member is a file or a directory.
+    A name is a path below a directory (:func:`~boinc_gahp.bridge.names.below`); no two names are
+    the same, or one the other's directory; every member is a file or a directory.
 
     Args:
-        path: the archive.
+        file: the archive, a real file; the caller closes it.
         what: what it is, for error messages.
-        max_files: members that it may have.
+        max_files: members that it may have, with the directories that these are in.
         max_bytes: bytes that may be extracted from it in all, however much it declares.
 
     Raises:
         OutputError: the archive is damaged, or holds something that is refused.
     """
 
-    def __init__(self, path: Path, what: str, *, max_files: int, max_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, what: str, *, max_files: int, max_bytes: int) -> None:
         self._what = what
         self._left = max_bytes
         self._max_bytes = max_bytes
         try:
-            _check_directory_size(path, max_files)
-            self._zip = zipfile.ZipFile(path)
+            watched = _Watched(file, max_files)
+            self._zip = zipfile.ZipFile(watched)
+            watched.watching = False
         except (*_TROUBLE, OSError) as error:
             raise OutputError(f"{what} is no zip archive that can be read: {error}") from error
         try:
@@ -105,8 +106,6 @@ class Archive:
             raise OutputError(f"{self._what}: member {name!r} is damaged: {error}") from error
 
     def _checked(self, max_files: int) -> dict[str, zipfile.ZipInfo]:
-        if len(self._zip.infolist()) > max_files:
-            raise self._refused(f"it has more than {max_files} members")
         members: dict[str, zipfile.ZipInfo] = {}
         for info in self._zip.infolist():
             # The upper half is the file's mode where the archive was made on a Unix.
@@ -114,28 +113,22 @@ class Archive:
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 what = "a link" if kind == stat.S_IFLNK else "no regular file"
                 raise self._refused(f"its member {info.filename!r} is {what}")
-            name = self._checked_name(info)
+            name = below(info.filename)
+            if name is None:
+                raise self._refused(f"its member {info.filename!r} is no path below a directory")
             if not name:
                 continue  # the archive's own top directory
             if name in members and not (info.is_dir() and members[name].is_dir()):
                 raise self._refused(f"it has two members {name!r}")
             members[name] = info
-        files = {name for name, info in members.items() if not info.is_dir()}
-        for name in members:
-            parent = name.rpartition("/")[0]
-            while parent:
-                if parent in files:
-                    raise self._refused(f"its member {parent!r} is a file and a directory")
-                parent = parent.rpartition("/")[0]
+        # What is in a directory comes right after it.
+        ordered = sorted(members, key=lambda name: name.replace("/", "\0"))
+        for one, other in pairwise(ordered):
+            if other.startswith(f"{one}/") and not members[one].is_dir():
+                raise self._refused(f"its member {one!r} is a file and a directory")
+        if _count(ordered) > max_files:
+            raise self._refused(f"it has more than {max_files} members")
         return members
-
-    def _checked_name(self, info: zipfile.ZipInfo) -> str:
-        name = info.filename
-        # Archives from Windows may have backslashes; as separators they could hide a "..".
-        parts = name.replace("\\", "/").split("/")
-        if not name or name[0] in "/\\" or ".." in parts or "\0" in name:
-            raise self._refused(f"its member {name!r} is no path below a directory")
-        return "/".join(part for part in name.split("/") if part not in ("", "."))
 
     def _refused(self, why: str) -> OutputError:
         return OutputError(f"{self._what} is not unpacked: {why}")
@@ -152,19 +145,56 @@ class Archive:
         self._zip.close()
 
 
-def _check_directory_size(path: Path, max_files: int) -> None:
-    """Refuse an archive whose list of members is too large to be read into memory."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        tail_size = min(size, _END_SIZE + _COMMENT + 128)
-        file.seek(size - tail_size)
-        tail = file.read(tail_size)
-    at = tail.rfind(_END)
-    if at < 0 or at + _END_SIZE > len(tail):
-        raise zipfile.BadZipFile("it has no end record")
-    count, directory = struct.unpack_from("<HL", tail, at + 10)
-    at64 = tail.rfind(_END64, 0, at)
-    if at64 >= 0 and at64 + 48 <= len(tail):
-        count, directory = struct.unpack_from("<QQ", tail, at64 + 32)
-    if count > max_files or directory > max_files * _LARGE_ENTRY:
-        raise zipfile.BadZipFile(f"it has more than {max_files} members")
+def _count(ordered: list[str]) -> int:
+    """Return how many files and directories come of sorted paths, those in between included."""
+    count, before = 0, [""]
+    for name in ordered:
+        parts = name.split("/")
+        same = 0
+        for part, other in zip(parts, before, strict=False):
+            if part != other:
+                break
+            same += 1
+        count += len(parts) - same
+        before = parts
+    return count
+
+
+class _Watched(io.BufferedReader):
+    """A file in which zipfile looks for a list of members, and finds none that is too long.
+
+    Where it looks, and what it believes there of several contradicting records, is its own
+    business: this sees what it reads at last.
+    """
+
+    def __init__(self, file: BinaryIO, max_files: int) -> None:
+        super().__init__(io.FileIO(file.fileno(), closefd=False))
+        self._file = file  # whose descriptor it is
+        self._size = self.seek(0, io.SEEK_END)
+        self._max_files = max_files
+        self._max_bytes = max(_LEAST, max_files * _LARGE_ENTRY)
+        self.watching = True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return what zipfile asks for.
+
+        Raises:
+            BadZipFile: it is a list of more members than there may be.
+        """
+        if not self.watching:
+            return super().read(size)
+        left = max(0, self._size - self.tell())
+        wanted = left if size is None or size < 0 else min(size, left)
+        data = super().read(wanted) if wanted <= self._max_bytes else None
+        if data is None or _entries(data, self._max_files) > self._max_files:
+            raise zipfile.BadZipFile(f"it has more than {self._max_files} members")
+        return data
+
+
+def _entries(data: bytes, enough: int) -> int:
+    """Return how many members a list of them has, or one more than is enough."""
+    at = count = 0
+    while count <= enough and data.startswith(_ENTRY, at) and at + _ENTRY_SIZE <= len(data):
+        at += _ENTRY_SIZE + sum(struct.unpack_from("<HHH", data, at + _ENTRY_LENGTHS))
+        count += 1
+    return count

@@ -40,7 +40,7 @@ class Uploaded:
         self, open_file: Callable[[int], AbstractContextManager[OutputStream]], job_name: str
     ) -> None:
         self._open_file = open_file
-        self._job_name = job_name
+        self.job_name = job_name
         # The number in the template of the k-th uploaded file, as far as it was seen.
         self._numbers: dict[int, int] = {}
         # Places without a file.
@@ -120,6 +120,6 @@ class Uploaded:
         else:
             raise OutputError(
                 f"the project {error.host} has deleted output number {number} of job "
-                f"{self._job_name!r}: it keeps outputs only until its own assimilator has seen "
+                f"{self.job_name!r}: it keeps outputs only until its own assimilator has seen "
                 "them (it says: no such file)"
             ) from error

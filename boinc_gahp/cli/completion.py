@@ -135,8 +135,11 @@ def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str
 
 def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     """Return the project's batches, as it tells them now or has told them lately."""
+    from boinc_gahp.config.ownership import check_private_file, make_private_directory
+
     path = _cache(settings, project)
     try:
+        check_private_file(path)
         told = time.time() - path.stat().st_mtime
         kept = [_Batch(*row) for row in json.loads(path.read_text("utf-8"))]
     except (OSError, ValueError, TypeError):
@@ -151,7 +154,7 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     from boinc_gahp.localproject.atomic import write_atomically
 
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directory(path.parent)
         write_atomically(path, json.dumps(batches), mode=0o600)
     return batches
 

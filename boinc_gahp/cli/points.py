@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import cache_dir, ledger_file, log_file
+from boinc_gahp.config.ownership import NotOurs, make_private_directory
 from boinc_gahp.errors import GahpError
 from boinc_gahp.ledger import Ledger
 
@@ -94,7 +95,8 @@ def directory_points(settings: Settings) -> Iterator[Point]:
     if settings.logging.level == "off":
         yield note("log: off, as [logging] level says")
     else:
-        yield _writable("log", path.parent, str(path), "[logging] file or [state] dir")
+        setting = "[logging] file or [state] dir"
+        yield _writable("log", path.parent, str(path), setting, or_shared=True)
     yield _ledger_point(settings)
     trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
     if trouble.level is Level.FAILED:
@@ -111,11 +113,15 @@ def _ledger_point(settings: Settings) -> Point:
     return ok(f"ledger: {ledger_file(settings)}")
 
 
-def _writable(what: str, directory: Path, shown: str, setting: str) -> Point:
+def _writable(
+    what: str, directory: Path, shown: str, setting: str, *, or_shared: bool = False
+) -> Point:
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directory(directory, or_shared=or_shared)
         with tempfile.TemporaryFile(dir=directory):
             pass
+    except NotOurs as error:
+        return failed(f"{what}: {error}; or set {setting}")
     except OSError as error:
         return failed(
             f"{what}: {shown} cannot be written ({error.strerror}); mend that, or set {setting}"

@@ -20,6 +20,7 @@ from boinc_gahp.config.places import (
     default_state_dir,
     expand,
     settings_files,
+    user_file,
 )
 from boinc_gahp.config.reading import (
     DEFAULT_PROJECT,
@@ -58,7 +59,10 @@ def _read_usual_files(problems: list[str]) -> list[Layer]:
     layers = []
     for path in settings_files():
         try:
-            layers.append(read_layer(private.read(path)))
+            file = private.read(path)
+            if path == user_file():
+                file.must_be_ours()
+            layers.append(read_layer(file))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError:
@@ -92,7 +96,7 @@ def _read_old_file(problems: list[str]) -> list[Layer]:
         return []
     if not is_two_lines(file.text):
         return []
-    if file.owner != os.getuid():
+    if file.status.st_uid != os.getuid():
         problems.append(f"{file.path} belongs to another user and is left out")
         return []
     return [read_layer(file)]

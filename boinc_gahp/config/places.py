@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import pwd
-from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+from boinc_gahp.config import ownership
 from boinc_gahp.errors import ConfigError
 
 #: The name of a settings file in each of the directories.
@@ -25,10 +24,17 @@ def settings_files() -> tuple[Path, ...]:
     """Return the paths that are looked at on every start, the weakest first."""
     # XDG_CONFIG_DIRS names the most important first.
     site = reversed(_DIRS.site_config_dir.split(os.pathsep))
-    directories = [ADMIN_DIR, *map(Path, site)]
-    with suppress(RuntimeError):  # a user without a home has no settings there
-        directories.append(Path(_DIRS.user_config_dir))
-    return tuple(dict.fromkeys(directory / FILE_NAME for directory in directories))
+    paths = [directory / FILE_NAME for directory in (ADMIN_DIR, *map(Path, site))]
+    users = user_file()
+    return tuple(dict.fromkeys(paths if users is None else [*paths, users]))
+
+
+def user_file() -> Path | None:
+    """Return the path of the user's own file; None for a user without a home."""
+    try:
+        return Path(_DIRS.user_config_dir, FILE_NAME)
+    except RuntimeError:
+        return None
 
 
 def default_state_dir() -> Path:
@@ -53,10 +59,7 @@ def user_name() -> str:
     USER and LOGNAME are not asked: the gridmanager passes on what condor_master had, if anything
     (``gridmanager-batch.md``, 1).
     """
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
+    return ownership.user_name(os.getuid())
 
 
 def expand(text: str, base: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Reads files that may hold an authenticator, and says who else can."""
+"""Reads files that may hold an authenticator, and says who else can read or write them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.ownership import trusted_users, user_name, who_else_can_write
 from boinc_gahp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ class FileText:
 
     path: Path
     text: str
-    mode: int
-    owner: int
+    status: os.stat_result
 
     def must_be_private(self) -> str | None:
         """Return a warning if the file's group can read it, else None.
@@ -32,25 +32,53 @@ class FileText:
         Raises:
             ConfigError: everyone can read it.
         """
-        if self.mode & stat.S_IROTH:
+        if self.status.st_mode & stat.S_IROTH:
             raise ConfigError(
                 f"{self.path} holds an authenticator, and everyone can read it; run: "
                 f"chmod 600 {quote(str(self.path))}"
             )
-        if self.mode & stat.S_IRGRP:
+        if self.status.st_mode & stat.S_IRGRP:
             return (
                 f"{self.path} holds an authenticator, and its group can read it; if that is not "
                 f"meant, run: chmod 600 {quote(str(self.path))}"
             )
         return None
 
-    def must_not_be_writable(self) -> None:
-        """Raise ConfigError if everyone can write the file: it tells where jobs are sent."""
-        if self.mode & stat.S_IWOTH:
+    def must_be_trusted(self) -> str | None:
+        """Return a warning if others than this user and root can write the file, else None.
+
+        Raises:
+            ConfigError: everyone can: it tells where jobs are sent.
+        """
+        if self.status.st_mode & stat.S_IWOTH:
             raise ConfigError(
                 f"everyone can write {self.path}, which tells where jobs are sent; run: "
                 f"chmod o-w {quote(str(self.path))}"
             )
+        if self.belongs_to_another():
+            return (
+                f"{self.path} belongs to user {user_name(self.status.st_uid)}, who can change "
+                "where your jobs are sent"
+            )
+        writers = who_else_can_write(self.status)
+        if writers is not None:
+            return (
+                f"{writers} can write {self.path}, which tells where jobs are sent; if that is not "
+                f"meant, run: chmod g-w {quote(str(self.path))}"
+            )
+        return None
+
+    def must_be_ours(self) -> None:
+        """Raise ConfigError if the file is another user's, where nobody has named it."""
+        if self.belongs_to_another():
+            raise ConfigError(
+                f"{self.path} belongs to user {user_name(self.status.st_uid)}, so it is not read: "
+                "move it away, or name it with --config or BOINC_GAHP_CONFIG"
+            )
+
+    def belongs_to_another(self) -> bool:
+        """Tell whether the file belongs to anybody but this user and root."""
+        return self.status.st_uid not in trusted_users()
 
 
 def read(path: Path) -> FileText:
@@ -73,4 +101,4 @@ def read(path: Path) -> FileText:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 (at byte {error.start})") from None
-    return FileText(path, text, status.st_mode, status.st_uid)
+    return FileText(path, text, status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config.places import expand
@@ -70,15 +70,13 @@ def read_layer(file: FileText) -> Layer:
     Raises:
         ConfigError: it is not safe, or says what is no setting; names file, place and remedy.
     """
-    file.must_not_be_writable()
+    warnings = [file.must_be_trusted()]
     layer = _read_two_lines(file) if is_two_lines(file.text) else _read_toml(file)
     if any(
         isinstance(each.get("authenticator"), Authenticator) for each in layer.projects.values()
     ):
-        warning = file.must_be_private()
-        if warning is not None:
-            return Layer(layer.path, layer.projects, layer.sections, (warning,))
-    return layer
+        warnings.append(file.must_be_private())
+    return replace(layer, problems=tuple(filter(None, warnings)))
 
 
 def is_two_lines(text: str) -> bool:

@@ -80,6 +80,9 @@ class Jobs:
     lease: float = 86400.0
     #: An app's templates are asked for again after this; 0: each time.
     templates_cached: float = 300.0
+    #: The most bytes that an output may have, unpacked; a larger one is not kept. Of a job with an
+    #: output template of its own, ``max_nbytes`` there holds beside it.
+    max_output_bytes: int = 20_000_000_000
     #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).
     gunzip_outputs: bool = True
     #: For an app whose outputs come in one zip archive: the most bytes that are unpacked from it.

@@ -12,6 +12,11 @@ from prompt_toolkit.history import History
 from prompt_toolkit.layout.processors import Processor, Transformation
 from prompt_toolkit.layout.utils import explode_text_fragments
 
+from boinc_gahp.config.ownership import (
+    check_private_file,
+    make_private_directory,
+    open_private_file,
+)
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.grammar import Secret
 from boinc_gahp.gahp.lines import LineSplitter
@@ -94,6 +99,7 @@ class PrivateHistory(History):
         if self._path is None:
             return []
         try:
+            check_private_file(self._path)
             data = self._path.read_bytes()
         except FileNotFoundError:
             return []
@@ -119,7 +125,7 @@ class PrivateHistory(History):
         if self._path is None or broken or _first_word(string) not in _KNOWN:
             return
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self._path.parent)
             with _open_private(self._path, os.O_APPEND) as file:
                 file.write(encode(string) + b"\n")
         except OSError as error:
@@ -141,7 +147,7 @@ class PrivateHistory(History):
 
 def _open_private(path: Path, flags: int) -> BinaryIO:
     """Open a file for writing that nobody else can read, whatever it was before."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flags, 0o600)
+    fd = open_private_file(path, os.O_WRONLY | os.O_CREAT | flags)
     os.fchmod(fd, 0o600)
     return os.fdopen(fd, "wb")
 

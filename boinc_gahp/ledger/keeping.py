@@ -8,6 +8,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.ownership import NotOurs, make_private_directory, open_private_file
 from boinc_gahp.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -80,8 +81,13 @@ class KeeperLock:
 
     def _open(self) -> int:
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            make_private_directory(self.path.parent)
+            return open_private_file(self.path, os.O_RDWR | os.O_CREAT)
+        except NotOurs as error:
+            raise LedgerError(
+                f"the lock {self.path} cannot be opened: {error}; or set another dir in the "
+                "section [state]"
+            ) from error
         except OSError as error:
             raise LedgerError(
                 f"the lock {self.path} cannot be opened: {error.strerror}; check the directory, "

@@ -8,6 +8,13 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.ownership import (
+    NotOurs,
+    check_private_file,
+    make_private_directory,
+    open_private_file,
+    sync_directory,
+)
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 
@@ -46,6 +53,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Return a connection that cannot change anything; neither makes the file nor migrates it."""
+    _check(path)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
@@ -78,6 +86,8 @@ def explain(path: Path, verb: str, error: Exception) -> str:
         remedy = "it is no ledger: move it away"
     elif isinstance(error, sqlite3.OperationalError) and "is locked" in str(error):
         remedy = f"another process has been writing to it for {BUSY_TIMEOUT:g} s ({error})"
+    elif isinstance(error, NotOurs):
+        remedy = f"{error}; or set another dir in the section [state]"
     elif isinstance(error, OSError) and error.strerror:
         remedy = f"{error.strerror}; check the directory, or set another dir in [state]"
     else:
@@ -92,10 +102,9 @@ def text(words: str) -> str:
 
 def _make(path: Path) -> None:
     """Make the file, private to the user, so that a crash of the machine cannot lose its name."""
-    missing = [parent for parent in (path.parent, *path.parents[1:]) if not parent.exists()]
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_directory(path.parent)
     is_new = not path.exists()
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_private_file(path, os.O_RDWR | os.O_CREAT)
     try:
         # A copy put back by hand may have come with other permissions; SQLite gives its -wal and
         # -shm files those of the file itself.
@@ -104,21 +113,14 @@ def _make(path: Path) -> None:
     finally:
         os.close(descriptor)
     if is_new:
-        # SQLite does so for the directory that the file is in, not for those around it.
-        for directory in (path.parent, *(made.parent for made in missing)):
-            _sync_directory(directory)
+        sync_directory(path.parent)
+    _check(path)
 
 
-def _sync_directory(directory: Path) -> None:
-    try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except PermissionError:
-        # One that the user may write to but not read; what was made in it is still there.
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _check(path: Path) -> None:
+    """Refuse a file that is another's, or whose log is; SQLite itself would follow links."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        check_private_file(path.with_name(path.name + suffix))
 
 
 def _refuse_later_version(path: Path) -> None:

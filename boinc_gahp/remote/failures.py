@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import OPEN
+from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.bridge.parallel import in_order
-from boinc_gahp.bridge.temporary import explain, registry
+from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.remote import finding, folders
 from boinc_gahp.remote.collecting import check_answers
 from boinc_gahp.remote.job import state_of
@@ -99,12 +100,13 @@ def save(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
     Raises:
         OutputError: it cannot be written.
     """
-    path = Path(directory).absolute() / folders.folder_name(failure.name) / FAILURE
+    root = Path(directory).absolute()
+    path = root / folders.folder_name(failure.name) / FAILURE
     try:
-        make_directories(path.parent, OPEN)
+        make_directories(root, OPEN)
     except OSError as error:
         raise explain(error, path) from error
-    with registry.file(path) as file:
+    with registry.file(path, inside=root) as file:
         file.write(failure.text.encode("utf-8", "backslashreplace"))
         file.commit()
     return path

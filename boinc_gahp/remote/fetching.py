@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import OPEN
+from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.temporary import explain
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
 from boinc_gahp.remote.failures import JobFailure, failures
@@ -147,7 +147,7 @@ def _make(root: Path) -> None:
     """Make the directory; refuse one that cannot be written before anything is fetched."""
     try:
         make_directories(root, OPEN)
-    except FileExistsError as error:
+    except NotADirectoryError as error:
         raise OutputError(
             f"{str(root)!r} is no directory: give another one to fetch into"
         ) from error

@@ -13,7 +13,9 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge.temporary import registry, sweep
+from boinc_gahp.bridge.directories import open_parent
+from boinc_gahp.bridge.leftovers import sweep
+from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.bridge.types import OWN
 from boinc_gahp.errors import OutputError
 
@@ -143,13 +145,12 @@ def make(folder: Path, gate: Gate) -> None:
     """Make a folder, whose parent is there, if it is missing.
 
     Raises:
-        OutputError: it cannot be made, or something else has its name.
+        OutputError: it cannot be made, or something else has its name, be it a link.
         Exception: what the gate raises when it is closed.
     """
     try:
-        with gate:
-            folder.mkdir(exist_ok=True)
-    except FileExistsError as error:
+        os.close(open_parent(folder / NOTE, gate, inside=folder.parent))
+    except NotADirectoryError as error:
         raise OutputError(
             f"{str(folder)!r} is no directory: move it away, or fetch into another directory"
         ) from error

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.temporary import explain, registry
+from boinc_gahp.bridge.destinations import explain
+from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote import folders
 from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
@@ -110,17 +111,22 @@ def fetch_zip(
     # So that what a killed fetch has left is taken over, and removed, by the next one.
     with registry.file(target, collector.gate) as whole, registry.directory(target) as room:
         try:
-            archive = zipfile.ZipFile(
-                whole.path, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL, strict_timestamps=False
-            )
-            packer = _Packer(archive, collector, room.path)
-            try:
-                collector.each(packer.work, known.finished, threads)
-            except BaseException:
-                with suppress(OSError, ValueError):  # a thread may still be writing to it
-                    archive.close()
-                raise
-            archive.close()
+            with whole.contents() as contents:
+                archive = zipfile.ZipFile(
+                    contents,
+                    "w",
+                    zipfile.ZIP_DEFLATED,
+                    compresslevel=_LEVEL,
+                    strict_timestamps=False,
+                )
+                packer = _Packer(archive, collector, room.path)
+                try:
+                    collector.each(packer.work, known.finished, threads)
+                except BaseException:
+                    with suppress(OSError, ValueError):  # a thread may still be writing to it
+                        archive.close()
+                    raise
+                archive.close()
         except OSError as error:
             raise explain(error, target) from error
         except OutputError as error:

@@ -83,7 +83,7 @@ def test_some_outputs_under_other_names_and_elsewhere(
                 ("job.err", "job.err"),
             )
         )
-    assert sorted(contents(home)) == ["again", "job.err", "res/first one"]
+    assert sorted(contents(home)) == ["again", "job.err", "job.out", "res/first one"]
     assert contents(home)["again"] == contents(home)["res/first one"] == b"one two\n"
     assert (tmp_path / "second").read_bytes().startswith(b"sizes ")
 
@@ -138,7 +138,7 @@ def test_an_archives_members_can_be_chosen_and_renamed(healthy: Farm, home: Path
                 ("job.err", "job.err"),
             )
         )
-        assert sorted(contents(home)) == ["U", "job.err", "length", "whole.zip"]
+        assert sorted(contents(home)) == ["U", "job.err", "job.out", "length", "whole.zip"]
         assert contents(home)["length"] == b"6"
         assert contents(home)["whole.zip"].startswith(b"PK")
         with pytest.raises(OutputError, match=r"'upper.txt', 'sub/len.txt', 'cmdline.txt'"):

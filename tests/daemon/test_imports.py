@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 #: Our modules that a daemon has when it says its banner; the others come with the first request.
 OURS_AT_BANNER = """
-_version cli cli.main config config.layers config.places config.private config.reading
-config.settings config.urls daemon daemon.main daemon.wakeup errors gahp gahp.banner secret
+_version cli cli.main config config.layers config.ownership config.places config.private
+config.reading config.settings config.urls daemon daemon.main daemon.wakeup errors gahp gahp.banner
+secret
 """
 #: Packages of others that it has then; tomli is Python's own tomllib from 3.11 on.
 OTHERS_AT_BANNER = {"platformdirs", *(["tomli"] if sys.version_info < (3, 11) else [])}

@@ -125,11 +125,9 @@ def test_jobs_go_to_the_project_and_their_outputs_come_back(
         for i, job in enumerate(jobs):
             directory = home.directory / str(i)
             directory.mkdir()
-            fetches.append(
-                gridmanager.begin(
-                    "BOINC_FETCH_OUTPUT", job, str(directory), "job.err", "SOME", "1", "out", "o p"
-                )
-            )
+            pairs = ["out", "o p", "job.out", "job.out", "job.err", "job.err"]
+            where = [job, str(directory), "job.err"]
+            fetches.append(gridmanager.begin("BOINC_FETCH_OUTPUT", *where, "SOME", "3", *pairs))
         for i, fetch in enumerate(fetches):
             null, status, elapsed, cpu = gridmanager.result(fetch)
             assert (null, status) == ("NULL", "0")
@@ -137,6 +135,7 @@ def test_jobs_go_to_the_project_and_their_outputs_come_back(
             assert float(cpu) >= 0
             assert (home.directory / str(i) / "o p").read_text() == f"TEXT {i % 3}"
             assert "boinc_finish" in (home.directory / str(i) / "job.err").read_text()
+            assert (home.directory / str(i) / "job.out").read_bytes() == b""
         assert gridmanager.do("BOINC_RETIRE_BATCH", batch) == ["NULL"]
     assert sorted(project.workunit_names(batch)) == sorted(jobs)
     assert project.authenticator not in home.log()

@@ -1,0 +1,237 @@
+"""Temporary files and directories on the disk: made, locked, taken over, removed.
+
+All is done relative to a descriptor of the directory around, for others may be able to write there.
+Nothing is taken over that this user did not leave: of a file, one that has other names is none; of
+a directory, one that lacks its lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.bridge.directories import open_directory
+from boinc_gahp.bridge.types import OWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Suffixes of files and of directories.
+FILE, DIRECTORY = "part", "unpack"
+
+#: A directory's lock: NFS locks a file only if it is open for writing, which no directory can be.
+_LOCK = f"{OWN}.lock"
+
+_READ = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK, a named pipe would keep the process waiting for its other end.
+_WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Taken(Exception):
+    """There is something under a name that is not to be taken over."""
+
+
+class Held(NamedTuple):
+    """A file or directory that this process alone may use, open.
+
+    Attributes:
+        descriptor: of the file, or of the directory.
+        lock: of the file that is locked: the file itself, or one in the directory.
+        sure: whether it is locked, and not only on a file system that has no locks.
+    """
+
+    descriptor: int
+    lock: int
+    sure: bool
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)
+        if self.lock != self.descriptor:
+            os.close(self.lock)
+
+    def is_at(self, name: str, at: int) -> bool:
+        """Return whether it has this name in the directory ``at``."""
+        there = _is_at(self.descriptor, name, at)
+        return there and (self.lock == self.descriptor or _is_at(self.lock, _LOCK, self.descriptor))
+
+    def remove(self, name: str, at: int) -> None:
+        """Remove it from the disk."""
+        if self.lock == self.descriptor:
+            os.unlink(name, dir_fd=at)
+        else:
+            self.empty()
+            os.unlink(_LOCK, dir_fd=self.descriptor)
+            os.rmdir(name, dir_fd=at)
+
+    def empty(self) -> None:
+        """Remove what is in it."""
+        if self.lock == self.descriptor:
+            os.ftruncate(self.descriptor, 0)
+            os.lseek(self.descriptor, 0, os.SEEK_SET)
+        else:
+            _empty(self.descriptor, keep=_LOCK)
+
+
+def hold_file(name: str, at: int, *, make: bool = True) -> Held | None:
+    """Return a file, made or taken over; None where another process has it, or had until now.
+
+    Raises:
+        Taken: the name is something else's.
+        OSError: it cannot be made.
+    """
+    descriptor = _open_file(name, at, make=make)
+    if descriptor is None:
+        return None
+    sure = _lock(descriptor)
+    # Another one may have renamed or removed it before it let go of the lock.
+    if sure is None or not _is_at(descriptor, name, at):
+        os.close(descriptor)
+        return None
+    return Held(descriptor, descriptor, sure)
+
+
+def hold_directory(name: str, at: int, *, make: bool = True) -> Held | None:
+    """Return a directory likewise, mode 700."""
+    is_new = make and _make_directory(name, at)
+    try:
+        descriptor = os.open(name, _READ, dir_fd=at)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if is_new:
+            raise
+        raise Taken from error
+    try:
+        lock = _open_lock(descriptor, is_new=is_new)
+    except BaseException:
+        os.close(descriptor)
+        # A process that was killed before it made the lock has left an empty directory; others
+        # are not removed by this.
+        with suppress(OSError):
+            os.rmdir(name, dir_fd=at)
+        raise
+    sure = _lock(lock)
+    held = Held(descriptor, lock, bool(sure))
+    if sure is None or not held.is_at(name, at):
+        held.close()
+        return None
+    return held
+
+
+def _open_lock(directory: int, *, is_new: bool) -> int:
+    if is_new:
+        try:
+            return os.open(_LOCK, _WRITE | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=directory)
+        except FileNotFoundError as error:
+            raise Taken from error  # removed by another process: it was empty
+    status = os.fstat(directory)
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Taken
+    try:
+        return os.open(_LOCK, _WRITE, dir_fd=directory)
+    except OSError as error:
+        raise Taken from error
+
+
+def sweep(directory: Path) -> None:
+    """Remove the temporary files that a killed daemon left in a directory; never fails.
+
+    Those that a fetch is at are left alone, and all where the file system has no locks to tell.
+    """
+    with suppress(OSError):
+        at = open_directory(directory)
+        try:
+            inside = os.open(".", _READ, dir_fd=at)
+            try:
+                names = os.listdir(inside)  # noqa: PTH208  (of a descriptor)
+            finally:
+                os.close(inside)
+            for name in names:
+                if name.startswith(f"{OWN}-"):
+                    with suppress(OSError, Taken):
+                        _sweep(name, at)
+        finally:
+            os.close(at)
+
+
+def _sweep(name: str, at: int) -> None:
+    kind = PurePath(name).suffix.removeprefix(".")
+    if kind not in (FILE, DIRECTORY):
+        return
+    held = (hold_file if kind == FILE else hold_directory)(name, at, make=False)
+    if held is not None:
+        try:
+            if held.sure:
+                held.remove(name, at)
+        finally:
+            held.close()
+
+
+def _open_file(name: str, at: int, *, make: bool) -> int | None:
+    if make:
+        with suppress(FileExistsError):
+            return os.open(name, _WRITE | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=at)
+    try:
+        descriptor = os.open(name, _WRITE, dir_fd=at)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Taken from error
+    status = os.fstat(descriptor)
+    ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    if not ours or status.st_nlink > 1:
+        os.close(descriptor)
+        raise Taken
+    return descriptor
+
+
+def _make_directory(name: str, at: int) -> bool:
+    try:
+        os.mkdir(name, 0o700, dir_fd=at)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Return whether this process, and no other, may use a file; None: another one does.
+
+    False is for a file system without locks (some NFS). There two daemons of one user that fetch
+    the same job at the same moment are all that could go wrong.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, name: str, at: int) -> bool:
+    try:
+        named = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(descriptor), named)
+
+
+def _empty(directory: int, keep: str | None = None) -> None:
+    """Remove what is in a directory, however deep; no link is followed."""
+    with os.scandir(directory) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_directory in found:
+        if is_directory:
+            below = os.open(name, _READ, dir_fd=directory)
+            try:
+                _empty(below)
+            finally:
+                os.close(below)
+            os.rmdir(name, dir_fd=directory)
+        elif name != keep:
+            os.unlink(name, dir_fd=directory)

@@ -1,0 +1,57 @@
+"""Names that a project or a volunteer gives to files, and which of them are used here.
+
+One job's outputs, the members of an archive: whatever it is that has a name from the network, it is
+looked at here before anything is called so.
+"""
+
+from __future__ import annotations
+
+import os
+
+from boinc_gahp.bridge.types import OWN
+
+#: Bytes that one part of a path may have on common file systems, and parts that a path may have.
+_LONGEST, _DEEPEST = 255, 100
+
+
+def below(name: str) -> str | None:
+    """Return a name as a path below a directory, without empty parts and dots; None: it is none.
+
+    The empty path is the directory itself.
+    """
+    # Archives from Windows may have backslashes; as separators they could hide a "..".
+    parts = name.replace("\\", "/").split("/")
+    if not parts[0] or ".." in parts or "\0" in name:
+        return None
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
+def fault(name: str) -> str | None:
+    """Return what is wrong with a name as that of a new file; None: nothing.
+
+    Args:
+        name: relative to the file's directory.
+    """
+    path = below(name)
+    if not path:
+        return "it leads out of it, or is none"
+    parts = path.split("/")
+    if any(part.startswith(OWN) for part in parts):
+        return "names that begin so are kept for boinc_gahp's own files"
+    if any(part.startswith(".") for part in parts):
+        return "a part of it begins with a dot, as those of files do that programs obey"
+    if len(parts) > _DEEPEST or any(_size(part) > _LONGEST for part in parts):
+        return "it is too long"
+    return None
+
+
+def shown(name: str) -> str:
+    """Return a name whose parts have no leading dots: ``%2E`` stands for them."""
+    return "/".join(f"%2E{part[1:]}" if part.startswith(".") else part for part in name.split("/"))
+
+
+def _size(part: str) -> int:
+    try:
+        return len(os.fsencode(part))
+    except UnicodeEncodeError:
+        return _LONGEST + 1

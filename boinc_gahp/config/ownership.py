@@ -1,0 +1,304 @@
+"""Whose files and directories are: what another user may have put in a place is not used.
+
+On a submit node, users share directories: /tmp, a group's, one of the admin's for all users' state.
+Others can put links and files there, under names that they foresee, and what is then written
+through them is written with the rights of whoever runs this. Nothing here is a guard against root,
+or against the owner of a directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import grp
+import os
+import pwd
+import stat
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from shlex import quote
+
+#: Makes the directory that is called so in the one with this descriptor.
+Make = Callable[[str, int], object]
+
+#: A descriptor that only stands for a directory: none of the rights to read it is needed.
+_STAND = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Links in a path, as many as the kernel follows.
+_MOST_LINKS = 40
+
+#: A directory that can be written but not read cannot be opened to be put on the disk, and some
+#: file systems have no such thing: a file's own fsync is all that there is then.
+_CANNOT_SYNC = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS}
+
+
+class NotOurs(OSError):
+    """What is in a path is another user's, or others can change it; says which, and what to do."""
+
+
+def open_directory(path: Path, *, make: Make | None = None, private: bool = False) -> int:
+    """Return a descriptor for use as ``dir_fd``; what is done with it is done in that directory.
+
+    Links on the way are followed as the kernel's ``protected_symlinks`` would (proc(5)), here
+    also before the last part of the path: in a sticky directory that everyone can write, such as
+    /tmp, only those of this user and of the directory's owner.
+
+    Args:
+        path: the directory.
+        make: called for what is missing, but not behind a link that leads nowhere.
+        private: follow only links of this user and of root, wherever they are.
+
+    Raises:
+        NotOurs: there is another link on the way.
+        OSError: the path cannot be gone along.
+    """
+    parts, behind_link = deque(path.absolute().parts), deque[str]()
+    at, where, links = -1, Path("/"), 0
+    try:
+        while parts or behind_link:
+            is_named = not behind_link
+            part = parts.popleft() if is_named else behind_link.popleft()
+            try:
+                below = _step(part, at, make if is_named else None)
+            except OSError as error:
+                if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                    raise
+                target = _target(part, at, where / part, private=private)
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+                behind_link.extendleft(reversed(Path(target).parts))
+                continue
+            if at >= 0:
+                os.close(at)
+            at, where = below, where / part
+    except BaseException:
+        if at >= 0:
+            os.close(at)
+        raise
+    return at
+
+
+def open_below(at: int, name: str, make: Make | None = None) -> int:
+    """Return a descriptor of the directory ``name``, one part, in another; a link is none.
+
+    Raises:
+        OSError: ENOTDIR where it is a link, or no directory.
+    """
+    return _step(name, at, make)
+
+
+def _step(part: str, at: int, make: Make | None) -> int:
+    if part.startswith("/"):
+        return os.open("/", _STAND)
+    try:
+        return os.open(part, _STAND, dir_fd=at)
+    except FileNotFoundError:
+        if make is None:
+            raise
+    with suppress(FileExistsError):
+        make(part, at)
+    return os.open(part, _STAND, dir_fd=at)
+
+
+def _target(part: str, at: int, where: Path, *, private: bool) -> str:
+    """Return what a link leads to; ``where`` is for people.
+
+    Raises:
+        NotOurs: it is not to be followed.
+        NotADirectoryError: it is no link.
+    """
+    link = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    try:
+        status, around = os.fstat(link), os.fstat(at)
+        if not stat.S_ISLNK(status.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(where))
+        everyones = around.st_mode & stat.S_ISVTX and around.st_mode & stat.S_IWOTH
+        if private and status.st_uid not in trusted_users():
+            raise NotOurs(
+                f"{where} is a symbolic link that user {user_name(status.st_uid)} made: it is not "
+                "followed; name the directory that is meant, or have the link removed"
+            )
+        if everyones and status.st_uid not in (os.geteuid(), around.st_uid):
+            raise NotOurs(
+                f"{where} is a symbolic link that user {user_name(status.st_uid)} made in a "
+                "directory that everyone can write: it is not followed; name another directory"
+            )
+        return os.readlink("", dir_fd=link)
+    finally:
+        os.close(link)
+
+
+def sync_directory(path: Path) -> None:
+    """Put the names in a directory on the disk; errors as :func:`sync`."""
+    descriptor = open_directory(path)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync(directory: int) -> None:
+    """Put the names in a directory on the disk, where the file system can.
+
+    Raises:
+        OSError: the disk failed, ...
+    """
+    try:
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
+    """Make a directory, and those above it, if it is missing; see that it is this user's alone.
+
+    Args:
+        path: the directory.
+        or_shared: root's will do as well, if nobody can touch another's files in it.
+
+    Raises:
+        NotOurs: it is another user's, or others can write it.
+        OSError: it cannot be made.
+    """
+    descriptor = open_directory(path, make=_make_private, private=True)
+    try:
+        status = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    writers = who_else_can_write(status)
+    if or_shared and status.st_uid in trusted_users() and (sticky or writers is None):
+        return
+    me = user_name(os.geteuid())
+    if status.st_uid != os.geteuid():
+        raise NotOurs(
+            f"the directory {path} belongs to user {user_name(status.st_uid)}, not to {me}: have "
+            "it moved away, and made anew by root: "
+            f"install -d -m 700 -o {quote(me)} {quote(str(path))}"
+        )
+    if writers is not None:
+        raise NotOurs(
+            f"the directory {path} can be written by {writers}: see that all in it is {me}'s own, "
+            f"and run: chmod go-w {quote(str(path))}"
+        )
+
+
+def _make_private(name: str, at: int) -> None:
+    os.mkdir(name, 0o700, dir_fd=at)
+    sync(at)
+
+
+def open_private_file(path: Path, flags: int) -> int:
+    """Open a file of this user's own, mode 600 if it is made, in a directory as above.
+
+    Raises:
+        NotOurs: it is a link, or another user's.
+        OSError: it cannot be opened.
+    """
+    # Without O_NONBLOCK, a named pipe would keep the process waiting for its other end.
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotOurs(
+                f"{path} is a symbolic link: it is not followed; remove it, or name what it stands "
+                "for in the settings"
+            ) from error
+        raise
+    try:
+        _check_file(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def check_private_file(path: Path) -> None:
+    """Refuse what :func:`open_private_file` would refuse; a file that is missing is none.
+
+    Raises:
+        NotOurs: likewise.
+    """
+    with suppress(FileNotFoundError):
+        os.close(open_private_file(path, os.O_PATH))
+
+
+def _check_file(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise NotOurs(
+            f"{path} is a symbolic link: it is not followed; remove it, or name what it stands for "
+            "in the settings"
+        )
+    if status.st_uid != os.geteuid() and not _is_roots_device(status):
+        raise NotOurs(
+            f"{path} belongs to user {user_name(status.st_uid)}, not to "
+            f"{user_name(os.geteuid())}: have it moved away"
+        )
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not _is_ours(path.parent):
+        raise NotOurs(
+            f"{path} is a file that has other names, too, and others may have given it this one: "
+            "have it moved away"
+        )
+
+
+def _is_roots_device(status: os.stat_result) -> bool:
+    """Tell whether it is /dev/null or the like."""
+    return stat.S_ISCHR(status.st_mode) and status.st_uid in trusted_users()
+
+
+def _is_ours(directory: Path) -> bool:
+    status = directory.stat()
+    return status.st_uid == os.geteuid() and who_else_can_write(status) is None
+
+
+def trusted_users() -> set[int]:
+    """Return the users who can do nothing here that they could not do anyway: this one and root.
+
+    In a container that root of the machine is not root of, what is root's seems to be nobody's.
+    """
+    return {os.geteuid(), 0, os.stat("/").st_uid}  # noqa: PTH116
+
+
+def who_else_can_write(status: os.stat_result) -> str | None:
+    """Return who can write a file or directory beside its owner and root, in words; None: nobody.
+
+    On many systems each user has a group of the same name, alone, and a umask that lets it write.
+    """
+    if status.st_mode & stat.S_IWOTH:
+        return "everyone"
+    if status.st_mode & stat.S_IWGRP and not _is_alone_in(status.st_gid, status.st_uid):
+        return f"group {_group_name(status.st_gid)}"
+    return None
+
+
+def _is_alone_in(gid: int, uid: int) -> bool:
+    if gid == 0:
+        return True
+    try:
+        user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    alone = user.pw_gid == gid and user.pw_name == group.gr_name
+    return alone and set(group.gr_mem) <= {user.pw_name}
+
+
+def user_name(uid: int) -> str:
+    """Return a user's name, or the number where there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

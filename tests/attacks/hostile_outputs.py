@@ -1,0 +1,142 @@
+"""A project over HTTP that has one finished job, with the outputs that an attacker chose."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
+
+from boinc_gahp.bridge import OPEN, AdFiles, Bridge, CollectRequest, FetchRequest
+from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
+from boinc_gahp.rpc import ClientOptions, Project
+from tests.bridge.scripted import batch, job
+from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from boinc_gahp.bridge.types import Collected
+
+    #: What comes of an output: pieces, for as long as somebody takes them.
+    Pieces = Callable[[], Iterator[bytes]]
+
+SECRET = "a11ce000000000000000000000000002"
+
+
+class HostileOutputs:
+    """The project; a context manager.
+
+    Args:
+        outputs: by open name, in the template's order.
+        compressed: whether the template says that volunteers compress them.
+    """
+
+    def __init__(self, outputs: dict[str, bytes | Pieces], *, compressed: bool = False) -> None:
+        self.outputs = outputs
+        self.sent = 0
+        gzip = "<gzip_when_done/>" if compressed else ""
+        self.templates = templates(*map(escape, outputs)).replace(
+            "<upload_when_present/>", f"<upload_when_present/>{gzip}"
+        )
+        project = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                project.send_file(self)
+
+            def do_POST(self) -> None:
+                project.answer(self)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/test/"
+
+    def own_template(self, max_nbytes: int) -> str:
+        """Return the output template as the job itself carries it."""
+        found = re.search(r"<output_template>.*</output_template>", self.templates, re.DOTALL)
+        assert found is not None
+        return re.sub(r"(?<=<max_nbytes>)\d+", str(max_nbytes), found[0])
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers["Content-Length"]))
+        found = re.search(rb"<(\w+)>.*</\1>", body, re.DOTALL)
+        assert found is not None
+        root = found[1].decode()
+        replies = {
+            "query_batch": batch(7, "b", 2, job(1, JOB, 119)),
+            "query_job": instance(*range(len(self.outputs))),
+            "query_completed_job": completed(),
+            "get_templates": self.templates,
+        }
+        text = f'<?xml version="1.0" ?>\n<{root}>{replies[root]}</{root}>'.encode()
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/xml")
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    def send_file(self, handler: BaseHTTPRequestHandler) -> None:
+        number = int(parse_qs(urlsplit(handler.path).query)["file_num"][0])
+        contents = list(self.outputs.values())[number]
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/octet-stream")
+        handler.send_header(
+            "Content-Disposition", f"attachment; filename={INSTANCE}_r799338679_{number}"
+        )
+        if isinstance(contents, bytes):
+            handler.send_header("Content-Length", str(len(contents)))
+        handler.end_headers()
+        with suppress(ConnectionError):
+            for piece in (contents,) if isinstance(contents, bytes) else contents():
+                handler.wfile.write(piece)
+                self.sent += len(piece)
+
+    @contextmanager
+    def bridge(self, jobs: Jobs = Jobs()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
+        """Yield a bridge to it, as a new process would have it."""
+        project = ProjectSettings(self.url)
+        settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
+        options = ClientOptions(connect_timeout=20, read_timeout=20, retry_total=0)
+        bridge = Bridge(Project(self.url, SECRET, options=options), settings, None, None, project)
+        try:
+            yield bridge
+        finally:
+            bridge.close()
+
+    def fetch(
+        self,
+        home: Path,
+        *specs: tuple[str, str],
+        some: bool = False,
+        ad: AdFiles | None = None,
+        jobs: Jobs = Jobs(),  # noqa: B008  (frozen)
+    ) -> None:
+        """Fetch the job's outputs into ``home``, as HTCondor asks for it."""
+        mode = "SOME" if some else "ALL"
+        request = FetchRequest(JOB, str(home), None, mode, specs, ad)  # type: ignore[arg-type]
+        with self.bridge(jobs) as bridge:
+            bridge.fetch_output(request)
+
+    def collect(self, folder: Path, have: Collection[str] = ()) -> Collected:
+        """Fetch the job's outputs into a person's folder for it."""
+        request = CollectRequest(
+            7, "uppercase", JOB, 1, 119, folder, stderr=False, again=True, have=frozenset(have)
+        )
+        with self.bridge() as bridge:
+            return bridge.collect(request, OPEN, lambda _: None)
+
+    def __enter__(self) -> HostileOutputs:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,393 @@
+"""What a project, a volunteer or a neighbour might have written through a job's directory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import struct
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import OPEN, AdFiles, Failure
+from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.bridge.unzip import Archive
+from boinc_gahp.config import Jobs
+from boinc_gahp.errors import OutputError
+from boinc_gahp.remote import failures, folders
+from tests.attacks.hostile_outputs import HostileOutputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: Another user, who need not exist.
+NEIGHBOUR = 54321
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's files")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The job's directory."""
+    home = tmp_path / "job"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A directory of the victim's that no job is to write to."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    return elsewhere
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+def foreseen(destination: Path, *, directory: bool = False) -> Path:
+    """Return a name that a temporary has that is made for a destination."""
+    registry = Temporaries()
+    item = registry.directory(destination) if directory else registry.file(destination)
+    item.discard()
+    return item.path
+
+
+def zipped(*members: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for member in members:
+            archive.writestr(member, b"theirs")
+    return buffer.getvalue()
+
+
+# -- a neighbour, in a directory that others may write
+
+
+def test_empty_another_file_by_a_hard_link_with_the_name_of_the_temporary_file(
+    home: Path, elsewhere: Path
+) -> None:
+    precious = elsewhere / "precious"
+    precious.write_text("precious")
+    os.link(precious, foreseen(home / "out"))
+    with HostileOutputs({"out": b"result"}) as project:
+        project.fetch(home)
+    assert precious.read_text() == "precious"
+    assert (home / "out").read_bytes() == b"result"
+
+
+def test_have_an_output_written_to_a_file_that_stays_the_neighbours(home: Path) -> None:
+    if os.geteuid() == 0:
+        planted = foreseen(home / "out")
+        planted.touch()
+        os.chown(planted, NEIGHBOUR, -1)
+    else:
+        os.mkfifo(foreseen(home / "out"))  # another's cannot be made; this is none of ours either
+    with HostileOutputs({"out": b"result"}) as project:
+        project.fetch(home)
+    assert (home / "out").read_bytes() == b"result"
+    assert (home / "out").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_have_a_directory_of_the_victims_emptied_by_giving_it_the_name_of_a_temporary_one(
+    home: Path, mode: int
+) -> None:
+    results = foreseen(home / "out", directory=True)
+    results.mkdir(mode)
+    (results / "precious").write_text("precious")
+    with Temporaries().directory(home / "out") as room:
+        assert room.path != results
+    assert (results / "precious").read_text() == "precious"
+
+
+@needs_root
+def test_lead_outputs_away_by_a_link_where_everyone_can_write(
+    tmp_path: Path, elsewhere: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "job").symlink_to(elsewhere)
+    os.lchown(shared / "job", NEIGHBOUR, -1)
+    told = rf"shared/job is a symbolic link that user {NEIGHBOUR} made in a directory that everyone"
+    with HostileOutputs({"out": b"theirs"}) as project, pytest.raises(OutputError, match=told):
+        project.fetch(shared / "job")
+    with HostileOutputs({"out": b"theirs"}) as project, pytest.raises(OutputError, match=told):
+        project.fetch(tmp_path, ("out", "shared/job/out"))
+    assert files(elsewhere) == {}
+
+
+def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(
+    tmp_path: Path, elsewhere: Path
+) -> None:
+    sticky, group = tmp_path / "sticky", tmp_path / "group"
+    for directory, mode in ((sticky, 0o1777), (group, 0o2775)):
+        directory.mkdir()
+        directory.chmod(mode)
+        (directory / "job").symlink_to(elsewhere)
+    if os.geteuid() == 0:
+        os.lchown(group / "job", NEIGHBOUR, -1)
+    with HostileOutputs({"out": b"result"}) as project:
+        project.fetch(sticky / "job")
+        assert files(elsewhere) == {"out": b"result"}
+        project.fetch(group / "job", ("out", "out2"))
+    assert files(elsewhere) == {"out": b"result", "out2": b"result"}
+
+
+# -- a project or a volunteer, by names
+
+
+def test_write_through_a_link_by_names_with_directories(home: Path, elsewhere: Path) -> None:
+    (home / "link").symlink_to(elsewhere)
+    (home / "other").mkdir()
+    outputs: dict[str, bytes] = {"link/canary": b"theirs", "other/canary": b"theirs"}
+    with (
+        HostileOutputs({**outputs}) as project,
+        pytest.raises(OutputError, match="link' is a symbolic link, and the project gave the name"),
+    ):
+        project.fetch(home)
+    assert files(elsewhere) == {}
+
+
+def test_write_through_a_link_by_an_archives_names(home: Path, elsewhere: Path) -> None:
+    (home / "link").symlink_to(elsewhere)
+    with (
+        HostileOutputs({"all.zip": zipped("link/canary")}) as project,
+        pytest.raises(OutputError, match="link' is a symbolic link, and the project gave the name"),
+    ):
+        project.fetch(home)
+    assert files(elsewhere) == {}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reason"),
+    [
+        pytest.param({".bashrc": b"theirs"}, "begins with a dot", id="a plain output"),
+        pytest.param(
+            {"a/.ssh/authorized_keys": b"theirs", "b/authorized_keys": b"theirs"},
+            "begins with a dot",
+            id="plain outputs that keep their directories",
+        ),
+        pytest.param(
+            {"all.zip": zipped("out", ".ssh/authorized_keys")}, "begins with a dot", id="an archive"
+        ),
+        pytest.param({"all.zip": zipped(".git/")}, "begins with a dot", id="an empty directory"),
+        pytest.param({".boinc_gahp.json": b"{}"}, "boinc_gahp's own files", id="one of our own"),
+        pytest.param({"x/" * 200 + "y": b"", "y": b""}, "it is too long", id="too deep"),
+        pytest.param({"x" * 256: b""}, "it is too long", id="too long"),
+    ],
+)
+def test_replace_a_file_that_programs_obey(
+    outputs: dict[str, bytes], reason: str, home: Path
+) -> None:
+    victim = {".bashrc": b"mine", ".ssh/authorized_keys": b"mine"}
+    for name, contents in victim.items():
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_bytes(contents)
+    with HostileOutputs({**outputs}) as project, pytest.raises(OutputError, match=reason):
+        project.fetch(home)
+    assert files(home) == victim
+
+
+def test_what_the_job_names_may_begin_with_a_dot(home: Path) -> None:
+    with HostileOutputs({".config": b"asked for"}) as project:
+        project.fetch(home, (".config", ".config"))
+        assert files(home) == {".config": b"asked for"}
+    with HostileOutputs({"all.zip": zipped(".a/b", "c")}) as project:
+        project.fetch(home, (".a/b", ".a/b"), some=True)
+    assert files(home) == {".config": b"asked for", ".a/b": b"theirs"}
+
+
+def test_hide_a_file_in_a_persons_folder(home: Path) -> None:
+    outputs = {".bashrc": b"1", ".boinc_gahp.json": b"2", "a/.x/out": b"3", "b/out": b"4"}
+    found = {"%2Ebashrc": b"1", "%2Eboinc_gahp.json": b"2", "a/%2Ex/out": b"3", "b/out": b"4"}
+    with HostileOutputs({**outputs}) as project:
+        project.collect(home)
+        assert files(home) == found
+        (home / "%2Ebashrc").unlink()
+        again = project.collect(home, found.keys() - {"%2Ebashrc"})
+    assert again.outputs == (home / "%2Ebashrc",)
+    assert files(home) == found
+
+
+def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhere: Path) -> None:
+    folder = tmp_path / folders.folder_name("job")
+    folder.symlink_to(elsewhere)
+    with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
+        folders.make(folder, OPEN)
+    report = Failure((), "it failed", (), "report", "", None)
+    with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
+        failures.save(failures.JobFailure("job", 1, report), tmp_path)
+    assert files(elsewhere) == {}
+
+
+# -- a project or a volunteer, by sizes
+
+
+def endless(piece: bytes) -> Iterator[bytes]:
+    while True:
+        yield piece
+
+
+@pytest.mark.parametrize(
+    "compressed", [pytest.param(False, id="plain"), pytest.param(True, id="of empty gzip members")]
+)
+def test_fill_the_disk_by_an_output_that_never_ends(compressed: bool, home: Path) -> None:
+    piece = gzip.compress(b"") * 3000 if compressed else bytes(65536)
+    with HostileOutputs({"out": lambda: endless(piece)}, compressed=compressed) as project:
+        with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
+            project.fetch(home, jobs=Jobs(max_output_bytes=3_000_000))
+        assert project.sent < 50_000_000
+    assert files(home) == {}
+
+
+def test_fill_the_disk_where_the_jobs_own_template_says_a_megabyte(home: Path) -> None:
+    with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
+        ad = AdFiles(output_template=project.own_template(1_000_000))
+        with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
+            project.fetch(home, ad=ad)
+        assert project.sent < 50_000_000
+    assert files(home) == {}
+    with HostileOutputs({"out": bytes(1_000_000)}) as project:
+        project.fetch(home, ad=AdFiles(output_template=project.own_template(1_000_000)))
+    assert len(files(home)["out"]) == 1_000_000
+
+
+def test_fill_the_disk_by_little_that_is_unpacked_to_much(home: Path) -> None:
+    with HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True) as project:
+        with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
+            project.fetch(home, jobs=Jobs(max_output_bytes=3_000_000))
+        ad = AdFiles(output_template=project.own_template(1_000_000))
+        with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
+            project.fetch(home, ad=ad)
+    assert files(home) == {}
+
+
+def entry(comment: bytes = b"") -> bytes:
+    """Return an entry of a zip archive's list of members (APPNOTE.TXT, 4.3.12)."""
+    lengths = (1, 0, len(comment))
+    head = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", *[0] * 9, *lengths, *[0] * 4)
+    return head + b"x" + comment
+
+
+def end64(count: int, size: int) -> bytes:
+    """Return the record at an archive's end that zip64 has (4.3.14)."""
+    return struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, 0)
+
+
+def locator(at: int) -> bytes:
+    """Return the record that tells where that one is (4.3.15)."""
+    return struct.pack("<4sLQL", b"PK\x06\x07", 0, at, 1)
+
+
+def end(count: int, size: int) -> bytes:
+    """Return the record at an archive's end (4.3.16)."""
+    return struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, size, 0, 0)
+
+
+MEMBERS = 150_000
+
+
+def hidden(how: str) -> bytes:
+    """Return an archive with very many members, which tells in one place that there are few."""
+    listed = entry() * MEMBERS
+    if how == "in a decoy":
+        listed += entry(end64(1, 47))
+    if how == "in the short record":
+        return listed + end64(MEMBERS, len(listed)) + locator(len(listed)) + end(1, 0xFFFFFFFF)
+    return listed + end(1, len(listed))
+
+
+@pytest.mark.parametrize("how", ["in a decoy", "in the only record", "in the short record"])
+def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(
+    how: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(hidden(how))
+    tracemalloc.start()
+    try:
+        with path.open("rb") as file, pytest.raises(OutputError, match="more than 100000 members"):
+            Archive(file, "output 'a'", max_files=100_000, max_bytes=10**9)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * path.stat().st_size, f"{peak} bytes"
+
+
+def test_fill_the_disk_by_directories_of_a_few_members(home: Path) -> None:
+    members = [f"{number}/{'x/' * 900}y" for number in range(120)]
+    with (
+        HostileOutputs({"all.zip": zipped(*members)}) as project,
+        pytest.raises(OutputError, match="more than 100000 members"),
+    ):
+        project.fetch(home)
+    assert files(home) == {}
+
+
+NFS = """
+import errno, fcntl, os, sys
+from pathlib import Path
+from boinc_gahp.bridge.leftovers import sweep
+from boinc_gahp.bridge.temporary import Temporaries
+
+def as_on_nfs(event, arguments):
+    # flock(2): Linux turns it into a lock of the file's bytes there, which wants a file that is
+    # open for writing.
+    if event == "fcntl.flock" and arguments[1] & fcntl.LOCK_EX:
+        if fcntl.fcntl(arguments[0], fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+sys.addaudithook(as_on_nfs)
+home = Path(sys.argv[1])
+if sys.argv[2] == "write":
+    registry = Temporaries()
+    kept = registry.file(home / "out"), registry.directory(home / "out")
+    (kept[1].path / "member").touch()
+    print("ready", flush=True)
+    sys.stdin.read()
+else:
+    sweep(home)
+    registry = Temporaries()
+    with registry.directory(home / "out") as room:
+        print(sorted(path.name for path in home.iterdir()), room.path.name)
+"""
+
+
+def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home: Path) -> None:
+    def sweep() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", NFS, str(home), "sweep"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    with subprocess.Popen(
+        [sys.executable, "-c", NFS, str(home), "write"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        in_use = sorted(path.name for path in home.iterdir())
+        assert len(in_use) == 2
+        listed, _, room = sweep().rpartition(" ")
+        assert all(name in listed for name in in_use)
+        assert room.strip() not in in_use
+        assert sorted(path.name for path in home.iterdir()) == in_use
+        writer.kill()
+    sweep()
+    assert list(home.iterdir()) == []

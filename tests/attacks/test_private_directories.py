@@ -1,0 +1,321 @@
+"""What a neighbour on a submit node might do with directories for users' state, and with settings.
+
+Where two users are needed, the tests run as root, who can be both; each kind of refusal is also
+seen by whoever runs them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp import config, logs
+from boinc_gahp.bridge.delivered import Delivered
+from boinc_gahp.bridge.digests import Digests
+from boinc_gahp.config import Logging, Settings, State
+from boinc_gahp.config.ownership import make_private_directory, user_name, who_else_can_write
+from boinc_gahp.errors import ConfigError, LedgerError
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.ledger.keeping import KeeperLock
+from tests.daemon.process import Daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Users who need not exist.
+ALICE, BOB = 54320, 54321
+COMMAND = Path(sys.executable).with_name("boinc_gahp")
+ME = user_name(os.geteuid())
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="only root can be two users (with setpriv, of util-linux)",
+)
+
+
+@pytest.fixture
+def node() -> Iterator[Path]:
+    """A directory that every user can go into, with alice's home in it."""
+    node = Path(tempfile.mkdtemp(prefix="boinc_gahp-node-", dir="/tmp"))
+    try:
+        node.chmod(0o755)
+        (node / "home").mkdir()
+        os.chown(node / "home", ALICE, ALICE)
+        yield node
+    finally:
+        shutil.rmtree(node)
+
+
+def environment(node: Path) -> dict[str, str]:
+    """Return alice's, with a settings file that is root's."""
+    (node / "boinc_gahp.toml").write_text(
+        f'[project]\nurl = "http://127.0.0.1:9/test/"\nauthenticator_file = "none"\n'
+        f'[timeouts]\nretry = 0\n[state]\ndir = "{node}/shared/alice"\n'
+    )
+    return {
+        "HOME": str(node / "home"),
+        "PATH": os.environ["PATH"],
+        "XDG_CONFIG_DIRS": str(node / "site"),
+        "BOINC_GAHP_CONFIG": str(node / "boinc_gahp.toml"),
+    }
+
+
+def check(node: Path) -> str:
+    """Return what boinc_gahp check tells alice."""
+    done = subprocess.run(
+        [*become(ALICE), COMMAND, "check"],
+        cwd=node,
+        env=environment(node),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout
+
+
+def serve(node: Path) -> tuple[bytes, str]:
+    """Have a daemon of alice's answer a ping; return the Result Line, and what is on its stderr."""
+    command = [*become(ALICE), str(COMMAND)]
+    with Daemon(command, environ=environment(node), cwd=node) as daemon:
+        daemon.line()
+        daemon.ask(b"BOINC_PING 1")
+        [result] = daemon.await_results(1)
+        daemon.send(b"QUIT\r\n")
+        return result, daemon.end()[2].decode()
+
+
+def as_user(uid: int, script: str, *arguments: Path) -> None:
+    subprocess.run([*become(uid), "/bin/sh", "-euc", script, "sh", *arguments], check=True)
+
+
+def become(uid: int) -> list[str]:
+    """Return what runs a command as another user, who may read all: Python may be in a home."""
+    capability = "-all,+dac_read_search"
+    return [
+        "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+        f"--inh-caps={capability}", f"--ambient-caps={capability}", f"--bounding-set={capability}",
+    ]  # fmt: skip
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["boinc_gahp.log", "ledger.sqlite", "keeper.lock"])
+def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name: str) -> None:
+    precious = node / "home" / "precious"
+    precious.write_text("precious")
+    os.chown(precious, ALICE, ALICE)
+    (node / "shared").mkdir()
+    (node / "shared").chmod(0o1777)
+    script = 'umask 0; mkdir "$1/alice"; ln -s "$2" "$1/alice/$3"'
+    as_user(BOB, script, node / "shared", precious, Path(name))
+    _, errors = serve(node)
+    points = check(node)
+    said = f"the directory {node}/shared/alice belongs to user {BOB}, not to {ALICE}"
+    mend = f"install -d -m 700 -o {ALICE} {node}/shared/alice"
+    assert said in errors
+    assert points.count(said) == points.count(mend) == 2  # of the log, and of the ledger
+    assert precious.read_text() == "precious"
+    assert os.listdir(node / "shared/alice") == [name]  # noqa: PTH208
+
+
+@needs_root
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(
+    node: Path, mode: int
+) -> None:
+    (node / "shared").mkdir()
+    (node / "shared").chmod(mode)
+    as_user(BOB, 'ln -s "$2" "$1/alice"', node / "shared", node / "home")
+    said = f"{node}/shared/alice is a symbolic link that user {BOB} made"
+    _, errors = serve(node)
+    assert said in errors
+    assert check(node).count(said) == 2
+    assert not {"ledger.sqlite", "boinc_gahp.log"} & {*os.listdir(node / "home")}  # noqa: PTH208
+
+
+@needs_root
+def test_keep_a_user_from_a_directory_of_mode_755_that_an_admin_made(node: Path) -> None:
+    state = node / "shared" / "alice"
+    state.mkdir(parents=True)
+    os.chown(state, ALICE, ALICE)
+    state.chmod(0o755)
+    assert serve(node)[1] == ""
+    points = check(node)
+    assert f"ok       ledger: {state}/ledger.sqlite" in points
+    assert f"ok       log: {state}/boinc_gahp.log" in points
+    files = list(state.iterdir())
+    assert {path.name for path in files} >= {"ledger.sqlite", "boinc_gahp.log"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+
+
+# -- as seen by whoever runs the tests
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])
+def test_put_files_into_a_state_directory_that_everyone_can_write(
+    mode: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    state.chmod(mode)
+    told = (
+        f"the directory {state} can be written by everyone: see that all in it is {ME}'s own, "
+        f"and run: chmod go-w {quote(str(state))}"
+    )
+    with pytest.raises(LedgerError) as ledger:
+        Ledger(state / "ledger.sqlite")
+    with pytest.raises(LedgerError) as lock:
+        KeeperLock(state, "https://boinc.example.edu/", "account").try_acquire()
+    assert told in str(ledger.value)
+    assert told in str(lock.value)
+    Delivered(state).members(("key",))
+    Digests(state).of([__file__])
+    assert caplog.text.count(told) >= 2
+    (state / "log").mkdir()
+    (state / "log").chmod(0o777)
+    assert logs.start(Settings(logging=Logging(file=str(state / "log" / "x")))) is None
+    assert "log can be written by everyone" in capfd.readouterr().err
+    assert [path.name for path in state.iterdir()] == ["log"]
+    state.chmod(0o755)
+    Ledger(state / "ledger.sqlite").close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.sqlite-journal"),
+        *("boinc_gahp.log", "boinc_gahp.log.lock", "keeper"),
+        *("delivered.sqlite", "digests.sqlite"),
+    ],
+)
+def test_have_a_file_written_by_a_link_in_a_state_directory(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    precious = tmp_path / "precious"
+    precious.write_text("precious\n" * 100)
+    lock = KeeperLock(state, "https://boinc.example.edu/", "account")
+    planted = lock.path if name == "keeper" else state / name
+    planted.symlink_to(precious)
+    if name.startswith("ledger"):
+        with pytest.raises(LedgerError, match="is a symbolic link: it is not followed"):
+            Ledger(state / "ledger.sqlite")
+    elif name == "keeper":
+        with pytest.raises(LedgerError, match="is a symbolic link: it is not followed"):
+            lock.try_acquire()
+    elif name.startswith("boinc_gahp.log"):
+        settings = Settings(
+            logging=Logging(max_bytes=10 if name.endswith("lock") else 10**6), state=State(state)
+        )
+        try:
+            logs.start(settings)
+            logs.log.warning("one")
+            logs.log.warning("two")
+        finally:
+            logs.stop()
+        assert "is a symbolic link: it is not followed" in capfd.readouterr().err
+    else:
+        Delivered(state).members(("key",))
+        Digests(state).of([__file__])
+        assert "is a symbolic link: it is not followed" in caplog.text
+    assert precious.read_text() == "precious\n" * 100
+    assert planted.is_symlink()
+
+
+def test_have_the_log_appended_to_another_file_by_a_hard_link(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    os.link(precious, shared / "me.log")
+    assert logs.start(Settings(logging=Logging(file=str(shared / "me.log")))) is None
+    assert "is a file that has other names, too" in capfd.readouterr().err
+    assert precious.read_text() == "precious"
+    settings = Settings(logging=Logging(file=str(shared / "other.log")))
+    try:
+        assert logs.start(settings) is not None
+    finally:
+        logs.stop()
+
+
+def test_keep_a_users_own_links_from_being_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "state").symlink_to(tmp_path / "disk")
+    make_private_directory(tmp_path / "state" / "boinc_gahp")
+    assert (tmp_path / "disk" / "boinc_gahp").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_group_of_the_users_own_is_nobody_else() -> None:
+    def status(mode: int, uid: int, gid: int) -> os.stat_result:
+        return os.stat_result((mode, 1, 1, 1, uid, gid, 0, 0, 0, 0))
+
+    assert who_else_can_write(status(0o755, 1, 1)) is None
+    assert who_else_can_write(status(0o775, 1, 1)) is None  # daemon's, on every Linux
+    assert who_else_can_write(status(0o775, 1, 2)) == "group bin"
+    assert who_else_can_write(status(0o775, ALICE, BOB)) == f"group {BOB}"
+    assert who_else_can_write(status(0o777, 1, 1)) == "everyone"
+
+
+# -- settings
+
+
+SETTINGS = '[project]\nurl = "https://boinc.example.edu/test/"\n'
+
+
+@pytest.fixture
+def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings file that is looked for in the user's directory, with the site's beside it."""
+    for kind in ("HOME", "DIRS"):
+        monkeypatch.setenv(f"XDG_CONFIG_{kind}", str(tmp_path / kind.lower()))
+        path = tmp_path / kind.lower() / "boinc_gahp" / "boinc_gahp.toml"
+        path.parent.mkdir(parents=True)
+        path.write_text(SETTINGS)
+        path.chmod(0o644)
+    return tmp_path / "home" / "boinc_gahp" / "boinc_gahp.toml"
+
+
+@needs_root
+def test_lead_jobs_elsewhere_by_a_settings_file_in_the_users_directory(users_file: Path) -> None:
+    os.chown(users_file, BOB, -1)
+    told = rf"{users_file} belongs to user {BOB}, so it is not read: move it away, or name it with"
+    with pytest.raises(ConfigError, match=told):
+        config.load(None, {})
+
+
+@needs_root
+@pytest.mark.parametrize("how", ["--config", "BOINC_GAHP_CONFIG", "site"])
+def test_a_settings_file_that_was_named_is_read_with_a_warning_of_who_can_write_it(
+    how: str, users_file: Path
+) -> None:
+    users_file.unlink()
+    sites = users_file.parents[2] / "dirs" / "boinc_gahp" / "boinc_gahp.toml"
+    named = sites if how == "site" else users_file.with_name("mine.toml")
+    named.write_text(SETTINGS)
+    environment = {"BOINC_GAHP_CONFIG": str(named)} if how == "BOINC_GAHP_CONFIG" else {}
+
+    def problems() -> tuple[str, ...]:
+        return config.load(str(named) if how == "--config" else None, environment).problems
+
+    os.chown(named, BOB, -1)
+    assert problems() == (
+        f"{named} belongs to user {BOB}, who can change where your jobs are sent",
+    )
+    os.chown(named, 0, BOB)
+    named.chmod(0o664)
+    [problem] = problems()
+    assert problem.startswith(f"group {BOB} can write {named}, which tells where jobs are sent")
+    assert problem.endswith(f"chmod g-w {named}")
+    named.chmod(0o644)
+    assert problems() == ()
