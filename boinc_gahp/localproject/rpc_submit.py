@@ -273,7 +273,7 @@ class _Stager:
             new = self._core.download.add(name, incoming)
         finally:
             incoming.discard()
-        if new and not contents and self._core.quirks.empty_inline_fails:
+        if new and not contents:
             path = self._core.download.root / directory_of(name) / name
             raise RpcFailed(f"can't write to file {path}")
         return name
