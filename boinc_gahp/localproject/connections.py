@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, InternalServerError, RequestEntityTooLarge
 
@@ -107,7 +107,11 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the head; with its last line the body's size is known, and refused if too large."""
-        super().parse_header(header_plus)
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:
+            # waitress does not expect it of a length of thousands of digits, or of half an IPv6.
+            raise ParsingError(str(error)) from error
         self.began = time.monotonic()
         self._channel.crowd.let_go(self._channel)
         if self.body_rcv is None:

@@ -76,8 +76,7 @@ def test_what_an_address_holds_comes_back_as_text(
     assert answer.text.startswith("ERROR: no ")
     # As text to be read, or, from the server as it is, as HTML in which it is text.
     plain = answer.headers["Content-Type"].startswith("text/plain")
-    assert plain or "&lt;script&gt;" in answer.text
-    assert plain or SCRIPT not in answer.text
+    assert plain or ("&lt;script" in answer.text and "<" not in answer.text)
     _guarded(answer.headers, answer.url)
 
 
@@ -108,11 +107,13 @@ def test_a_form_that_another_site_sends_to_an_rpc_runs_nothing(project: LocalPro
         b"GET / HTTP/1.1\r\nHost: \x00\r\n<script>: x\r\n\r\n",
         b"<script> / HTTP/1.1\r\nHost: a\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: <script>\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 9000 + b"\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: <script>\r\n\r\n",
+        b"GET http://[::1/ HTTP/1.1\r\nHost: a\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"<script>" * 100_000 + b"\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n<script>\r\n\r\n",
     ],
-    ids=["header", "method", "length", "encoding", "too long", "chunk"],
+    ids=["header", "method", "length", "digits", "encoding", "address", "too long", "chunk"],
 )
 def test_an_answer_to_what_is_no_request_forbids_scripts_too(
     project: LocalProject, sent: bytes
