@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Allow = Callable[[str, Mapping[str, str]], "Allowance"]
 
 #: A body that is not larger stays in memory.
-_IN_MEMORY = 64 << 10
+_IN_MEMORY = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
