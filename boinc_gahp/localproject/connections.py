@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
-from waitress.utilities import BadRequest, InternalServerError, RequestEntityTooLarge
+from waitress.utilities import InternalServerError, RequestEntityTooLarge
 
 from .bodies import Allowance, Body
 
@@ -135,7 +135,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         if self.chunked and self.body_rcv is not None:
             line = len(self.body_rcv.control_line) + len(self.body_rcv.trailer)
             if line > _CHUNK_LINE:
-                self._refuse(BadRequest("a line between two chunks is too long"))
+                self._refuse(RequestEntityTooLarge("a line between two chunks is too long"))
         return taken
 
     def _check(self, nbytes: int) -> None:
