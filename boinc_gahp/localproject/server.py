@@ -84,6 +84,7 @@ class WebServer:
         listener = _bound(port, host)
         self._map: dict[int, object] = {}
         self._crowd = Crowd(patience)
+        self._poll = min(_POLL, patience)
         self._server = waitress.server.create_server(
             app,
             map=self._map,
@@ -127,10 +128,10 @@ class WebServer:
     def _loop(self) -> None:
         look = 0.0
         while not self._stopping.is_set():
-            wasyncore.loop(timeout=_POLL, use_poll=True, map=self._map, count=1)
+            wasyncore.loop(timeout=self._poll, use_poll=True, map=self._map, count=1)
             if time.monotonic() >= look:
                 self._crowd.end_late(self._channels())
-                look = time.monotonic() + _POLL
+                look = time.monotonic() + self._poll
 
     def _channels(self) -> list[Channel]:
         return list(self._server.active_channels.values())

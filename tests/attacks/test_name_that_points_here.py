@@ -11,14 +11,19 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
+from hypothesis import given
+from hypothesis import strategies as st
 
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.addresses import names_of
 from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.web import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from flask.testing import FlaskClient
 
 THEIRS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.0.2.7", "", "[")
 OURS = ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "127.0.0.2")
@@ -32,6 +37,11 @@ def project(
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, quirks=quirks) as project:
         stage_file(project.core, b"secret input", "in.dat")
         yield project
+
+
+@pytest.fixture(scope="module")
+def client(project: LocalProject) -> FlaskClient:
+    return make_app(project.core).test_client()
 
 
 def _answers(url: str, host: str) -> dict[str, tuple[int, str]]:
@@ -73,6 +83,19 @@ def test_all_is_answered_under_names_of_this_machine(project: LocalProject) -> N
         answers = _answers(project.url, host)
         assert {status for status, _ in answers.values()} <= {200, 404}, host
         assert "<success>1</success>" in answers["submit_rpc_handler.php"][1], host
+
+
+@given(host=st.text(st.characters(min_codepoint=33, max_codepoint=255), min_size=1))
+def test_no_header_at_all_is_taken_for_a_name_of_this_machine(
+    client: FlaskClient, host: str
+) -> None:
+    answer = client.get("/test/hosts", headers={"Host": host})
+    assert answer.status_code in (400, 421) or "localhost" in host.lower() or "127." in host
+
+
+@given(name=st.from_regex(r"[a-z0-9.\-\[\]:]{1,40}", fullmatch=True))
+def test_a_name_below_another_domain_is_never_ours(name: str) -> None:
+    assert f"{name}.evil.example" not in names_of("127.0.0.1", ["grid.example"])
 
 
 def test_a_name_that_the_admin_gives_is_answered(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import os
 import re
 import socket
 from typing import TYPE_CHECKING
@@ -9,11 +11,16 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import requests
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.web import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from flask.testing import FlaskClient
 
 SCRIPT = "<script>alert(1)</script>"
 #: The same for a browser that shows XML.
@@ -50,6 +57,11 @@ def project(
         yield project
 
 
+@pytest.fixture(scope="module")
+def client(project: LocalProject) -> FlaskClient:
+    return make_app(project.core).test_client()
+
+
 def _guarded(headers: requests.structures.CaseInsensitiveDict[str], what: str) -> None:
     policy = headers.get("Content-Security-Policy", "")
     assert "default-src 'none'" in policy or "default-src 'self'" in policy, what
@@ -78,6 +90,20 @@ def test_what_an_address_holds_comes_back_as_text(
     plain = answer.headers["Content-Type"].startswith("text/plain")
     assert plain or ("&lt;script" in answer.text and "<" not in answer.text)
     _guarded(answer.headers, answer.url)
+
+
+@settings(max_examples=int(os.environ.get("EXAMPLES", "50")))
+@given(name=st.text(st.characters(codec="utf-8"), min_size=1) | st.text("<>&\"'x/ ", min_size=1))
+def test_no_name_at_all_comes_back_as_html(client: FlaskClient, name: str) -> None:
+    for kind, key in (("result_file", "result_name"), ("workunit_file", "wu_name")):
+        asked = {"cmd": kind, "auth_str": "x", "file_num": "0", key: name}
+        answer = client.get("/test/get_output.php", query_string=asked)
+        if answer.mimetype == "text/html":
+            assert re.fullmatch(r"(?s)[^<\"']*", answer.text)
+            assert html.unescape(answer.text).endswith(name)
+        else:
+            assert answer.mimetype == "text/plain"
+            assert answer.text.endswith(name)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT", "OPTIONS"])
