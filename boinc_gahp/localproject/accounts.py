@@ -157,7 +157,8 @@ def add_user(
     Args:
         database: the project's.
         name: the user's.
-        access: whether there is a row in ``user_submit``; without, no RPC can be used.
+        access: whether there is a row in ``user_submit``, if the user may do anything; without, no
+            RPC can be used.
         submit_all: whether the user may submit to all apps, if ``apps`` names none.
         apps: the only apps that the user may submit to.
         manage_all: whether the user may abort and retire the batches of others.
@@ -179,7 +180,7 @@ def add_user(
             "INSERT INTO user (create_time, name, authenticator) VALUES (?, ?, ?)",
             (time.time(), name, authenticator),
         )
-        if access:
+        if access and (submit_all or apps or manage_all or manage):
             connection.execute(
                 "INSERT INTO user_submit (user_id, submit_all, manage_all, max_jobs_in_progress) "
                 "VALUES (?, ?, ?, ?)",

@@ -81,19 +81,25 @@ def insert(
 
 
 def owned(
-    connection: sqlite3.Connection, request: Request, user: User, *, raw: bool
+    connection: sqlite3.Connection,
+    request: Request,
+    user: User,
+    *,
+    raw: bool,
+    refusal: str = "not owner of batch",
 ) -> sqlite3.Row:
     """Return the batch that a request names by id or name; it must be the user's."""
-    if request.text("batch_id"):
+    # The text "0" is empty for PHP, others that mean 0 are not.
+    if request.text("batch_id") not in ("", "0"):
         batch = by_id(connection, request.integer("batch_id"))
-    elif request.text("batch_name"):
+    elif request.text("batch_name") not in ("", "0"):
         batch = by_name(connection, request.text("batch_name"), raw=raw)
     else:
         raise RpcFailed("batch not specified")
     if batch is None:
         raise RpcFailed("no such batch")
     if batch["user_id"] != user.id:
-        raise RpcFailed("not owner of batch")
+        raise RpcFailed(refusal)
     return batch
 
 
@@ -213,21 +219,28 @@ def cancel_jobs(connection: sqlite3.Connection, where: str, parameters: tuple[ob
     )
 
 
+def _cancel_unfinished(connection: sqlite3.Connection, batch_id: int) -> None:
+    cancel_jobs(connection, "batch = ? AND canonical_resultid = 0 AND error_mask = 0", (batch_id,))
+
+
 def abort(connection: sqlite3.Connection, batch_id: int) -> None:
     """Cancel a batch's jobs that are neither done nor failed, and set its state ABORTED."""
-    cancel_jobs(connection, "batch = ? AND canonical_resultid = 0 AND error_mask = 0", (batch_id,))
+    _cancel_unfinished(connection, batch_id)
     connection.execute(
         "UPDATE batch SET state = ?, completion_time = ? WHERE id = ?",
         (BatchState.ABORTED, int(time.time()), batch_id),
     )
 
 
-def retire(connection: sqlite3.Connection, batch_id: int) -> None:
-    """Set a batch's state RETIRED; its outputs go after a while.
+def retire(connection: sqlite3.Connection, batch: sqlite3.Row) -> None:
+    """Cancel what is left of a batch and set its state RETIRED; its outputs go after a while.
 
+    Its time of completion stays 0 unless all its jobs were over (``web-rpcs.md``, "Seen later").
     ``logical_end_time``, which nothing else uses here, keeps the time.
     """
+    note_progress(connection, batch, progress(connection, batch))
+    _cancel_unfinished(connection, batch["id"])
     connection.execute(
         "UPDATE batch SET state = ?, logical_end_time = ? WHERE id = ?",
-        (BatchState.RETIRED, time.time(), batch_id),
+        (BatchState.RETIRED, time.time(), batch["id"]),
     )

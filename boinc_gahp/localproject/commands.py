@@ -11,7 +11,7 @@ from .project import LocalProject
 from .server import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import FrameType
 
@@ -43,6 +43,7 @@ def run_project(
     quirks: Quirks | None = None,
     listen: str = HOST,
     remote_page: bool = False,
+    names: Sequence[str] = (),
     delete_delay: float = 0.0,
     sign_in: bool = False,
     announce: Callable[[str], None] = print,
@@ -51,7 +52,7 @@ def run_project(
 
     Must be called in the main thread. ``announce`` gets the line that says where it is, once it
     answers, and with ``sign_in`` another with a link that signs the submitter in on the page, once.
-    ``listen``, ``remote_page`` and ``delete_delay`` are as in :class:`LocalProject`.
+    ``listen``, ``remote_page``, ``names`` and ``delete_delay`` are as in :class:`LocalProject`.
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
@@ -72,6 +73,7 @@ def run_project(
             quirks=quirks,
             listen=listen,
             remote_page=remote_page,
+            names=names,
             delete_delay=delete_delay,
         ) as project:
             announce(

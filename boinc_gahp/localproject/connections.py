@@ -1,81 +1,207 @@
-"""How the web server takes requests in: bodies go to the project's spool, never to memory."""
+"""The web server's connections: who may have one for how long, and what comes in through it.
+
+Everybody comes from the same address, hosts, users and who means ill, so nobody is told from
+another by that. What tells them apart is that who has something to ask asks it at once. Connections
+whose request has not begun properly have a share of all; where one more comes, the oldest of them
+makes room. Where there are too many in all, it is the one whose client has been silent longest.
+"""
 
 from __future__ import annotations
 
 import logging
-from tempfile import SpooledTemporaryFile
+import shutil
+import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
-from waitress.utilities import InternalServerError
+from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.task import ErrorTask, WSGITask
+from waitress.utilities import InternalServerError, RequestEntityTooLarge
+
+from .bodies import Allowance, Body
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from waitress.adjustments import Adjustments
+    from waitress.utilities import Error
+
+    from .bodies import Allow
+
 log = logging.getLogger("boinc_gahp.localproject")
 
-#: A body that is not larger stays in memory.
-_IN_MEMORY = 512 << 10
+#: With a file for each and what the project itself has open, they fit into 1,024 descriptors.
+CONNECTIONS = 400
+#: Of these, so many may be without the whole head of a request, the first.
+_HEADS = 200
+#: A body may take as long as a head, and a second more for each so many bytes that have come: what
+#: Apache's mod_reqtimeout, which Debian switches on, allows.
+_SLOWEST = 500
+#: Nobody's lines between chunks are longer.
+_CHUNK_LINE = 4096
+
+#: What every answer says to browsers, unless it says otherwise itself: nothing in it runs, nothing
+#: shows it in a frame, and it is what its type says. Outputs, names and messages are anybody's.
+_TO_BROWSERS = (
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
 
 
-class Body:
-    """A request's body, in an unnamed file of the spool when it is large.
+class Crowd:
+    """The connections that wait for the head of a request. For the thread that does the I/O alone.
 
-    Of one that is larger than ``most`` bytes only the size is kept, because nobody reads it: PHP
-    empties a form that is larger than its post_max_size (``web-rpcs.md``, "Transport and framing").
+    ``patience``: how many seconds a head may take.
     """
 
-    def __init__(self, spool: Path, most: int | None) -> None:
-        self._file = SpooledTemporaryFile(_IN_MEMORY, dir=str(spool))  # noqa: SIM115
-        self._most = most
-        self._length = 0
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._awaited: dict[Channel, float] = {}
 
-    def append(self, data: bytes) -> None:
-        """Add what has come."""
-        self._length += len(data)
-        if self._most is None or self._length <= self._most:
-            self._file.write(data)
+    def await_head(self, channel: Channel) -> None:
+        """Count a connection among those without one, from now on or since it was."""
+        self._awaited.setdefault(channel, time.monotonic())
+        if len(self._awaited) > _HEADS:
+            next(iter(self._awaited)).handle_close()
 
-    def __len__(self) -> int:
-        return self._length
+    def let_go(self, channel: Channel) -> None:
+        """Count a connection no more: its head has come, or it is closed."""
+        self._awaited.pop(channel, None)
 
-    def getfile(self) -> SpooledTemporaryFile[bytes]:
-        """Return the body, to be read from its beginning."""
-        self._file.seek(0)
-        return self._file
+    def make_room(self, channels: list[Channel]) -> None:
+        """Close the one whose client has been silent longest, if there are too many."""
+        if len(channels) > CONNECTIONS:
+            waiting = [channel for channel in channels if not channel.requests]
+            min(waiting, key=lambda channel: channel.last_activity).handle_close()
 
-    def close(self) -> None:
-        """Remove the file."""
-        self._file.close()
+    def end_late(self, channels: list[Channel]) -> None:
+        """Close those whose head or body takes too long."""
+        now = time.monotonic()
+        late = [each for each, since in self._awaited.items() if now > since + self._patience]
+        for channel in channels:
+            request = channel.request
+            if request is not None and request.headers_finished:
+                allowed = self._patience + request.body_bytes_received / _SLOWEST
+                if now > request.began + allowed:
+                    late.append(channel)
+        for channel in late:
+            channel.handle_close()
 
 
-def channel_class(spool: Path, most: int | None) -> type[HTTPChannel]:
-    """Return a class of connections whose requests are kept in :class:`Body`."""
+class _Parser(HTTPRequestParser):  # type: ignore[misc]
+    """A request as it comes in."""
 
-    class Parser(HTTPRequestParser):  # type: ignore[misc]
-        def parse_header(self, header_plus: bytes) -> None:
+    def __init__(self, channel: Channel, adjustments: Adjustments) -> None:
+        super().__init__(adjustments)
+        self._channel = channel
+        self._allowed = Allowance()
+        self.began = 0.0
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the head; with its last line the body's size is known, and refused if too large."""
+        try:
             super().parse_header(header_plus)
-            if self.body_rcv is not None:
-                # The page's own forms are none of PHP's.
-                self.body_rcv.buf = Body(spool, most if self.path.endswith(".php") else None)
+        except ValueError as error:
+            # waitress does not expect it of a length of thousands of digits, or of half an IPv6.
+            raise ParsingError(str(error)) from error
+        self.began = time.monotonic()
+        self._channel.crowd.let_go(self._channel)
+        if self.body_rcv is None:
+            return
+        self._allowed = self._channel.allow(self.path, self.headers)
+        spool = self._channel.spool
+        self.body_rcv.buf = Body(spool, self._allowed.kept)
+        if self._allowed.kept is None and self.content_length > shutil.disk_usage(spool).free:
+            self._refuse(RequestEntityTooLarge("the project's disk has no room for the body"))
+        self._check(self.content_length)
 
-        def received(self, data: bytes) -> int:
-            try:
-                taken: int = super().received(data)
-            except OSError as error:
-                log.error("a request cannot be kept in %s: %s", spool, error)
-                self.error = InternalServerError(f"the request cannot be kept: {error.strerror}")
-                self.completed = True
-                return len(data)
-            return taken
+    def received(self, data: bytes) -> int:
+        try:
+            taken: int = super().received(data)
+        except OSError as error:
+            log.error("a request cannot be kept in %s: %s", self._channel.spool, error)
+            self.error = InternalServerError(f"the request cannot be kept: {error.strerror}")
+            self.completed = True
+            return len(data)
+        self._check(self.body_bytes_received)
+        if self.chunked and self.body_rcv is not None:
+            line = len(self.body_rcv.control_line) + len(self.body_rcv.trailer)
+            if line > _CHUNK_LINE:
+                self._refuse(RequestEntityTooLarge("a line between two chunks is too long"))
+        return taken
 
-    class Channel(HTTPChannel):  # type: ignore[misc]
-        parser_class = Parser
+    def _check(self, nbytes: int) -> None:
+        most = self._allowed.read
+        if most is not None and nbytes > most:
+            self._refuse(RequestEntityTooLarge(self._allowed.words))
 
-        def handle_close(self) -> None:
-            if self.request is not None:  # one that has not come to its end
-                self.request.close()
-            super().handle_close()
+    def _refuse(self, error: Error) -> None:
+        """Let it be answered at once; the connection ends with the answer."""
+        if self.error is None:
+            self.error = error
+        self.completed = True
+        self.expect_continue = False
 
-    return Channel
+
+class _ToBrowsers:
+    """Says to browsers what every answer says."""
+
+    response_headers: list[tuple[str, str]]
+
+    def build_response_header(self) -> bytes:
+        given = {name.lower() for name, _ in self.response_headers}
+        self.response_headers += [each for each in _TO_BROWSERS if each[0].lower() not in given]
+        head: bytes = super().build_response_header()  # type: ignore[misc]
+        return head
+
+
+class _Answer(_ToBrowsers, WSGITask):  # type: ignore[misc]
+    """What the application answers."""
+
+
+class _Refusal(_ToBrowsers, ErrorTask):  # type: ignore[misc]
+    """What the server itself answers to what is no request, or was too large."""
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """A connection. Its subclass for a server has what is the same for all."""
+
+    task_class = _Answer
+    error_task_class = _Refusal
+    crowd: Crowd
+    spool: Path
+    allow: Allow
+
+    def __init__(self, *arguments: object, **more: object) -> None:
+        super().__init__(*arguments, **more)
+        self.parser_class = partial(_Parser, self)
+        self.crowd.await_head(self)
+        self.crowd.make_room(list(self.server.active_channels.values()))
+
+    def received(self, data: bytes) -> bool:
+        """Take in what has come; a head that has only begun is waited for."""
+        taken: bool = super().received(data)
+        if self.request is not None and not self.request.headers_finished:
+            self.crowd.await_head(self)
+        return taken
+
+    def handle_close(self) -> None:
+        """End the connection, and the request that had not come to its end."""
+        self.crowd.let_go(self)
+        if self.request is not None:
+            self.request.close()
+        super().handle_close()
+
+
+def channel_class(crowd: Crowd, spool: Path, allow: Allow) -> type[Channel]:
+    """Return the class of a server's connections."""
+    shared = {"crowd": crowd, "spool": spool, "allow": staticmethod(allow)}
+    return type("Channel", (Channel,), shared)

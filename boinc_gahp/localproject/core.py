@@ -12,6 +12,7 @@ from ..templates import (
     read_input_template,
     read_output_template,
 )
+from .addresses import Names
 from .database import Database
 from .store import FileStore
 
@@ -41,6 +42,7 @@ class Core:
         wake: set when there is something to do for the back end or for volunteers.
         local_files: the one directory whose files the mode ``local`` may name.
         remote_page: the page answers browsers on other machines too.
+        names: under which it may be asked, in the Host header.
         sign_in_keys: which user a one-time link to the page signs in.
     """
 
@@ -51,6 +53,7 @@ class Core:
         self.web_stopped = False
         self.database_down = False
         self.remote_page = False
+        self.names = Names()
         self.sign_in_keys: dict[str, str] = {}
         self.wake = Wake()
         self.local_files = directory / "local"

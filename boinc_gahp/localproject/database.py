@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: The newest schema this program knows.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may

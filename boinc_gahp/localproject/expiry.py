@@ -30,13 +30,13 @@ def expire_batches(core: Core, now: float) -> int:
     """
     with core.db.write() as connection:
         rows = connection.execute(
-            "SELECT id, state FROM batch WHERE expire_time > 0 AND expire_time < ? AND state < ?",
+            "SELECT * FROM batch WHERE expire_time > 0 AND expire_time < ? AND state < ?",
             (now, BatchState.RETIRED),
         ).fetchall()
         for row in rows:
             if row["state"] < BatchState.ABORTED:
                 batches.abort(connection, row["id"])
-            batches.retire(connection, row["id"])
+            batches.retire(connection, row)
     return len(rows)
 
 

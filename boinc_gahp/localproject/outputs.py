@@ -224,6 +224,9 @@ def _workunit_files(
     if job is None:
         raise OutputFailed(f"no workunit {number}")
     _check(auth_str, _md5(_owner_authenticator(connection, job["batch"]) + str(number)))
+    if core.quirks.dots_empty_archives and "." in job["name"]:
+        _canonical(connection, job)
+        return _zip(core, f"boinc_wu_{job['name']}_", [])
     return job_zip(core, connection, job)
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from . import accounts, hosts, pages, settings
 from . import directory as layout
+from .addresses import names_of
 from .core import Core
 from .create_work import NewJob, create_work
 from .names import name_key
@@ -21,7 +22,7 @@ from .server import HOST, WebServer, port_is_free
 from .states import BatchState, ErrorMask
 from .supervisor import Supervisor
 from .volunteer import Volunteer, clean_up
-from .web import make_app
+from .web import body_allowance, make_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -54,6 +55,7 @@ class LocalProject:
         quirks: which misbehaviours of the real server are on.
         listen: the address of this machine on which it listens.
         remote_page: whether the page, too, answers browsers on other machines.
+        names: what else its machine is called by who asks it; it answers to no other name.
         delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
             report (``back-end.md``, "Transitioner", 7).
 
@@ -75,6 +77,7 @@ class LocalProject:
         quirks: Quirks | None = None,
         listen: str = HOST,
         remote_page: bool = False,
+        names: Iterable[str] = (),
         delete_delay: float = 0.0,
     ) -> None:
         self._lock = layout.DirectoryLock(directory)
@@ -82,6 +85,7 @@ class LocalProject:
             layout.make(directory)
             self._core = Core(directory, quirks or Quirks())
             self._core.remote_page = remote_page
+            self._core.names = names_of(listen, names)
         except BaseException:
             self._lock.release()
             raise
@@ -167,12 +171,13 @@ class LocalProject:
             last = settings.remembered_port(self.directory)
             port = last if last and port_is_free(last, self._listen) else 0
         self._core.download.clear_spool()
+        app = make_app(self._core)
         self._server = WebServer(
-            make_app(self._core),
+            app,
             port,
             self._listen,
             spool=self.directory / "spool",
-            post_max_size=self._core.quirks.limits.post_max_size,
+            allow=body_allowance(self._core, app),
         )
         self._core.url = settings.project_url(self._server.port, self._listen)
         settings.write_settings(self.directory, self._core.db, self._server.port, self._listen)

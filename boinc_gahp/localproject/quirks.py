@@ -58,8 +58,11 @@ class Quirks:
     """query_files with a later delete_time updates it and then says that this failed."""
     missing_template_succeeds: bool = False
     """submit_batch with an output template that is not there says success and makes no job."""
-    empty_inline_fails: bool = False
-    """An inline file without contents fails when it is first seen."""
+    errors_as_html: bool = False
+    """get_output.php's errors, one line of text, call themselves HTML."""
+    dots_empty_archives: bool = False
+    """get_output.php's workunit_files sends 0 bytes for a job whose name has a dot: zip takes the
+    temporary name that is made of it for an archive's, and writes there what nobody sends."""
     long_names_stop_transitioner: bool = False
     """A job is accepted whose results' names do not fit into the database; the transitioner quits
     at it at every pass, and does nothing else."""
@@ -82,6 +85,7 @@ class Quirks:
             fatal_rows=True,
             failing_delete_time=True,
             missing_template_succeeds=True,
-            empty_inline_fails=True,
+            errors_as_html=True,
+            dots_empty_archives=True,
             long_names_stop_transitioner=True,
         )

@@ -176,7 +176,8 @@ def abort_batch(core: Core, request: Request, reply: Reply) -> None:
     """Abort a batch, in whatever state it is."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)
+        raw = core.quirks.raw_sql
+        batch = batches.owned(connection, request, user, raw=raw, refusal="not owner")
         batches.abort(connection, batch["id"])
     core.wake.ring()
     reply.success()
@@ -189,8 +190,7 @@ def retire_batch(core: Core, request: Request, reply: Reply) -> None:
         batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)
         batches.deprecated(reply)
         if batch["state"] != BatchState.RETIRED:
-            batches.abort(connection, batch["id"])
-            batches.retire(connection, batch["id"])
+            batches.retire(connection, batch)
     core.wake.ring()
     reply.success()
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os.path
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..templates import InputTemplate, TemplateError, read_output_template
+from ..templates import InputTemplate, TemplateError, read_input_template, read_output_template
 from . import batches, work
 from .accounts import App, User, authenticate, check_job_limit, find_app
 from .fetch import FetchError, fetch
 from .hosts import mean_speed
 from .job_line import read_job_line
+from .job_templates import keep_template, refused_by_create_work
 from .raw_sql import row_text, with_query
 from .replies import RpcFailed, php_number
 from .request import as_integer, php_float
@@ -41,8 +43,9 @@ def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
         app = find_app(connection, request.batch.get("app_name", ""))
         authenticate(connection, request.text("authenticator"), app)
         speed = mean_speed(connection)
-    template = _input_template(core, request, app, reply)
-    each = request.job_params.get("rsc_fpops_est") or template.rsc_fpops_est or 0.0
+    template = _input_template(core, app, reply)
+    usual = template.rsc_fpops_est if template is not None else None
+    each = request.job_params.get("rsc_fpops_est") or usual or 0.0
     total = sum(job.rsc_fpops_est or each for job in request.jobs)
     # The real server divides by the app's mean speed.
     reply.add(f"<seconds>{php_number(total / speed)}</seconds>\n")
@@ -54,15 +57,16 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
     app = find_app(connection, request.batch.get("app_name", ""))
     user = authenticate(connection, request.text("authenticator"), app)
     check_job_limit(connection, user, len(request.jobs))
-    template = _input_template(core, request, app, reply)
-    _check_counts(request.jobs, template)
+    template = _input_template(core, app, reply)
+    if template is not None:
+        _check_counts(request.jobs, template)
     batch_id = as_integer(php_float(request.batch.get("batch_id", "")))
     if batch_id:
         _check_batch(connection, batch_id, user)
     stage = _Stager(core, reply, user)
     lines = [_job_line(core, job, stage) for job in request.jobs]
     _check_allocation(core, request, app, user)
-    maker = _maker(core, request, app, template)
+    maker = _maker(core, request, app)
     # Of pathlib's, a name that is too long for a file system would be an error.
     if not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
         if not core.quirks.missing_template_succeeds:
@@ -88,11 +92,12 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
     reply.add(f"<batch_id>{made_in}</batch_id>\n")
 
 
-def _maker(core: Core, request: Request, app: App, template: InputTemplate) -> work.WorkMaker:
+def _maker(core: Core, request: Request, app: App) -> work.WorkMaker:
+    name = request.batch.get("input_template_filename")
     return work.WorkMaker(
         core,
         app,
-        template,
+        input_template=f"{core.templates.name}/{name}" if name else "",
         output_template=_output_template(core, request, app),
         params=request.job_params,
         priority=as_integer(php_float(request.batch.get("priority", ""))),
@@ -166,11 +171,17 @@ def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
 
 
 def _check_allocation(core: Core, request: Request, app: App, user: User) -> None:
+    """Have the operations of all jobs, for which the real server asks another program.
+
+    That knows nothing of the app's template, and nothing to do with 0.
+    """
     if request.batch.get("allocation_priority"):
-        flops = sum(
-            job.rsc_fpops_est or request.job_params.get("rsc_fpops_est", 0.0)
-            for job in request.jobs
-        )
+        flops = 0.0
+        for job in request.jobs:
+            each = _operations(job, request.job_params)
+            if each is None:
+                raise RpcFailed("no rsc_fpops_est given")
+            flops += each
         if not flops:
             raise RpcFailed(
                 f"cd {core.directory}/bin; ./adjust_user_priority --user {user.id} --flops 0 "
@@ -178,14 +189,28 @@ def _check_allocation(core: Core, request: Request, app: App, user: User) -> Non
             )
 
 
-def _input_template(core: Core, request: Request, app: App, reply: Reply) -> InputTemplate:
-    name = request.batch.get("input_template_filename") or f"{app.name}_in"
-    path = core.templates / name
+def _operations(job: JobRequest, params: dict[str, float]) -> float | None:
+    if job.rsc_fpops_est:
+        return job.rsc_fpops_est
+    with suppress(TemplateError):
+        own = read_input_template(job.input_template).rsc_fpops_est if job.input_template else None
+        if own is not None:
+            return own
+    return params.get("rsc_fpops_est")
+
+
+def _input_template(core: Core, app: App, reply: Reply) -> InputTemplate | None:
+    """Return the app's input template, whatever jobs or the batch name; None: only PHP can read it.
+
+    Raises:
+        RpcFailed: PHP cannot read it either.
+    """
+    path = core.templates / f"{app.name}_in"
     try:
-        if "/" in name:
-            raise FileNotFoundError(path)
         return core.input_template(path)
     except (OSError, TemplateError) as error:
+        if isinstance(error, TemplateError) and refused_by_create_work(error):
+            return None
         reply.warn(
             "simplexml_load_file(): I/O warning : failed to load external entity "
             f"&quot;{path}&quot;",
@@ -216,13 +241,13 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
         parts.append(f"--rsc_fpops_est {job.rsc_fpops_est!r}")
     parts += [stage(file) for file in job.files]
     if job.input_template:
-        parts.append(f"--wu_template {work.keep_template(core, job.input_template)}")
+        parts.append(f"--wu_template {keep_template(core, job.input_template)}")
     if job.output_template:
         try:
             read_output_template(job.output_template)
         except TemplateError as error:
             raise RpcFailed(f"create_work failed: {error}\n") from error
-        parts.append(f"--result_template {work.keep_template(core, job.output_template)}")
+        parts.append(f"--result_template {keep_template(core, job.output_template)}")
     return " " + " ".join(parts)
 
 
@@ -273,7 +298,7 @@ class _Stager:
             new = self._core.download.add(name, incoming)
         finally:
             incoming.discard()
-        if new and not contents and self._core.quirks.empty_inline_fails:
+        if new and not contents:
             path = self._core.download.root / directory_of(name) / name
             raise RpcFailed(f"can't write to file {path}")
         return name

@@ -6,18 +6,22 @@ import errno
 import logging
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import waitress.server
 from waitress import wasyncore
-from waitress.channel import HTTPChannel
 
-from .connections import channel_class
+from .bodies import Allowance
+from .connections import CONNECTIONS, Crowd, channel_class
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from _typeshed.wsgi import WSGIApplication
+
+    from .bodies import Allow
+    from .connections import Channel
 
 log = logging.getLogger("boinc_gahp.localproject")
 # It warns of each request that waits for a thread, however briefly.
@@ -25,14 +29,19 @@ logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 HOST = "127.0.0.1"
 _THREADS = 24
-#: Larger than any input: bodies go to the spool, not into memory.
-_MAX_BODY = 1 << 40
+#: What a body may hold is decided when its head has come (``bodies.Allowance``).
+_NO_LIMIT = 1 << 62
+#: Bytes of a request's head.
+_MAX_HEAD = 32 << 10
 #: Replies wait in memory, where they are made; waitress's own limit for that is
 #: outbuf_high_watermark.
 _MAX_REPLY = 1 << 30
 #: A connection that has said nothing for so many seconds is closed, a half request with it.
 _IDLE = 120
-_CONNECTIONS = 1000
+#: Seconds that the head of a request may take.
+_PATIENCE = 20.0
+#: While answers are being made, there may be more connections than are let in else.
+_ANSWERING = 100
 #: Bytes read from a socket at a time.
 _RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
@@ -54,7 +63,8 @@ class WebServer:
         port: where it listens; 0 for any that is free.
         host: the address on which it listens.
         spool: the directory for bodies on their way in.
-        post_max_size: bodies with more bytes are not kept; None: all are.
+        allow: says how much is taken of a request's body.
+        patience: seconds that the head of a request may take.
 
     Raises:
         OSError: the port is not free, or the address is none of this machine.
@@ -67,25 +77,29 @@ class WebServer:
         host: str = HOST,
         *,
         spool: Path,
-        post_max_size: int | None = None,
+        allow: Allow = lambda _path, _headers: Allowance(),
+        patience: float = _PATIENCE,
     ) -> None:
         # waitress would leave threads and sockets behind if it could not bind.
         listener = _bound(port, host)
         self._map: dict[int, object] = {}
+        self._crowd = Crowd(patience)
+        self._poll = min(_POLL, patience)
         self._server = waitress.server.create_server(
             app,
             map=self._map,
             sockets=[listener],
             threads=_THREADS,
             recv_bytes=_RECV,
-            max_request_body_size=_MAX_BODY,
+            max_request_header_size=_MAX_HEAD,
+            max_request_body_size=_NO_LIMIT,
             outbuf_overflow=_MAX_REPLY,
-            connection_limit=_CONNECTIONS,
+            connection_limit=CONNECTIONS + _ANSWERING,
             channel_timeout=_IDLE,
             ident="boinc_gahp local project",
             clear_untrusted_proxy_headers=True,
         )
-        self._server.channel_class = channel_class(spool, post_max_size)
+        self._server.channel_class = channel_class(self._crowd, spool, allow)
         self.port: int = listener.getsockname()[1]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
@@ -105,16 +119,22 @@ class WebServer:
             self._server.trigger.pull_trigger()
             self._thread.join(_STOP_TIMEOUT)
         # Connections first: a thread may be waiting until its client has read enough.
-        for channel in list(self._map.values()):
-            if isinstance(channel, HTTPChannel):
-                channel.handle_close()
+        for channel in self._channels():
+            channel.handle_close()
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_STOP_TIMEOUT)
         # The trigger last, and by this thread: the others write to it.
         wasyncore.close_all(self._map, ignore_all=True)
 
     def _loop(self) -> None:
+        look = 0.0
         while not self._stopping.is_set():
-            wasyncore.loop(timeout=_POLL, use_poll=True, map=self._map, count=1)
+            wasyncore.loop(timeout=self._poll, use_poll=True, map=self._map, count=1)
+            if time.monotonic() >= look:
+                self._crowd.end_late(self._channels())
+                look = time.monotonic() + self._poll
+
+    def _channels(self) -> list[Channel]:
+        return list(self._server.active_channels.values())
 
 
 def _bound(port: int, host: str) -> socket.socket:

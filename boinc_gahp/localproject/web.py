@@ -12,6 +12,7 @@ from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
 from . import pages, rpc_batches, rpc_files, rpc_jobs, rpc_submit
+from .bodies import Allowance
 from .forms import BadForm, Form, read_form
 from .names import valid_physical_name
 from .outputs import MissingArgument, NotHandled, Output, OutputFailed, get_output
@@ -31,10 +32,11 @@ from .replies import (
 from .request import MalformedRequest, Request, parse_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from werkzeug.wrappers import Response as AnyResponse
 
+    from .bodies import Allow
     from .core import Core
 
     Handler = Callable[[Core, Request, Reply], None]
@@ -63,6 +65,9 @@ FILE_RPCS: dict[str, FileHandler] = {
     "upload_files": rpc_files.upload_files,
 }
 
+#: So many bytes more than are kept are read, so that a browser shows the answer to a form that is
+#: too large.
+_READ = 16 << 20
 #: Replies shorter than this are not worth compressing.
 _GZIP_FROM = 1000
 _SUBMIT_PAGE = "user/submit_rpc_handler.php"
@@ -81,12 +86,41 @@ def make_app(core: Core) -> Flask:
     )
     for number, (rule, view) in enumerate(rules):
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
+    app.before_request(lambda: pages.check_host(core))
     app.register_blueprint(pages.make_blueprint(core))
     app.register_error_handler(404, lambda _error: pages.not_found())
+    app.register_error_handler(pages.Refused, _refused)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
     return app
+
+
+def body_allowance(core: Core, app: Flask) -> Allow:
+    """Return what says how much of a request's body is taken.
+
+    Of what is for PHP, what PHP would keep; of a form of the page's, all, if a signed-in user sends
+    it. Nobody else has anything large to send.
+    """
+
+    def allow(path: str, headers: Mapping[str, str]) -> Allowance:
+        if path.endswith(".php"):
+            most = core.quirks.limits.post_max_size
+            read = None if most is None or "CONTENT_LENGTH" in headers else most + _READ
+            return Allowance(most, read)
+        try:
+            if pages.is_signed_in(app, core, headers.get("COOKIE", "")):
+                return Allowance()
+        except sqlite3.Error as error:
+            log.error("%s: %s", path, error)
+        most = pages.STRANGERS_BODY
+        return Allowance(most, most + _READ, "the body is too large: sign in first")
+
+    return allow
+
+
+def _refused(refused: pages.Refused) -> Response:
+    return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
 
 
 def _submit_page(core: Core) -> Response:
@@ -223,12 +257,21 @@ def _output_page(core: Core) -> AnyResponse | str:
     try:
         output = get_output(core, request.values)
     except OutputFailed as failed:
-        return Response(str(failed), content_type="text/html; charset=UTF-8")
+        return _output_failed(core, str(failed))
     except NotHandled:
         return pages.error_page("Unable to handle request")
     except MissingArgument as missing:
         return redirect(f"/test/missing_arg_{missing.name}.html")
     return _attachment(core, output)
+
+
+def _output_failed(core: Core, words: str) -> Response:
+    """Say why there is no output. The words repeat what was asked for, which may be a script."""
+    if core.quirks.errors_as_html:
+        # The server's own words have a ">" in them, which it does not escape.
+        text = htmlspecialchars(words).replace("&gt;", ">")
+        return Response(text, content_type="text/html; charset=UTF-8")
+    return Response(words, content_type="text/plain; charset=UTF-8")
 
 
 def _failed(error: Exception) -> tuple[Response, int]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import sqlite3
 import time
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ..templates import DEFAULTS, InputTemplate, JobFile, TemplateError, fill_input, fill_output
-from .atomic import write_atomically
 from .job_line import through_sql
+from .job_templates import XML_PARSE, refused_by_create_work
 from .names import MAX_NAME, name_key
 from .new_job import WorkError
 from .states import BatchState
@@ -95,14 +92,15 @@ class WorkMaker:
     """Makes rows for jobs of one batch; what is the same for all jobs is worked out once.
 
     Attributes:
-        template: the input template of jobs that have none of their own; None: the app's.
-        output_template: likewise, the path below the project's directory; empty: the app's.
+        input_template: that of jobs that have none of their own, the path below the project's
+            directory; empty: the app's.
+        output_template: likewise.
         params: ``job_params`` of the request; 0 leaves the template's value.
     """
 
     core: Core
     app: App
-    template: InputTemplate | None = None
+    input_template: str = ""
     output_template: str = ""
     params: dict[str, float] = field(default_factory=dict)
     priority: int = 0
@@ -171,24 +169,33 @@ class WorkMaker:
         return Row(values, targets)
 
     def _template(self, job: NewJob) -> InputTemplate:
-        if not job.input_template and self.template is not None:
-            return self.template
-        name = job.input_template or f"{self.core.templates.name}/{self.app.name}_in"
+        app_default = self.input_template or f"{self.core.templates.name}/{self.app.name}_in"
+        name = job.input_template or app_default
         if name not in self._templates:
-            self._templates[name] = self._read(name, self.core.input_template)
+            self._templates[name] = self._read(
+                name, self.core.input_template, f"Can't read WU template {name}\n"
+            )
         return self._templates[name]
 
-    def _read(self, name: str, read: Callable[[Path], T]) -> T:
-        """Read a template; it must be one of the project's."""
+    def _read(self, name: str, read: Callable[[Path], T], unread: str = "") -> T:
+        """Read a template; it must be one of the project's.
+
+        ``unread``: what create_work says where it cannot.
+        """
         path = self.core.directory / name
+        said = f"create_work failed: {unread}" if unread else None
         try:
             if not path.resolve().is_relative_to(self.core.templates.resolve()):
-                raise WorkError(f"template {name!r} is not below {self.core.templates}")
+                raise WorkError(f"template {name!r} is not below {self.core.templates}", said)
             return read(path)
         except TemplateError as error:
-            raise WorkError(f"template {path}: {error}") from error
+            problem = refused_by_create_work(error)
+            raise WorkError(
+                f"template {path}: {error}",
+                f"create_work failed: {problem}\n{XML_PARSE}" if problem else None,
+            ) from error
         except OSError as error:
-            raise WorkError(f"template {path} cannot be read: {error.strerror}") from error
+            raise WorkError(f"template {path} cannot be read: {error.strerror}", said) from error
 
     def _checked_output_template(self, job: NewJob, name: str) -> str:
         """Return the output template's path, once results of such a name would fit the database."""
@@ -235,16 +242,20 @@ class WorkMaker:
                 f"{_label(job)} has {len(job.files)} input files: {len(infos)} are expected, "
                 f"for {names}",
                 f"create_work failed: Too few var input files given; need at least {len(infos)}\n"
-                "process_input_template(): unexpected XML tag or syntax\n"
-                "create_work() failed: -112\n",
+                f"{XML_PARSE}",
             )
         if len(job.files) > len(infos):
             infos = tuple(
                 f for f in template.files if f.physical_name is None and not f.generate_locally
             )
-        files = [
-            self._file(file, info) for file, info in zip_longest(job.files, infos[: len(job.files)])
-        ]
+        # Those that there is no place for are not looked for.
+        files = [self._file(file, info) for file, info in zip(job.files, infos, strict=False)]
+        if len(job.files) > len(infos):
+            raise WorkError(
+                f"{_label(job)} has {len(job.files)} input files: {len(infos)} are expected",
+                f"create_work failed: process_input_template: {len(job.files)} input files given, "
+                f"but template has {len(infos)}\n{XML_PARSE}",
+            )
         return fill_input(
             template,
             files,
@@ -429,18 +440,3 @@ def _duplicate(connection: sqlite3.Connection, rows: Sequence[Row]) -> object:
             return row.values[name_at]
         seen.add(key)
     return "?"
-
-
-@lru_cache(maxsize=64)
-def template_name(xml: str) -> str:
-    """Return the file name under which a job's own template is kept."""
-    return hashlib.md5(xml.encode(), usedforsecurity=False).hexdigest()
-
-
-def keep_template(core: Core, xml: str) -> str:
-    """Write a job's own template into ``templates/tmp`` and return its path there."""
-    path: Path = core.templates / "tmp" / template_name(xml)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, xml)
-    return str(path.relative_to(core.directory))

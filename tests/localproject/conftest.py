@@ -14,7 +14,7 @@ from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.server import WebServer
 from boinc_gahp.localproject.settings import project_url
-from boinc_gahp.localproject.web import make_app
+from boinc_gahp.localproject.web import body_allowance, make_app
 
 from .bench import Bench
 from .client import Client
@@ -83,7 +83,9 @@ def host(bench: Bench) -> OnHost:
 @pytest.fixture
 def visitor(bench: Bench) -> Iterator[Visitor]:
     """Somebody at the page of the project that ``bench`` works with."""
-    server = WebServer(make_app(bench.core), 0, spool=bench.directory / "spool", post_max_size=1000)
+    app = make_app(bench.core)
+    allow = body_allowance(bench.core, app)
+    server = WebServer(app, 0, spool=bench.directory / "spool", allow=allow)
     bench.core.url = project_url(server.port)
     server.start()
     try:

@@ -98,6 +98,10 @@ for _rpc in ("query_files", "upload_files"):
         "the message is not shown",
     )
 
+#: get_output.php's errors are text and call themselves HTML; in the sane profile they are what they
+#: are, so that no browser takes what they repeat of an address for HTML.
+TEXT_TYPE = "text/plain; charset=utf-8"
+
 #: Sentences of ``web-rpcs.md`` that are not true of our project in either profile, and why.
 NOT_MODELLED = {
     "OLDPHP: a failed SQL query returns false": "PHP 8.0 is no longer supported by its makers; "

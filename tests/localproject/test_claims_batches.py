@@ -108,7 +108,7 @@ def test_an_allocation_priority_wants_an_estimate_of_each_job(client: Client) ->
             f"<allocation_priority>1</allocation_priority>{job('j', 'x.dat', more=more)}</batch>"
         )
         reply = client.rpc("submit_batch", batch)
-        assert ("adjust_user_priority" in reply) == fails
+        assert ("no rsc_fpops_est given" in reply) == fails
 
 
 def test_jobs_without_a_name_are_named_for_app_process_and_time(client: Client) -> None:

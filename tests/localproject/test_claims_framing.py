@@ -133,7 +133,7 @@ def _submit_request(client: Client, batch_id: int, name: str) -> bytes:
     )
     form = f"--b\r\nContent-Disposition: form-data; name=request\r\n\r\n{body}\r\n--b--\r\n"
     return (
-        "POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: x\r\n"
+        "POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: localhost\r\n"
         "Content-Type: multipart/form-data; boundary=b\r\n"
         f"Content-Length: {len(form)}\r\n\r\n{form}"
     ).encode()

@@ -185,7 +185,7 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
         ({"target_nresults": 4, "max_total_results": 3}, "max_total_results 3 is too few"),
         ({"max_error_results": -2}, "max_error_results -2 is too few"),
         ({"files": ()}, "has 0 input files: 1 are expected, for in"),
-        ({"files": ("in.txt", "in.txt")}, "2 files are given for the job: expected 1"),
+        ({"files": ("in.txt", "in.txt")}, "has 2 input files: 1 are expected"),
         ({"files": ("absent.txt",)}, "'absent.txt' is not staged.*stage-file"),
         ({"name": "a b"}, "cannot be named 'a b'"),
         ({"name": "a/../b"}, "cannot be named 'a/../b'"),

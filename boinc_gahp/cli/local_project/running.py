@@ -53,6 +53,7 @@ def run(arguments: list[str], _config: str | None) -> int:
         delete_delay=options.delete_delay,
         listen=options.listen,
         remote_page=options.page_for_everyone,
+        names=options.name,
         # Into a log such a link does not belong.
         sign_in=sys.stdout.isatty(),
         # Whoever waits for the line that says where it is may do so through a pipe.
@@ -120,5 +121,16 @@ def run_parser(_config: str | None = None) -> Parser:
         "--page-for-everyone",
         action="store_true",
         help="show the page to browsers on other machines, too",
+    )
+    parser.add_argument(
+        "--name",
+        type=not_empty,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name under which it is asked for, such as an alias of this machine, or a "
+        "proxy's; can be given several times. It answers to localhost, to addresses, to the "
+        "machine's own name where others can reach it, and to no other: a web page elsewhere could "
+        "else read it through a visitor's browser",
     )
     return parser

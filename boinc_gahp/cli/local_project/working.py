@@ -236,7 +236,7 @@ def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> s
     """Keep a copy of a template for its jobs, so that it may be edited; return its place."""
     if path is None:
         return ""
-    from boinc_gahp.localproject.work import keep_template
+    from boinc_gahp.localproject.job_templates import keep_template
 
     text = path.read_text("utf-8")
     try:

@@ -4,8 +4,17 @@ A Flask blueprint; all of it works without JavaScript, and a small script keeps 
 date (``static/page.js``).
 """
 
-from .access import sign_in_link
+from .access import STRANGERS_BODY, Refused, check_host, is_signed_in, sign_in_link
 from .blueprint import make_blueprint
 from .plain import error_page, not_found
 
-__all__ = ["error_page", "make_blueprint", "not_found", "sign_in_link"]
+__all__ = [
+    "STRANGERS_BODY",
+    "Refused",
+    "check_host",
+    "error_page",
+    "is_signed_in",
+    "make_blueprint",
+    "not_found",
+    "sign_in_link",
+]

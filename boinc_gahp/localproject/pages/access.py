@@ -2,31 +2,35 @@
 
 A page that another site has opened in the same browser can send requests here, and, by a name that
 it owns and lets point to 127.0.0.1, even read the answers. So the Host header must name this
-machine, a form must come from a page of ours (Origin, Sec-Fetch-Site, and a token that only our
-pages hold), and the session's cookie is sent with requests from our own pages alone.
+machine, also where files and RPCs are asked for; a form must come from a page of ours (Origin,
+Sec-Fetch-Site, and a token that only our pages hold), and the session's cookie is sent with
+requests from our own pages alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
+import time
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from flask import current_app, g, request, session
+from flask import Request, g, request, session
 
 from .. import accounts
+from ..addresses import is_loopback
 from ..atomic import write_atomically
 from ..replies import RpcFailed
 from ..settings import SUBMITTER
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
     from pathlib import Path
+    from typing import Any
 
+    from flask import Flask
     from flask.sansio.app import App
 
     from ..core import Core
@@ -35,6 +39,8 @@ _KEY_FILE = "page_key"
 _KEY_BYTES = 32
 _SIGNED_IN_FOR = timedelta(days=7)
 _READING = ("GET", "HEAD")
+#: Bytes that are kept of the form of somebody who is not signed in: enough to sign in.
+STRANGERS_BODY = 64 << 10
 
 
 class Refused(Exception):
@@ -80,40 +86,41 @@ def _secret_key(path: Path) -> bytes:
     return key
 
 
-def check_request(core: Core) -> None:
-    """Refuse requests from elsewhere: other machines, other names, other sites' forms."""
-    if not core.remote_page:
-        if not _loopback(request.remote_addr or ""):
-            raise Refused(
-                "This page is for the project's own machine",
-                "It shows nothing to browsers on other machines. Whoever runs the project can open "
-                "it to everyone who reaches this address: boinc_gahp local-project run "
-                "--page-for-everyone. The web RPCs are not affected.",
-            )
-        _check_host(core)
-    if request.method not in _READING:
-        _check_origin()
+def check_host(core: Core) -> None:
+    """Refuse what is asked under a name that is not the project's, as of another site's page.
 
-
-def _loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
-def _check_host(core: Core) -> None:
-    try:
-        name = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
-    except ValueError:
-        name = ""
-    if not (name in ("localhost", urlsplit(core.url).hostname) or _loopback(name)):
+    Browsers always say under which; a program that does not is none.
+    """
+    host = request.headers.get("Host")
+    name = _hostname(host or "")
+    if host is not None and name not in core.names:
         raise Refused(
             "This is not the project's address",
-            f"The project's page answers at {core.url} and, on its own machine, at localhost. It "
-            "was asked for under another name, as a page of another site might do it.",
+            f"The project answers at {core.url}, and was asked as {name[:100]!r}, as a page of "
+            "another site might do it. If that is a name of this machine, name it to "
+            "boinc_gahp local-project run: --name NAME.",
             421,
         )
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def check_request(core: Core) -> None:
+    """Refuse the page to other machines, and to other sites' forms."""
+    if not core.remote_page and not is_loopback(request.remote_addr or ""):
+        raise Refused(
+            "This page is for the project's own machine",
+            "It shows nothing to browsers on other machines. Whoever runs the project can open "
+            "it to everyone who reaches this address: boinc_gahp local-project run "
+            "--page-for-everyone. The web RPCs are not affected.",
+        )
+    if request.method not in _READING:
+        _check_origin()
 
 
 def _check_origin() -> None:
@@ -147,24 +154,32 @@ def check_token(given: str) -> None:
         )
 
 
-def _proof(authenticator: str) -> str:
-    """Return what shows, but does not tell, which authenticator a session began with."""
-    key: bytes = current_app.config["SECRET_KEY"]
-    return hmac.new(key, authenticator.encode(), "sha256").hexdigest()[:32]
-
-
-def sign_in(connection: sqlite3.Connection, authenticator: str) -> accounts.User:
+def sign_in(core: Core, authenticator: str) -> accounts.User:
     """Begin a session.
 
     Raises:
         RpcFailed: the authenticator is nobody's, or its user may do nothing here.
     """
-    user = accounts.authenticate(connection, authenticator)
-    session.clear()
+    now = time.time()
+    key = secrets.token_urlsafe(24)
+    with core.db.write() as connection:
+        user = accounts.authenticate(connection, authenticator)
+        connection.execute("DELETE FROM session WHERE expires < ?", (now,))
+        connection.execute(
+            "INSERT INTO session (id, user_id, authenticator, expires) VALUES (?, ?, ?, ?)",
+            (key, user.id, authenticator, now + _SIGNED_IN_FOR.total_seconds()),
+        )
+    sign_out(core)
     session.permanent = True
-    session["user"] = user.id
-    session["proof"] = _proof(authenticator)
+    session["id"] = key
     return user
+
+
+def sign_out(core: Core) -> None:
+    """End the session, also for whoever else has its cookie."""
+    with core.db.write() as connection:
+        connection.execute("DELETE FROM session WHERE id = ?", (session.get("id", ""),))
+    session.clear()
 
 
 def authenticator_of_key(core: Core, connection: sqlite3.Connection, key: str) -> str:
@@ -177,19 +192,27 @@ def authenticator_of_key(core: Core, connection: sqlite3.Connection, key: str) -
 def visitor(core: Core) -> accounts.User | None:
     """Return who is signed in; asked of the database once a request, so rights are today's."""
     if "visitor" not in g:
-        g.visitor = _visitor(core)
+        g.visitor = _visitor(core, session)
     found: accounts.User | None = g.visitor
     return found
 
 
-def _visitor(core: Core) -> accounts.User | None:
+def is_signed_in(app: Flask, core: Core, cookie: str) -> bool:
+    """Whether a request with this header ``Cookie`` would be a signed-in user's."""
+    asked = Request({"HTTP_COOKIE": cookie, "REQUEST_METHOD": "GET"})
+    opened = app.session_interface.open_session(app, asked)
+    return opened is not None and _visitor(core, opened) is not None
+
+
+def _visitor(core: Core, kept: Mapping[str, Any]) -> accounts.User | None:
     connection = core.db.connection()
     row = connection.execute(
-        "SELECT authenticator FROM user WHERE id = ?", (session.get("user", 0),)
+        "SELECT u.authenticator FROM session s "
+        "JOIN user u ON u.id = s.user_id AND u.authenticator = s.authenticator "
+        "WHERE s.id = ? AND s.expires >= ?",
+        (kept.get("id", ""), time.time()),
     ).fetchone()
-    if row is None or not secrets.compare_digest(
-        _proof(row["authenticator"]), str(session.get("proof", ""))
-    ):
+    if row is None:
         return None
     try:
         return accounts.authenticate(connection, row["authenticator"])

@@ -76,8 +76,7 @@ def retire_batch(core: Core, batch_id: int) -> AnyResponse:
         batch = owned_batch(core, connection, batch_id)
         done = batch["state"] != BatchState.RETIRED
         if done:
-            batches.abort(connection, batch_id)
-            batches.retire(connection, batch_id)
+            batches.retire(connection, batch)
     said = "was retired: its outputs go after a while." if done else "was retired already."
     return _over(
         core, f"Batch {batch['name']} {said}", done, url_for("page.batch", batch_id=batch_id)

@@ -44,8 +44,15 @@ def posted(core: Core) -> Iterator[Posted]:
     PHP's limits are not for this page, which is none of PHP's.
 
     Raises:
-        Refused: it cannot be read, or does not hold the token.
+        Refused: it was too large to be kept, cannot be read, or does not hold the token.
     """
+    if (request.content_length or 0) > access.STRANGERS_BODY and access.visitor(core) is None:
+        raise access.Refused(
+            "Nothing was done",
+            "The form is too large for somebody who is not signed in. Sign in, and send it once "
+            "more.",
+            413,
+        )
     try:
         form = read_form(
             request.stream,

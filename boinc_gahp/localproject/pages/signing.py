@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from flask import Response, flash, redirect, request, session, url_for
+from flask import Response, flash, redirect, request, url_for
 
 from ..replies import RpcFailed
 from . import access
@@ -48,7 +48,7 @@ def signed_in(core: Core) -> AnyResponse:
         if sent.text("key"):
             authenticator = access.authenticator_of_key(core, connection, sent.text("key"))
         try:
-            user = access.sign_in(connection, authenticator)
+            user = access.sign_in(core, authenticator)
         except RpcFailed as error:
             words = {
                 "no authenticator": "Enter the authenticator of your account on this project.",
@@ -67,6 +67,6 @@ def signed_in(core: Core) -> AnyResponse:
 def signed_out(core: Core) -> AnyResponse:
     """End the session."""
     with posted(core):
-        session.clear()
+        access.sign_out(core)
     flash("Signed out.", "good")
     return redirect(url_for("page.batches"), 303)

@@ -1,0 +1,65 @@
+"""Bodies of requests: kept in the project's spool, as much of each as its sender may send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    #: Says how much of a request's body is taken; from its path and headers (``COOKIE``).
+    Allow = Callable[[str, Mapping[str, str]], "Allowance"]
+
+#: A body that is not larger stays in memory.
+_IN_MEMORY = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many bytes of a body are kept, and how many are read; None: all.
+
+    What is read and not kept is for the sender's sake alone, who would not read an answer before
+    all is sent. The application gets the body's true length, and nothing of the body. ``words`` go
+    to who sends more than is read.
+    """
+
+    kept: int | None = None
+    read: int | None = None
+    words: str = "the body is too large"
+
+
+class Body:
+    """A request's body, in an unnamed file of the spool when it is large.
+
+    Of one that is larger than ``most`` bytes only the size is kept, because nobody reads it: PHP
+    empties a form that is larger than its post_max_size (``web-rpcs.md``, "Transport and framing").
+    """
+
+    def __init__(self, spool: Path, most: int | None) -> None:
+        self._file = SpooledTemporaryFile(_IN_MEMORY, dir=str(spool))  # noqa: SIM115
+        self._most = most
+        self._length = 0
+
+    def append(self, data: bytes) -> None:
+        """Add what has come."""
+        self._length += len(data)
+        if self._most is None or self._length <= self._most:
+            self._file.write(data)
+        elif self._file.tell():
+            self._file.seek(0)
+            self._file.truncate()
+
+    def __len__(self) -> int:
+        return self._length
+
+    def getfile(self) -> SpooledTemporaryFile[bytes]:
+        """Return the body, to be read from its beginning."""
+        self._file.seek(0)
+        return self._file
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()

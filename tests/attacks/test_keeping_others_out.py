@@ -1,0 +1,324 @@
+"""An attacker wants nobody else to get through to the local project, or its disk to be full.
+
+Everybody comes from 127.0.0.1 here: the attacker, programs that ask RPCs, and a user's browser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import resource
+import socket
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.server import WebServer
+from boinc_gahp.localproject.web import body_allowance, make_app
+from tests.helpers import wait_for
+from tests.localproject.visitor import Visitor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+#: More than the server has connections for.
+MANY = 1050
+#: This process's open files.
+FILES = Path("/proc/self/fd")
+RPC = b"POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: localhost\r\n"
+SIGN_IN = b"POST /test/sign-in HTTP/1.1\r\nHost: localhost\r\n"
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[LocalProject]:
+    with _descriptors(), LocalProject(tmp_path / "p", hosts=0) as project:
+        yield project
+
+
+@contextmanager
+def _descriptors() -> Iterator[None]:
+    """Have room for both ends of all connections."""
+    before = soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * MANY if hard == resource.RLIM_INFINITY else min(4 * MANY, hard)
+    if wanted < 2 * MANY:
+        pytest.skip(f"a process may have {hard} files open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def _connect(url: str, sent: bytes = b"") -> socket.socket:
+    at = urlsplit(url)
+    connection = socket.create_connection((at.hostname or "", at.port or 0), timeout=30)
+    # What is closed by now may not take it.
+    with suppress(OSError):
+        connection.sendall(sent)
+    return connection
+
+
+def _ping(session: requests.Session, project: LocalProject) -> str:
+    answer = session.post(
+        project.url + "submit_rpc_handler.php", data={"request": "<ping> </ping>"}, timeout=30
+    )
+    return answer.text
+
+
+def _everybody_gets_in(project: LocalProject, visitor: Visitor, known: requests.Session) -> None:
+    """Who was there already, and who comes now."""
+    assert "<success>1</success>" in _ping(known, project)
+    with requests.Session() as new:
+        assert "<success>1</success>" in _ping(new, project)
+    assert "Sign out" in visitor.text()
+    with Visitor(project.core) as other:
+        assert "Sign out" in other.sign_in().text()
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        pytest.param(b"", id="nothing", marks=pytest.mark.long),
+        pytest.param(b"GET /test/ HTTP/1.1\r\nHost: localh", id="half a head"),
+        pytest.param(RPC + b"Content-Length: 9\r\n\r\nreq", id="half a body"),
+        pytest.param(
+            RPC + b"Transfer-Encoding: chunked\r\n\r\n9\r\nreq",
+            id="half a chunk",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            SIGN_IN + FORM + b"Content-Length: 9\r\n\r\ntok",
+            id="half a form",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", id="a request, and then nothing"
+        ),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /te", id="one and a half"),
+    ],
+)
+def test_a_thousand_half_requests_keep_nobody_out(
+    project: LocalProject, stack: ExitStack, half: bytes
+) -> None:
+    visitor = stack.enter_context(Visitor(project.core)).sign_in()
+    known = stack.enter_context(requests.Session())
+    _ping(known, project)
+    for _ in range(MANY):
+        stack.enter_context(_connect(project.url, half))
+    _everybody_gets_in(project, visitor, known)
+
+
+def test_half_requests_cost_nobody_a_connection_that_is_in_use(
+    project: LocalProject, stack: ExitStack
+) -> None:
+    form = b"request=%3Cping%3E+%3C%2Fping%3E"
+    whole = RPC + FORM + f"Content-Length: {len(form)}\r\n\r\n".encode() + form
+    sending = stack.enter_context(_connect(project.url, whole[:-5]))
+    for _ in range(MANY):
+        stack.enter_context(_connect(project.url, b"GET /test/ HT"))
+    sending.sendall(whole[-5:])
+    assert b"<success>1</success>" in _until_closed(sending, b"</ping>")
+
+
+def _until_closed(connection: socket.socket, end: bytes = b"\0") -> bytes:
+    """Return what comes until the connection is closed, or to ``end``."""
+    got = b""
+    with suppress(ConnectionError):
+        while end not in got and (data := connection.recv(65536)):
+            got += data
+    return got
+
+
+# Deadlines
+
+
+def _hello(_environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+
+
+@pytest.fixture
+def hurried(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that waits a fifth of a second for a head."""
+    server = WebServer(_hello, 0, spool=tmp_path, patience=0.2)
+    server.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}/"
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: loc",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nreq",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nreq",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /te",
+    ],
+    ids=["nothing", "half a head", "half a body", "half a chunk", "one and a half"],
+)
+def test_who_does_not_go_on_is_not_waited_for(hurried: str, half: bytes) -> None:
+    with _connect(hurried, half) as connection:
+        got = _until_closed(connection)
+    assert got.count(b"HTTP/1.1 200 OK") == half.count(b"\r\n\r\nGET")
+
+
+def test_a_head_that_comes_byte_by_byte_is_not_waited_for(hurried: str) -> None:
+    with _connect(hurried, b"GET / HTTP/1.1\r\n") as connection:
+
+        def ended() -> bool:
+            try:
+                connection.sendall(b"a")
+            except OSError:
+                return True
+            return False
+
+        wait_for(ended, "an end of the connection")
+
+
+def test_a_connection_is_kept_between_two_requests(hurried: str) -> None:
+    with _connect(hurried) as other, _connect(hurried) as connection:
+        for _ in range(2):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"200 OK" in _until_closed(connection, b"hello")
+            _until_closed(other)  # It has waited too long, and this one not.
+
+
+# Bodies
+
+
+@pytest.fixture
+def bounded(tmp_path: Path) -> Iterator[tuple[LocalProject, WebServer]]:
+    """A project that is not started, and a server for it."""
+    project = LocalProject(tmp_path / "p", hosts=0)
+    app = make_app(project.core)
+    spool = project.directory / "spool"
+    server = WebServer(app, 0, spool=spool, allow=body_allowance(project.core, app))
+    project.core.url = f"http://127.0.0.1:{server.port}/test/"
+    server.start()
+    try:
+        yield project, server
+    finally:
+        server.stop()
+        project.close()
+
+
+def _spooled() -> int:
+    """Return the bytes of this process's unnamed files."""
+    total = 0
+    for entry in FILES.iterdir():
+        with suppress(OSError):
+            if " (deleted)" in str(entry.readlink()):
+                total += entry.stat().st_size
+    return total
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="no /proc here")
+@pytest.mark.parametrize("path", ["sign-in", "submit", "sign-out", "batches/1/abort", "nosuch"])
+def test_what_a_stranger_sends_is_not_kept(
+    bounded: tuple[LocalProject, WebServer], path: str
+) -> None:
+    project, _ = bounded
+    before = _spooled()
+    head = (
+        f"POST /test/{path} HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 8000000\r\n\r\n"
+    )
+    with _connect(project.url, head.encode()) as connection:
+        for _ in range(8):
+            connection.sendall(bytes(1_000_000)[:-1])
+            assert _spooled() - before <= 65536
+        connection.sendall(bytes(8))
+        answer = _until_closed(connection, b"</html>")
+    assert re.match(rb"HTTP/1\.1 (401|403|404|413) ", answer), answer[:300]
+
+
+@pytest.mark.parametrize("length", [10**8, 2**40, 2**60], ids=["100 MB", "1 TB", "1 EB"])
+def test_a_length_that_is_too_large_is_refused_before_anything_is_sent(
+    bounded: tuple[LocalProject, WebServer], length: int
+) -> None:
+    project, _ = bounded
+    for more in (b"", b"Expect: 100-continue\r\n", b"Cookie: local_project_x=1\r\n"):
+        head = SIGN_IN + FORM + more + f"Content-Length: {length}\r\n\r\n".encode()
+        with _connect(project.url, head) as connection:
+            answer = _until_closed(connection)
+        assert answer.startswith(b"HTTP/1.1 413 "), answer
+        assert b"sign in first" in answer
+
+
+def test_a_signed_in_user_cannot_announce_more_than_the_disk_holds(
+    bounded: tuple[LocalProject, WebServer],
+) -> None:
+    project, _ = bounded
+    with Visitor(project.core) as visitor:
+        visitor.sign_in()
+        cookie = "; ".join(f"{name}={value}" for name, value in visitor.session.cookies.items())
+        head = SIGN_IN + FORM + f"Cookie: {cookie}\r\nContent-Length: {2**60}\r\n\r\n".encode()
+        with _connect(project.url, head) as connection:
+            answer = _until_closed(connection)
+    assert answer.startswith(b"HTTP/1.1 413 "), answer
+    assert b"no room" in answer
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [b"100000\r\n" + bytes(0x100000) + b"\r\n", b"1;" + b"x" * 100_000],
+    ids=["chunks", "a line between chunks"],
+)
+def test_a_body_without_an_end_is_not_read_for_ever(
+    bounded: tuple[LocalProject, WebServer], chunk: bytes
+) -> None:
+    project, _ = bounded
+    for head in (RPC, SIGN_IN):
+        with _connect(project.url, head + b"Transfer-Encoding: chunked\r\n\r\n") as connection:
+
+            def refused(connection: socket.socket = connection) -> bool:
+                try:
+                    connection.sendall(chunk)
+                except OSError:
+                    return True
+                return False
+
+            wait_for(refused, "an end of the connection")
+
+
+def test_a_signed_in_user_sends_what_no_stranger_may(
+    bounded: tuple[LocalProject, WebServer],
+) -> None:
+    project, _ = bounded
+    contents = os.urandom(9 << 20)
+    with Visitor(project.core) as visitor:
+        visitor.sign_in()
+        fields = {"app": "uppercase", "batch_name": "large"}
+        answer = visitor.send("submit", fields, {"file_0": ("in.dat", contents)})
+        assert answer.status_code == 303, answer.text
+    name = hashlib.md5(contents).hexdigest() + ".dat"
+    assert project.core.download.path(name).read_bytes() == contents
+
+
+def test_who_is_signed_out_reads_why_a_large_form_is_refused(
+    bounded: tuple[LocalProject, WebServer],
+) -> None:
+    project, _ = bounded
+    with Visitor(project.core) as visitor:
+        answer = visitor.send("submit", {"app": "x"}, {"file_0": ("in.dat", bytes(5 << 20))})
+        assert (answer.status_code, "Sign in first" in answer.text) == (401, True)
+        answer = visitor.send("sign-in", {"authenticator": "x" * (5 << 20)})
+        assert (answer.status_code, "too large" in answer.text) == (413, True)

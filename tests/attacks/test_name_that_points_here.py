@@ -1,0 +1,112 @@
+"""An attacker lets a name of theirs point to this machine, and reads the project through a browser.
+
+For the browser their page and the project are then one site (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.addresses import names_of
+from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.web import make_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from flask.testing import FlaskClient
+
+THEIRS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.0.2.7", "", "[")
+OURS = ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "127.0.0.2")
+
+
+@pytest.fixture(scope="module", params=["sane", "as_is"])
+def project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, quirks=quirks) as project:
+        stage_file(project.core, b"secret input", "in.dat")
+        yield project
+
+
+@pytest.fixture(scope="module")
+def client(project: LocalProject) -> FlaskClient:
+    return make_app(project.core).test_client()
+
+
+def _answers(url: str, host: str) -> dict[str, tuple[int, str]]:
+    """What a page, an RPC, a file and errors answer who asks under a name."""
+    found = {}
+    port = urlsplit(url).port
+    with requests.Session() as session:
+        for path in (
+            "",
+            "hosts",
+            "static/page.js",
+            "download/x/in.dat",
+            "get_output.php",
+            "nosuch",
+        ):
+            for headers in ({"Host": host}, {"Host": f"{host}:{port}"}):
+                answer = session.get(url + path, headers=headers, timeout=20)
+                found[f"{path} {headers}"] = (answer.status_code, answer.text)
+        for path in ("submit_rpc_handler.php", "job_file.php"):
+            answer = session.post(
+                url + path, data={"request": "<ping> </ping>"}, headers={"Host": host}, timeout=20
+            )
+            found[path] = (answer.status_code, answer.text)
+    return found
+
+
+def test_nothing_is_answered_under_another_name(project: LocalProject) -> None:
+    for host in THEIRS:
+        for what, (status, text) in _answers(project.url, host).items():
+            assert status in (400, 421), (host, what, text)
+            assert "secret" not in text, (host, what)
+            assert "<success>" not in text, (host, what)
+            if status == 421:
+                assert "--name NAME" in text, (host, what)
+
+
+def test_all_is_answered_under_names_of_this_machine(project: LocalProject) -> None:
+    for host in OURS:
+        answers = _answers(project.url, host)
+        assert {status for status, _ in answers.values()} <= {200, 404}, host
+        assert "<success>1</success>" in answers["submit_rpc_handler.php"][1], host
+
+
+@given(host=st.text(st.characters(min_codepoint=33, max_codepoint=255), min_size=1))
+def test_no_header_at_all_is_taken_for_a_name_of_this_machine(
+    client: FlaskClient, host: str
+) -> None:
+    answer = client.get("/test/hosts", headers={"Host": host})
+    assert answer.status_code in (400, 421) or "localhost" in host.lower() or "127." in host
+
+
+@given(name=st.from_regex(r"[a-z0-9.\-\[\]:]{1,40}", fullmatch=True))
+def test_a_name_below_another_domain_is_never_ours(name: str) -> None:
+    assert f"{name}.evil.example" not in names_of("127.0.0.1", ["grid.example"])
+
+
+def test_a_name_that_the_admin_gives_is_answered(tmp_path: Path) -> None:
+    with LocalProject(tmp_path, hosts=0, names=["Grid.Example"]) as project:
+        assert _answers(project.url, "grid.example")["submit_rpc_handler.php"][0] == 200
+        assert _answers(project.url, "evil.example")["submit_rpc_handler.php"][0] == 421
+
+
+def test_a_project_for_others_is_asked_by_its_addresses_and_its_own_name() -> None:
+    names = names_of("0.0.0.0", ["grid.example"])
+    for name in ("192.0.2.7", "2001:db8::1", "127.0.0.1", socket.gethostname(), "grid.example."):
+        assert name in names, name
+    for name in ("evil.example", "192.0.2.7.evil.example", ""):
+        assert name not in names, name

@@ -1,0 +1,160 @@
+"""An attacker wants a script of theirs to run as the local project's page, in a user's browser."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import pytest
+import requests
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.web import make_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask.testing import FlaskClient
+
+SCRIPT = "<script>alert(1)</script>"
+#: The same for a browser that shows XML.
+IN_XML = '<x:script xmlns:x="http://www.w3.org/1999/xhtml">alert(1)</x:script>'
+#: Whatever answers, and however: pages, RPCs, files, redirects, errors of ours and of the server.
+ADDRESSES = (
+    "",
+    "nosuch",
+    "static/page.js",
+    "static/nosuch",
+    "batches/99",
+    "sign-in",
+    "submit",
+    "sign-out",
+    "download/a/nosuch",
+    "download/a/b/c",
+    "submit_rpc_handler.php",
+    "job_file.php",
+    "get_output.php",
+    "get_output.php?cmd=x&auth_str=x",
+    "get_output.php?cmd=result_file&auth_str=x&result_name=x",
+    "get_output.php?cmd=workunit_file&auth_str=x&wu_name=x&file_num=0",
+    "../",
+    "../nosuch",
+)
+
+
+@pytest.fixture(scope="module", params=["sane", "as_is"])
+def project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, quirks=quirks) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def client(project: LocalProject) -> FlaskClient:
+    return make_app(project.core).test_client()
+
+
+def _guarded(headers: requests.structures.CaseInsensitiveDict[str], what: str) -> None:
+    policy = headers.get("Content-Security-Policy", "")
+    assert "default-src 'none'" in policy or "default-src 'self'" in policy, what
+    assert "frame-ancestors 'none'" in policy, what
+    assert "unsafe" not in policy, what
+    assert headers.get("X-Content-Type-Options") == "nosniff", what
+    assert headers.get("Referrer-Policy") in ("same-origin", "no-referrer"), what
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cmd": "result_file", "file_num": "0", "result_name": SCRIPT},
+        {"cmd": "workunit_file", "file_num": "0", "wu_name": SCRIPT},
+    ],
+    ids=["result", "workunit"],
+)
+def test_what_an_address_holds_comes_back_as_text(
+    project: LocalProject, asked: dict[str, str]
+) -> None:
+    answer = requests.get(
+        project.url + "get_output.php", params={**asked, "auth_str": "x"}, timeout=20
+    )
+    assert answer.text.startswith("ERROR: no ")
+    # As text to be read, or, from the server as it is, as HTML in which it is text.
+    plain = answer.headers["Content-Type"].startswith("text/plain")
+    assert plain or ("&lt;script" in answer.text and "<" not in answer.text)
+    _guarded(answer.headers, answer.url)
+
+
+@settings(max_examples=int(os.environ.get("EXAMPLES", "50")))
+@given(name=st.text(st.characters(codec="utf-8"), min_size=1) | st.text("<>&\"'x/ ", min_size=1))
+def test_no_name_at_all_comes_back_as_html(client: FlaskClient, name: str) -> None:
+    for kind, key in (("result_file", "result_name"), ("workunit_file", "wu_name")):
+        asked = {"cmd": kind, "auth_str": "x", "file_num": "0", key: name}
+        answer = client.get("/test/get_output.php", query_string=asked)
+        if answer.mimetype == "text/html":
+            assert re.fullmatch(r"(?s)[^<\"']*", answer.text)
+            assert html.unescape(answer.text).endswith(name)
+        else:
+            assert answer.mimetype == "text/plain"
+            assert answer.text.endswith(name)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT", "OPTIONS"])
+def test_every_answer_forbids_scripts_frames_and_guesses_at_its_type(
+    project: LocalProject, method: str
+) -> None:
+    with requests.Session() as session:
+        for path in ADDRESSES:
+            answer = session.request(
+                method, project.url + path, timeout=20, allow_redirects=False, data={"x": "y"}
+            )
+            _guarded(answer.headers, f"{method} {path}: {answer.status_code}")
+
+
+def test_a_form_that_another_site_sends_to_an_rpc_runs_nothing(project: LocalProject) -> None:
+    for request in (IN_XML, f"<create_batch><app_name>{quote(IN_XML)}</app_name></create_batch>"):
+        answer = requests.post(
+            project.url + "submit_rpc_handler.php", data={"request": request}, timeout=20
+        )
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: \x00\r\n<script>: x\r\n\r\n",
+        b"<script> / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: <script>\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 9000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: <script>\r\n\r\n",
+        b"GET http://[::1/ HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"<script>" * 100_000 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n<script>\r\n\r\n",
+    ],
+    ids=["header", "method", "length", "digits", "encoding", "address", "too long", "chunk"],
+)
+def test_an_answer_to_what_is_no_request_forbids_scripts_too(
+    project: LocalProject, sent: bytes
+) -> None:
+    at = urlsplit(project.url)
+    with socket.create_connection((at.hostname or "", at.port or 0), timeout=20) as connection:
+        connection.sendall(sent)
+        head = _head(connection)
+    fields = dict(re.findall(r"^([\w-]+): (.*)\r$", head, re.MULTILINE))
+    assert re.match(r"HTTP/1\.[01] [45]\d\d ", head)
+    _guarded(requests.structures.CaseInsensitiveDict(fields), head)
+
+
+def _head(connection: socket.socket) -> str:
+    got = b""
+    while b"\r\n\r\n" not in got and (data := connection.recv(65536)):
+        got += data
+    return got.partition(b"\r\n\r\n")[0].decode("latin-1") + "\r\n"

@@ -1,0 +1,134 @@
+"""What a page of another site tries with a user's browser, which is signed in to the project."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.pages import sign_in_link
+from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.states import BatchState
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from .conftest import Browser
+
+#: As a page of the project's, it reads the form's token and retires the batch.
+_STEAL = """
+document.title = 'it runs';
+fetch('/test/batches/{batch}').then(answer => answer.text()).then(page => {
+  const token = /name="token" value="([^"]+)"/.exec(page)[1];
+  return fetch('/test/batches/{batch}/retire', {
+    method: 'POST', body: new URLSearchParams({token: token})});
+}).then(() => { document.title = 'it is done'; });
+"""
+
+
+@pytest.fixture(params=["sane", "as_is"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalProject]:
+    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
+    with LocalProject(tmp_path / "p", hosts=0, quirks=quirks) as project:
+        yield project
+
+
+@pytest.fixture
+def batch(project: LocalProject) -> int:
+    """A batch of the submitter's."""
+    from boinc_gahp.localproject.create_work import NewJob, submit_as_submitter
+
+    file = stage_file(project.core, b"x", "x.dat")
+    jobs = [NewJob(name="job", files=(file,))]
+    return submit_as_submitter(project.core, "uppercase", "wanted", jobs)
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """Another site: where its pages lie, and its address."""
+    pages = tmp_path / "elsewhere"
+    pages.mkdir()
+    handler = functools.partial(_Quiet, directory=str(pages))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield pages, f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _leads_to(browser: Browser, elsewhere: tuple[Path, str], page: str, address: str) -> None:
+    """Visit a page of the other site, and wait until the browser is where it leads to."""
+    pages, at = elsewhere
+    (pages / "index.html").write_text(f"<!DOCTYPE html><title>Kittens</title>{page}")
+    browser.driver.get(at)
+    # The document itself does not let scripts run that could tell; the protocol asks the browser.
+    wait_for(lambda: _document(browser).startswith(address), f"{address} in the browser")
+
+
+def _document(browser: Browser) -> str:
+    root = browser.command("DOM.getDocument")["root"]
+    return str(root["documentURL"])
+
+
+def _all_is_well(browser: Browser, project: LocalProject, batch: int) -> None:
+    """Nothing ran; and as the user sees it afterwards, the batch is there."""
+    title = browser.driver.title
+    browser.driver.get(f"{project.url}batches/{batch}")
+    assert "it " not in title, title
+    assert "Signed in" in browser.driver.page_source or "Sign out" in browser.driver.page_source
+    assert [each[2] for each in project.batches()] == [BatchState.IN_PROGRESS]
+    browser.complaints()  # The console tells of scripts that were not allowed.
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "cmd=result_file&file_num=0&auth_str=x&result_name=",
+        "cmd=workunit_file&file_num=0&auth_str=x&wu_name=",
+    ],
+    ids=["result", "workunit"],
+)
+def test_a_link_with_a_script_in_it_costs_a_signed_in_user_no_batch(
+    browser: Browser, project: LocalProject, batch: int, elsewhere: tuple[Path, str], query: str
+) -> None:
+    browser.driver.get(sign_in_link(project.core))
+    browser.driver.find_element("css selector", "main button").click()
+    script = quote(f"<script>{_STEAL.replace('{batch}', str(batch))}</script>")
+    address = f"{project.url}get_output.php?{query}{script}"
+    page = f"<script>location = {address!r}</script>"
+    _leads_to(browser, elsewhere, page, f"{project.url}get_output.php")
+    _all_is_well(browser, project, batch)
+
+
+def test_a_form_sent_to_an_rpc_costs_a_signed_in_user_no_batch(
+    browser: Browser, project: LocalProject, batch: int, elsewhere: tuple[Path, str]
+) -> None:
+    browser.driver.get(sign_in_link(project.core))
+    browser.driver.find_element("css selector", "main button").click()
+    steal = _STEAL.replace("{batch}", str(batch)).replace("&", "&amp;").replace(">", "&gt;")
+    named = f'<x:script xmlns:x="http://www.w3.org/1999/xhtml">{steal}</x:script>'
+    named = named.replace("&", "&amp;").replace("<", "&lt;")
+    request = f"<create_batch><app_name>{named}</app_name></create_batch>"
+    value = request.replace("&", "&amp;").replace('"', "&quot;")
+    address = f"{project.url}submit_rpc_handler.php"
+    page = (
+        f'<form method="post" action="{address}"><input name="request" value="{value}"></form>'
+        "<script>document.forms[0].submit()</script>"
+    )
+    _leads_to(browser, elsewhere, page, address)
+    _all_is_well(browser, project, batch)

@@ -1,0 +1,223 @@
+"""What a real project was seen to answer after the recordings (``web-rpcs.md``, "Seen later")."""
+
+from __future__ import annotations
+
+import pytest
+
+from .client import Client, error, job, value
+
+TOO_MANY = (
+    "create_work failed: process_input_template: {} input files given, but template has {}\n"
+    "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
+)
+
+
+def _batch(client: Client, batch_id: int) -> tuple[str, str, str]:
+    """State, njobs and completion_time, as query_batch gives them."""
+    reply = client.rpc("query_batch", batch_id=batch_id)
+    return value(reply, "state"), value(reply, "njobs"), value(reply, "completion_time")
+
+
+def _submit(
+    client: Client, batch_id: int, jobs: str, more: str = "", app: str = "uppercase"
+) -> str:
+    batch = f"<batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{more}{jobs}"
+    return client.rpc("submit_batch", f"<batch>{batch}</batch>")
+
+
+def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(
+    client: Client,
+) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job("j", name)])
+    client.rpc("retire_batch", batch_id=batch_id)
+    assert _batch(client, batch_id) == ("4", "1", "0")
+    assert client.statuses("b") == {"j": "ERROR"}
+
+
+def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job("j", name)])
+    client.project.fail_workunit("j")
+    client.rpc("retire_batch", batch_id=batch_id)
+    state, _, completed = _batch(client, batch_id)
+    assert state == "4"
+    assert int(completed) > 1_700_000_000
+
+
+def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    missing = "<input_template_filename>nosuch_in</input_template_filename>"
+    reply = _submit(client, batch_id, job("j", name), missing)
+    assert error(reply).startswith("create_work failed: Can't read WU template")
+    # The number of files is compared with the app's template all the same.
+    reply = _submit(client, batch_id, job("j"), missing)
+    assert error(reply) == "wrong # of input files for job 0: need 1, got 0"
+
+
+def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(as_is: Client) -> None:
+    batch_id = as_is.create_batch("b")
+    (name,) = as_is.upload(b"x")
+    missing = "<input_template_filename>nosuch_in</input_template_filename>"
+    _submit(as_is, batch_id, job("j", name), missing)
+    assert _batch(as_is, batch_id) == ("0", "1", "0")
+
+
+def test_an_input_template_that_is_there_is_used(client: Client) -> None:
+    path = client.project.core.templates / "other_in"
+    text = (client.project.core.templates / "uppercase_in").read_text()
+    path.write_text(text.replace("<workunit>", "<workunit><delay_bound>4321</delay_bound>"))
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    given = "<input_template_filename>other_in</input_template_filename>"
+    assert value(_submit(client, batch_id, job("j", name), given), "batch_id")
+    connection = client.project.core.db.connection()
+    assert connection.execute("SELECT delay_bound FROM workunit").fetchone()[0] == 4321
+
+
+@pytest.mark.parametrize("rpc", ["query_files", "upload_files", "query_batches", "query_batch2"])
+def test_an_account_without_rights_has_no_file_access(client: Client, rpc: str) -> None:
+    key = client.project.add_user("nobody", submit_all=False)
+    with Client(client.project, key) as nobody:
+        page = "job_file.php" if rpc.endswith("files") else "submit_rpc_handler.php"
+        request = f"<{rpc}><authenticator>{key}</authenticator></{rpc}>"
+        assert error(nobody.post(request, page).text) == "no file access"
+        assert "no submit access" in nobody.rpc("create_batch", app_name="uppercase")
+
+
+def test_who_may_only_manage_has_file_access(client: Client) -> None:
+    key = client.project.add_user("manager", submit_all=False, manage_all=True)
+    with Client(client.project, key) as manager:
+        assert "<error>" not in manager.rpc("query_batches")
+
+
+def test_anothers_batch_is_not_aborted(client: Client) -> None:
+    batch_id = client.create_batch("b")
+    key = client.project.add_user("other")
+    with Client(client.project, key) as other:
+        assert error(other.rpc("abort_batch", batch_id=batch_id)) == "not owner"
+        assert error(other.rpc("retire_batch", batch_id=batch_id)) == "not owner of batch"
+        assert error(other.rpc("query_batch", batch_id=batch_id)) == "not owner of batch"
+    assert _batch(client, batch_id)[0] == "0"
+
+
+@pytest.mark.parametrize("rpc", ["query_batch", "abort_batch", "retire_batch", "set_expire_time"])
+def test_a_batch_id_of_0_is_none(client: Client, rpc: str) -> None:
+    assert error(client.rpc(rpc, batch_id=0)) == "batch not specified"
+    assert error(client.rpc(rpc, batch_name=0)) == "batch not specified"
+    # The text counts: this one is not empty for PHP, and there is no such batch.
+    assert error(client.rpc(rpc, batch_id="00")) == "no such batch"
+    batch_id = client.create_batch("b")
+    assert f"<id>{batch_id}</id>" in client.rpc("query_batch", batch_id=0, batch_name="b")
+
+
+def test_a_template_without_file_refs_is_for_create_work_to_refuse(client: Client) -> None:
+    (name,) = client.upload(b"x")
+    infos = "<file_info></file_info>"
+    for text, said in (
+        (f"{infos}<workunit></workunit>", "#file refs != #file infos"),
+        ("<workunit><file_ref><open_name>a</open_name></file_ref></workunit>",
+         "too many <file_ref>s"),
+        (f"{infos}<workunit><file_ref></file_ref></workunit>",
+         "No open name found and copy_file not specified"),
+        (infos, "process_input_template: bad WU template - no <workunit>"),
+    ):  # fmt: skip
+        own = f"<input_template>{text}</input_template>"
+        batch_id = client.create_batch(f"b{len(text)}")
+        reply = _submit(client, batch_id, job("j", name, more=own))
+        expected = (
+            f"create_work failed: {said}\n"
+            "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
+        )
+        assert error(_unescaped(reply)) == expected, text
+        assert _batch(client, batch_id)[0] == "0"
+
+
+def _unescaped(reply: str) -> str:
+    return reply.replace("&lt;", "<").replace("&gt;", ">")
+
+
+def test_an_apps_template_without_file_refs_is_no_error_for_php(client: Client) -> None:
+    path = client.project.core.templates / "uppercase_in"
+    before = path.read_text()
+    (name,) = client.upload(b"x")
+    batch_id = client.create_batch("b")
+    try:
+        path.write_text("<file_info></file_info><workunit></workunit>")
+        reply = client.submit(batch_id, [job("j", name)])
+    finally:
+        path.write_text(before)
+    assert error(reply).startswith("create_work failed: #file refs != #file infos\n")
+
+
+def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client: Client) -> None:
+    first, second = client.upload(b"x", b"y")
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [job(f"a {second}", first)])
+    assert error(reply) == TOO_MANY.format(2, 1)
+    reply = client.submit(batch_id, [job("a b", first)])
+    assert error(reply).startswith("create_work failed: md5_file: can't open ")
+
+
+def test_of_files_that_the_template_lacks_the_number_is_told(client: Client) -> None:
+    path = client.project.core.templates / "uppercase_in"
+    before = path.read_text()
+    batch_id = client.create_batch("b")
+    try:
+        path.write_text("<input_template><workunit></workunit></input_template>")
+        reply = client.submit(batch_id, [job("a b")])
+    finally:
+        path.write_text(before)
+    assert error(reply) == TOO_MANY.format(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("params", "each", "said"),
+    [
+        ("", "", "no rsc_fpops_est given"),
+        ("<job_params></job_params>", "", "no rsc_fpops_est given"),
+        ("<job_params><rsc_fpops_est>0</rsc_fpops_est></job_params>", "", "--flops 0 --app"),
+        ("", "<rsc_fpops_est>1e9</rsc_fpops_est>", ""),
+        ("<job_params><rsc_fpops_est>1e9</rsc_fpops_est></job_params>", "", ""),
+    ],
+    ids=["none", "no element", "0", "each job's", "job_params"],
+)
+def test_an_allocation_needs_an_estimate_for_each_job(
+    client: Client, params: str, each: str, said: str
+) -> None:
+    (name,) = client.upload(b"x")
+    batch_id = client.create_batch("b")
+    more = f"<allocation_priority>1</allocation_priority>{params}"
+    reply = _submit(client, batch_id, job("j", name, more=each), more)
+    if said:
+        assert said in error(reply)
+        assert _batch(client, batch_id)[0] == "0"
+    else:
+        assert f"<batch_id>{batch_id}</batch_id>" in reply
+
+
+def test_one_job_without_an_estimate_is_one_too_many(client: Client) -> None:
+    (name,) = client.upload(b"x")
+    batch_id = client.create_batch("b")
+    jobs = job("i", name, more="<rsc_fpops_est>1e9</rsc_fpops_est>") + job("j", name)
+    reply = _submit(client, batch_id, jobs, "<allocation_priority>1</allocation_priority>")
+    assert error(reply) == "no rsc_fpops_est given"
+    assert _batch(client, batch_id)[0] == "0"
+
+
+def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(
+    as_is: Client, sane: Client
+) -> None:
+    from .stage import Stage
+
+    for client, empty in ((as_is, True), (sane, False)):
+        stage = Stage(client.project)
+        stage.batch(1, "b", user="submitter")
+        for number, name in enumerate(("with.dot", "without"), 1):
+            stage.job(number, name, 1, "done")
+            packed = client.get(cmd="workunit_files", wu_id=number, auth_str=client.signed(number))
+            assert packed.status_code == 200
+            assert (packed.content == b"") == (empty and "." in name), name
