@@ -73,9 +73,7 @@ class BatchUser(User):
 
     def _note(self, gridmanager: BatchGridmanager, job: Job, status: Status) -> None:
         if status.word == _COMPLETED:
-            job.fate = "home"
-            if wrong := job.wrong():
-                self.problem(job, f"is completed, but {wrong}")
+            self.is_home(job)
         elif status.word in {_HELD, _REMOVED}:
             # HTCondor cancels what it puts on hold.
             gridmanager.cancel(job.id)

@@ -167,9 +167,7 @@ class BoincUser(User):
             if words[0] != "NULL":
                 self.held.append(words[0])
                 continue
-            job.fate = "home"
-            if wrong := job.wrong():
-                self.problem(job, f"was fetched, but {wrong}")
+            self.is_home(job)
 
     def _retire(self, gridmanager: Gridmanager) -> None:
         for batch in list(self._batches):

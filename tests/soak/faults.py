@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from tests import faultproxy
+from tests.soak.work import HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from tests.soak.clock import Clock
 
 _GATEWAY = (502, 503, 504)
-_PERIOD = 2 * 3600.0
-_OUTAGE = 900.0
 _NAMED = re.compile(r"<(?:batch_name|batch_id|job_name)>\s*([^<]*?)\s*</")
 #: What may be refused for a single batch or job as if it were somebody else's. Queries are not: a
 #: project says so of a batch that is gone, and then its jobs are lost.
@@ -71,15 +70,23 @@ PASSING: dict[str, tuple[float, Callable[[random.Random, float], Fault]]] = {
     "hang": (0.5, lambda chance, read: _silent(read * 1.2, carried_out=chance.random() < 0.5)),
     "slow-trickle": (1, lambda chance, read: _trickle(chance.uniform(0.2, 0.9) * read)),
 }
+#: Requests for a file, and what happens to these instead: from the bytes of an output nobody can
+#: tell that some are missing, or are PHP's, if its length says that it is whole.
+_OUTPUTS = frozenset({"result_file", "workunit_file"})
+_FOR_OUTPUTS: dict[str, Callable[[random.Random, float], Fault]] = {
+    "php-warning": lambda chance, _read: faultproxy.cut(chance.random()),
+    "cut-xml": lambda chance, _read: faultproxy.cut(chance.random()),
+}
 
-#: By name: what goes on for some time, and of how many of 1,000 objects and periods.
-LASTING: dict[str, float] = {
+#: By name: what goes on for some time, of how many of 1,000 objects, and for how many simulated
+#: seconds before it is drawn again.
+LASTING: dict[str, tuple[float, float]] = {
     # A front end that gives up whenever a certain batch is asked about.
-    "batch-504": 20,
+    "batch-504": (20, 2 * HOUR),
     # A batch cannot be retired, its lease not be renewed, a job not be aborted.
-    "not-owner": 20,
+    "not-owner": (20, 1000 * HOUR),
     # Nothing works at all.
-    "outage": 30,
+    "outage": (30, HOUR / 4),
 }
 NAMES = (*PASSING, *LASTING)
 
@@ -149,15 +156,13 @@ class Faults:
 
     def _choose(self, exchange: Exchange, chance: random.Random) -> tuple[str, Fault | None]:
         gateway = faultproxy.status(chance.choice(_GATEWAY), carried_out=False)
-        if self._lasts("outage", "", _OUTAGE):
+        if self._lasts("outage", ""):
             return "outage", gateway
         if exchange.rpc in _ABOUT_BATCHES:
             named = _named(exchange)
-            if any(self._lasts("batch-504", name, _PERIOD) for name in named):
+            if any(self._lasts("batch-504", name) for name in named):
                 return "batch-504", gateway
-            if exchange.rpc in _OF_ONE and any(
-                self._lasts("not-owner", name, _PERIOD) for name in named
-            ):
+            if exchange.rpc in _OF_ONE and any(self._lasts("not-owner", name) for name in named):
                 rpc = exchange.rpc.encode()
                 # Jobs of which it is not said are aborted all the same.
                 done = exchange.rpc == "abort_jobs" and len(named) > 1
@@ -166,16 +171,19 @@ class Faults:
         for name, weight, make in self._passing:
             draw -= weight
             if draw < 0:
+                if exchange.rpc in _OUTPUTS:
+                    make = _FOR_OUTPUTS.get(name, make)
                 return name, make(chance, self._read)
         return "", None
 
-    def _lasts(self, kind: str, name: str, period: float) -> bool:
+    def _lasts(self, kind: str, name: str) -> bool:
         """Tell whether a fault is on for an object now."""
         if kind not in self._lasting:
             return False
+        weight, period = self._lasting[kind]
         begun = time.time() - self._clock.origin
         draw = zlib.crc32(f"{self._seed} {kind} {name} {begun // period}".encode()) % 1000
-        return draw < self._lasting[kind]
+        return draw < weight
 
 
 def _named(exchange: Exchange) -> list[str]:

@@ -64,7 +64,8 @@ class Job:
     Attributes:
         due: simulated seconds after the beginning at which it is submitted.
         id: what the daemon calls it; empty before it has said so.
-        fate: how it ended: "home", "failed", "cancelled"; empty before.
+        fate: how it ended: "home", "wrong" (its files are), "failed", "cancelled"; empty
+            before.
     """
 
     work: Work
@@ -163,7 +164,9 @@ class User:
         settings = self.home / "config" / "boinc_gahp.toml"
         settings.touch(0o600)
         settings.write_text(
-            _SETTINGS.format(url=url, authenticator=authenticator, read=self.plan.read, lease=lease)
+            _SETTINGS.format(
+                url=url, authenticator=authenticator, read=self.plan.read, lease=self.plan.lease
+            )
         )
 
     def input_path(self, number: int) -> Path:
@@ -212,6 +215,13 @@ class User:
     def talk(self, daemon: Daemon, until: float) -> None:
         """Be a gridmanager until no job is left, or ``time.monotonic()`` is past ``until``."""
         raise NotImplementedError
+
+    def is_home(self, job: Job) -> None:
+        """Take note that the daemon says so of a job: its files have to be there by now."""
+        job.fate = "home"
+        if wrong := job.wrong():
+            job.fate = "wrong"
+            self.problem(job, f"is said to be home, but {wrong}")
 
     @contextmanager
     def daemon(self) -> Iterator[Daemon]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _ENDED = {BatchState.ABORTED, BatchState.RETIRED}
 #: How much more a daemon may have in the last quarter of a long life than in the second: memory as
 #: a part and in bytes, threads and descriptors as numbers.
-_MEMORY_PART, _MEMORY_MORE = 1.15, 8 << 20
-_THREADS_MORE = _DESCRIPTORS_MORE = 10
+_MEMORY_PART, _MEMORY_MORE = 1.25, 16 << 20
+_THREADS_MORE = _DESCRIPTORS_MORE = 25
 #: Fewer samples of a life say nothing.
 _SAMPLES = 40
 
