@@ -378,7 +378,7 @@ class FaultProxy:
                 each.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive(), f"{thread.name} did not stop"
 
     def _start(self, target: Callable[..., None], *args: object) -> None:

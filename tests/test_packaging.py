@@ -97,7 +97,7 @@ def test_scripts_say_which_python_they_want(name: str, tmp_path: Path) -> None:
         env={**os.environ, "PYTHON": "/bin/false"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 1

@@ -160,7 +160,7 @@ def fetching(service: Service, site: Site, rpc: str = "result_file") -> tuple[Jo
     site.proxy.fail(rpc, hang)
     job = site.job(text=b"some text\n" * 200_000)
     job_id = service.submit(job.ad)
-    wait_for(hang.reached.is_set, "the fetch", timeout=30)
+    wait_for(hang.reached.is_set, "the fetch")
     return job, job_id
 
 
@@ -172,7 +172,7 @@ def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
     cancel.start()
     await_state(jobs, job_id, "cancelled")
     site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
-    cancel.join(30)
+    cancel.join(60)
     assert not cancel.is_alive()
     before = listing(job.iwd)
     # What HTCondor does next: it has the directory for itself.
@@ -333,7 +333,7 @@ def test_a_cancel_through_another_process_stops_the_keepers_fetch(
         cancel.start()
         await_state(jobs, job_id, "cancelled")
         site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
-        cancel.join(30)
+        cancel.join(60)
         assert not cancel.is_alive()
         before = listing(job.iwd)
         await_end(jobs, site)
@@ -354,7 +354,7 @@ def test_a_clock_that_is_set_back_stops_nothing(
             monkeypatch.setattr(module, "time", yesterday)
     jobs.postpone(row_of(jobs, job_id).batch_id or 0, time.time(), "it was tried before")
     site.local.resume_volunteers()
-    await_status(service, [job_id], 4, timeout=10)
+    await_status(service, [job_id], 4)
 
 
 def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(

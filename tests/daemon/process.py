@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 STAND_IN = (sys.executable, "-W", "error", "-m", "tests.daemon.serve_stand_in")
 
 

@@ -171,9 +171,8 @@ class Faults:
         for name, weight, make in self._passing:
             draw -= weight
             if draw < 0:
-                if exchange.rpc in _OUTPUTS:
-                    make = _FOR_OUTPUTS.get(name, make)
-                return name, make(chance, self._read)
+                special = _FOR_OUTPUTS.get(name) if exchange.rpc in _OUTPUTS else None
+                return name, (special or make)(chance, self._read)
         return "", None
 
     def _lasts(self, kind: str, name: str) -> bool:
