@@ -115,6 +115,7 @@ class BoincUser(User):
         else:
             # All jobs are put on hold; released, they are submitted anew, in another batch.
             self.held.append(error)
+            self.given_up.add(batch.name)
             self._batches.remove(batch)
 
     def _cancel(self, gridmanager: Gridmanager) -> None:
@@ -173,5 +174,7 @@ class BoincUser(User):
         for batch in list(self._batches):
             if not batch.left:
                 # What it says is not looked at; the job leaves the queue.
-                gridmanager.do("BOINC_RETIRE_BATCH", batch.name)
+                [error] = gridmanager.do("BOINC_RETIRE_BATCH", batch.name)
+                if error != "NULL":
+                    self.excused.add(batch.name)
                 self._batches.remove(batch)

@@ -78,16 +78,16 @@ _FOR_OUTPUTS: dict[str, Callable[[random.Random, float], Fault]] = {
     "cut-xml": lambda chance, _read: faultproxy.cut(chance.random()),
 }
 
-#: By name: what goes on for some time, of how many of 1,000 objects, and for how many simulated
-#: seconds before it is drawn again.
-LASTING: dict[str, tuple[float, float]] = {
+#: By name: what goes on until it is healed, and of how many of 1,000 objects.
+LASTING: dict[str, float] = {
     # A front end that gives up whenever a certain batch is asked about.
-    "batch-504": (20, 2 * HOUR),
+    "batch-504": 10,
     # A batch cannot be retired, its lease not be renewed, a job not be aborted.
-    "not-owner": (20, 1000 * HOUR),
-    # Nothing works at all.
-    "outage": (30, HOUR / 4),
+    "not-owner": 20,
+    # Nothing works at all, for a quarter of an hour.
+    "outage": 30,
 }
+_OUTAGE = HOUR / 4
 NAMES = (*PASSING, *LASTING)
 
 
@@ -154,13 +154,17 @@ class Faults:
                 self.happened[name] += 1
         return fault
 
+    def is_stuck(self, batch: str) -> bool:
+        """Tell whether a batch, by its name or id, cannot be asked about before all is healed."""
+        return not self._stopped.is_set() and self._lasts("batch-504", batch)
+
     def _choose(self, exchange: Exchange, chance: random.Random) -> tuple[str, Fault | None]:
         gateway = faultproxy.status(chance.choice(_GATEWAY), carried_out=False)
-        if self._lasts("outage", ""):
+        if self._lasts("outage", f"{(time.time() - self._clock.origin) // _OUTAGE}"):
             return "outage", gateway
         if exchange.rpc in _ABOUT_BATCHES:
             named = _named(exchange)
-            if any(self._lasts("batch-504", name) for name in named):
+            if any(map(self.is_stuck, named)):
                 return "batch-504", gateway
             if exchange.rpc in _OF_ONE and any(self._lasts("not-owner", name) for name in named):
                 rpc = exchange.rpc.encode()
@@ -176,13 +180,9 @@ class Faults:
         return "", None
 
     def _lasts(self, kind: str, name: str) -> bool:
-        """Tell whether a fault is on for an object now."""
-        if kind not in self._lasting:
-            return False
-        weight, period = self._lasting[kind]
-        begun = time.time() - self._clock.origin
-        draw = zlib.crc32(f"{self._seed} {kind} {name} {begun // period}".encode()) % 1000
-        return draw < weight
+        """Tell whether an object has a fault."""
+        draw = zlib.crc32(f"{self._seed} {kind} {name}".encode()) % 1000
+        return draw < self._lasting.get(kind, 0)
 
 
 def _named(exchange: Exchange) -> list[str]:

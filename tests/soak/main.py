@@ -125,14 +125,17 @@ def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]
     for thread in threads:
         thread.start()
     counts: dict[str, Any] = {}
+    stuck: list[int] = []
     next_ = 0.0
     while any(thread.is_alive() for thread in threads):
         threads[0].join(0.5)
-        over = not any(user.left for user in users)
-        counts = project.ask("heal" if over else "counts")
-        if (over and not any(verdict.left_over(project.ask("work")))) or not all(
-            thread.is_alive() for thread in threads
-        ):
+        left = {job.work.number for user in users for job in user.left}
+        if left <= set(stuck):
+            project.ask("heal")
+        counts = project.ask("counts")
+        stuck = counts.pop("stuck")
+        is_quiet = not left and not any(verdict.left_over(users, project.ask("work")))
+        if is_quiet or not all(thread.is_alive() for thread in threads):
             quiet.set()
         if time.monotonic() > next_:
             next_ = time.monotonic() + 10

@@ -148,6 +148,10 @@ class User:
     samples: list[Sample] = field(default_factory=list)
     #: What was said when a job was put on hold that could be released.
     held: list[str] = field(default_factory=list)
+    #: Batches that the project would not retire: HTCondor 9 does not ask again.
+    excused: set[str] = field(default_factory=set)
+    #: Batches of which HTCondor 9 was told an error at submission, so that they have to be aborted.
+    given_up: set[str] = field(default_factory=set)
     deaths: int = 0
     url: str = ""
     authenticator: str = ""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.soak.clock import Clock
+from tests.soak.work import APP, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +104,6 @@ def main(words: str) -> None:
     from tests.faultproxy import FaultProxy
     from tests.soak.faults import Faults
     from tests.soak.volunteers import at_work
-    from tests.soak.work import APP
 
     wanted = Wanted(**json.loads(words))
     clock = Clock(wanted.origin, wanted.speed)
@@ -138,7 +138,16 @@ def _counts(local: Any, proxy: Any, faults: Any) -> dict[str, Any]:
         "SELECT count(*), total(canonical_resultid != 0), total(error_mask != 0) FROM workunit"
     )
     made, done, failed = map(int, row.fetchone())
+    stuck = [
+        str(batch_id)
+        for batch_id, name in local.core.db.connection().execute("SELECT id, name FROM batch")
+        if faults.is_stuck(name) or faults.is_stuck(str(batch_id))
+    ]
+    documents = local.core.db.connection().execute(
+        f"SELECT xml_doc FROM workunit WHERE batch IN ({','.join(stuck)})"
+    )
     return {
+        "stuck": [work_of(document).number for (document,) in documents],
         "requests": len(proxy.seen),
         "faults": dict(faults.happened),
         "made": made,

@@ -7,10 +7,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.command_line import split_command_line
 from boinc_gahp.localproject.states import BatchState
-from boinc_gahp.templates import read_workunit
-from tests.soak.work import Work
+from tests.soak.work import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +45,7 @@ def workunits_of(work: Mapping[str, Any]) -> list[Workunit]:
     return [
         Workunit(
             name,
-            Work.read(split_command_line(read_workunit(document).command_line)).number,
+            work_of(document).number,
             error_mask,
             batch,
             successes,
@@ -63,8 +61,8 @@ def problems(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
         yield from _not_home(user)
         yield from _logged(user)
         yield from _not_flat(user)
-    yield from _doubled(workunits_of(work))
-    yield from left_over(work)
+    yield from _doubled(users, work)
+    yield from left_over(users, work)
 
 
 def _not_home(user: User) -> Iterator[str]:
@@ -83,10 +81,18 @@ def _logged(user: User) -> Iterator[str]:
             yield f"{user.name}'s log, line {place + 1}: a traceback after: {lines[place - 1]}"
 
 
-def _doubled(workunits: Sequence[Workunit]) -> Iterator[str]:
+def _doubled(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
+    # What was done of a batch before it was aborted, as it had to be, nobody gets.
+    names = {name for user in users for name in user.given_up}
+    aborted = {
+        batch_id
+        for batch_id, name, state, _ in work["batches"]
+        if name in names and state == BatchState.ABORTED
+    }
     by_job: dict[int, list[Workunit]] = defaultdict(list)
-    for workunit in workunits:
-        by_job[workunit.number].append(workunit)
+    for workunit in workunits_of(work):
+        if workunit.batch not in aborted:
+            by_job[workunit.number].append(workunit)
     for number, found in sorted(by_job.items()):
         names = ", ".join(workunit.name for workunit in found)
         if sum(not workunit.error_mask for workunit in found) > 1:
@@ -95,12 +101,14 @@ def _doubled(workunits: Sequence[Workunit]) -> Iterator[str]:
             yield f"job {number} was computed more than once: {names}"
 
 
-def left_over(work: Mapping[str, Any]) -> Iterator[str]:
+def left_over(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the project still has."""
+    excused = {name for user in users for name in user.excused}
     living = Counter(one.batch for one in workunits_of(work) if one.lives)
     for batch_id, name, state, user in work["batches"]:
         if living[batch_id]:
             yield f"{living[batch_id]} jobs of {user}'s batch {name} still wait for a volunteer"
-        elif state not in _ENDED:
+        elif state not in _ENDED and name not in excused:
             yield f"{user}'s batch {name} is {BatchState(state).name}, and not retired"
 
 

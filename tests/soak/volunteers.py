@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.localproject import hosts
-from boinc_gahp.localproject.command_line import split_command_line
 from boinc_gahp.localproject.execution import Ended
 from boinc_gahp.localproject.scheduler import Scheduler
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.localproject.volunteer import Volunteer
 from boinc_gahp.templates import read_workunit
-from tests.soak.work import FAILURE, Work
+from tests.soak.work import FAILURE, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +31,7 @@ class SoakVolunteer(Volunteer):
         workunit = read_workunit(task.xml_doc)
         for file in workunit.files:
             self._inputs.bring(file, self._slot)
-        work = _work(task)
+        work = work_of(task.xml_doc)
         stderr.write(b"job %d\n" % work.number)
         if work.fails:
             return Ended(status=FAILURE, elapsed_time=1.0, cpu_time=1.0)
@@ -42,13 +41,9 @@ class SoakVolunteer(Volunteer):
 
     def _hand_in(self, task: Task, report: Report) -> None:
         if report.outcome is Outcome.SUCCESS:
-            self._late.append((time.time() + _work(task).seconds, task, report))
+            self._late.append((time.time() + work_of(task.xml_doc).seconds, task, report))
         else:
             super()._hand_in(task, report)
-
-
-def _work(task: Task) -> Work:
-    return Work.read(split_command_line(read_workunit(task.xml_doc).command_line))
 
 
 @contextmanager

@@ -7,6 +7,9 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject.command_line import split_command_line
+from boinc_gahp.templates import read_workunit
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -48,6 +51,11 @@ class Work:
     def output(self, text: bytes) -> bytes:
         """Return what it makes of its input."""
         return b"job %d: %s" % (self.number, text.upper())
+
+
+def work_of(document: str) -> Work:
+    """Return what a workunit's ``xml_doc`` asks for."""
+    return Work.read(split_command_line(read_workunit(document).command_line))
 
 
 def make(number: int, seed: str, left: float, longest: float) -> Work:
