@@ -12,6 +12,7 @@ import pytest
 
 from boinc_gahp.blah.service import Service
 from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.helpers import await_state, await_status, failed, listing, row_of
@@ -65,6 +66,9 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
+    # Nobody sends them before all are there.
+    elsewhere = KeeperLock(site.directory / "state", *site.owner)
+    assert elsewhere.try_acquire()
     ads = iter([site.job().ad for _ in range(100)])
     lock = threading.Lock()
     ids = []
@@ -82,6 +86,7 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
         thread.start()
     for thread in threads:
         thread.join()
+    elsewhere.release()
     wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
@@ -358,7 +363,7 @@ def test_a_clock_that_is_set_back_stops_nothing(
 
 
 def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opener = Opener()
     service = Service(site.settings, opener)
@@ -366,10 +371,11 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
         opener.close()
+        monkeypatch.setattr("boinc_gahp.blah.workers.FAULT", 3600.0)
         for keeper in service._keepers.values():
             for _ in range(20):
                 keeper.wake()
-                threading.Event().wait(0.03)
+                wait_for(lambda keeper=keeper: not keeper._news.is_set(), "the look")
         errors = [record for record in caplog.records if record.name == "boinc_gahp.blah"]
         assert 1 <= len(errors) <= 3
         assert "was closed" in errors[0].getMessage()

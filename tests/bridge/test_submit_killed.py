@@ -103,7 +103,7 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
     with site.project() as project:
         (debt,) = site.ledger.debts(project.url, project.account, time.time())
         assert debt.kind == "submitting"
-        assert 240 < debt.due - time.time() < 310
+        assert 0 < debt.due - time.time() < 310
         # The time until nobody waits for it any more has passed.
         site.ledger.begin_submit(
             project.url, project.account, debt.batch_name, debt.batch_id, time.time() - 1000

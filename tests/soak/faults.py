@@ -66,7 +66,7 @@ PASSING: dict[str, tuple[float, Callable[[random.Random, float], Fault]]] = {
         4,
         lambda chance, _read: faultproxy.cut(chance.random(), honest=chance.random() < 0.5),
     ),
-    "comments": (0.5, lambda _chance, _read: faultproxy.body(_COMMENTS)),
+    "comments": (2, lambda _chance, _read: faultproxy.body(_COMMENTS)),
     "hang": (0.5, lambda chance, read: _silent(read * 1.2, carried_out=chance.random() < 0.5)),
     "slow-trickle": (1, lambda chance, read: _trickle(chance.uniform(0.2, 0.9) * read)),
 }

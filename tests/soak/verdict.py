@@ -83,11 +83,11 @@ def _logged(user: User) -> Iterator[str]:
 
 def _doubled(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
     # What was done of a batch before it was aborted, as it had to be, nobody gets.
-    names = {name for user in users for name in user.given_up}
+    given_up = {name for user in users for name in user.given_up}
     aborted = {
         batch_id
         for batch_id, name, state, _ in work["batches"]
-        if name in names and state == BatchState.ABORTED
+        if name in given_up and state == BatchState.ABORTED
     }
     by_job: dict[int, list[Workunit]] = defaultdict(list)
     for workunit in workunits_of(work):
