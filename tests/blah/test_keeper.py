@@ -372,10 +372,10 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         caplog.clear()
         opener.close()
         monkeypatch.setattr("boinc_gahp.blah.workers.FAULT", 3600.0)
-        for keeper in service._keepers.values():
-            for _ in range(20):
-                keeper.wake()
-                wait_for(lambda keeper=keeper: not keeper._news.is_set(), "the look")
+        [keeper] = service._keepers.values()
+        for _ in range(20):
+            keeper.wake()
+            wait_for(lambda: not keeper._news.is_set(), "the look")
         errors = [record for record in caplog.records if record.name == "boinc_gahp.blah"]
         assert 1 <= len(errors) <= 3
         assert "was closed" in errors[0].getMessage()
