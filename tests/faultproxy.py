@@ -330,12 +330,14 @@ class FaultProxy:
     Attributes:
         url: what to give the client: the project's URL with the proxy's host and port.
         seen: the RPC of every request, in the order of their arrival.
+        choose: asked for the fault of each request for which :meth:`fail` has none.
     """
 
     def __init__(self, upstream_url: str) -> None:
         self._upstream = urlsplit(upstream_url)
         self.seen: list[str] = []
         self.closing = threading.Event()
+        self.choose: Callable[[Exchange], Fault | None] = lambda _: None
         self._rules: list[_Rule] = []
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
@@ -376,11 +378,12 @@ class FaultProxy:
                 each.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive(), f"{thread.name} did not stop"
 
     def _start(self, target: Callable[..., None], *args: object) -> None:
         thread = threading.Thread(target=target, args=args, name="fault proxy", daemon=True)
+        self._threads = [one for one in self._threads if one.is_alive()]
         self._threads.append(thread)
         thread.start()
 
@@ -416,7 +419,7 @@ class FaultProxy:
         self._drop(client)
 
     def _answer(self, exchange: Exchange) -> bool:
-        if fault := self._turn(exchange.rpc):
+        if fault := self._turn(exchange.rpc) or self.choose(exchange):
             return fault(exchange)
         exchange.send(exchange.forward())
         return True

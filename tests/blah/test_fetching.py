@@ -319,14 +319,14 @@ def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(
     site.proxy.fail("result_file", hang)
     thread = threading.Thread(target=Fetcher(kept).fetch, args=(job,))
     thread.start()
-    assert hang.reached.wait(30)
+    assert hang.reached.wait(60)
     assert any(path.name.startswith(".boinc_gahp") for path in iwd.iterdir())
     kept.jobs.cancel(job.id)
     kept.gates.close(job.id, clearing=0.0)
     after = listing(iwd)
     assert contents(iwd).keys() == {"job.err"}
     hang.release()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
     assert listing(iwd) == after
     row = kept.jobs.job(job.id)

@@ -274,7 +274,7 @@ def test_what_the_project_does_not_find_once_is_not_lost(site: Site, kept: Kept)
     site.proxy.fail("query_batch2", faultproxy.status(500), times=None)
     site.timeouts = HASTY
     with site.kept() as hasty:
-        follow(hasty, sent, "failed", timeout=10)
+        follow(hasty, sent, "failed")
     assert next(asked) > 4
     assert sent.job.hold_code == HoldCode.FAILED
 
@@ -373,7 +373,7 @@ def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_b
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, dies, times=None)
     with site.kept() as hasty:
-        follow(hasty, other, "failed", timeout=5)
+        follow(hasty, other, "failed")
     assert bad.states == ["queued"]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from boinc_gahp.blah.service import Service
 from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.helpers import await_state, await_status, failed, listing, row_of
@@ -65,6 +66,9 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
+    # Nobody sends them before all are there.
+    elsewhere = KeeperLock(site.directory / "state", *site.owner)
+    assert elsewhere.try_acquire()
     ads = iter([site.job().ad for _ in range(100)])
     lock = threading.Lock()
     ids = []
@@ -82,6 +86,7 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
         thread.start()
     for thread in threads:
         thread.join()
+    elsewhere.release()
     wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
@@ -160,7 +165,7 @@ def fetching(service: Service, site: Site, rpc: str = "result_file") -> tuple[Jo
     site.proxy.fail(rpc, hang)
     job = site.job(text=b"some text\n" * 200_000)
     job_id = service.submit(job.ad)
-    wait_for(hang.reached.is_set, "the fetch", timeout=30)
+    wait_for(hang.reached.is_set, "the fetch")
     return job, job_id
 
 
@@ -172,7 +177,7 @@ def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
     cancel.start()
     await_state(jobs, job_id, "cancelled")
     site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
-    cancel.join(30)
+    cancel.join(60)
     assert not cancel.is_alive()
     before = listing(job.iwd)
     # What HTCondor does next: it has the directory for itself.
@@ -333,7 +338,7 @@ def test_a_cancel_through_another_process_stops_the_keepers_fetch(
         cancel.start()
         await_state(jobs, job_id, "cancelled")
         site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
-        cancel.join(30)
+        cancel.join(60)
         assert not cancel.is_alive()
         before = listing(job.iwd)
         await_end(jobs, site)
@@ -354,11 +359,11 @@ def test_a_clock_that_is_set_back_stops_nothing(
             monkeypatch.setattr(module, "time", yesterday)
     jobs.postpone(row_of(jobs, job_id).batch_id or 0, time.time(), "it was tried before")
     site.local.resume_volunteers()
-    await_status(service, [job_id], 4, timeout=10)
+    await_status(service, [job_id], 4)
 
 
 def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opener = Opener()
     service = Service(site.settings, opener)
@@ -366,10 +371,11 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
         opener.close()
-        for keeper in service._keepers.values():
-            for _ in range(20):
-                keeper.wake()
-                threading.Event().wait(0.03)
+        monkeypatch.setattr("boinc_gahp.blah.workers.FAULT", 3600.0)
+        [keeper] = service._keepers.values()
+        for _ in range(20):
+            keeper.wake()
+            wait_for(lambda: not keeper._news.is_set(), "the look")
         errors = [record for record in caplog.records if record.name == "boinc_gahp.blah"]
         assert 1 <= len(errors) <= 3
         assert "was closed" in errors[0].getMessage()

@@ -59,7 +59,7 @@ def kill_at(site: Site, step: str, *, carried_out: bool) -> faultproxy.Hang:
     site.proxy.fail(step, hang)
     command = [sys.executable, "-c", SENDER, site.proxy.url, site.authenticator]
     with subprocess.Popen([*command, str(site.directory)]) as process:
-        wait_for(hang.reached.is_set, f"{step} under way", timeout=30)
+        wait_for(hang.reached.is_set, f"{step} under way")
         process.kill()
     return hang
 

@@ -199,7 +199,7 @@ class Closing(Gate):
         super().check()
 
     def join(self) -> None:
-        self._closer.join(10)
+        self._closer.join(60)
         assert not self._closer.is_alive()
 
 

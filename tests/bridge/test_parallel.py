@@ -22,7 +22,7 @@ def test_each_item_is_worked_on_once() -> None:
 
 def test_no_more_threads_than_allowed_or_needed_are_started() -> None:
     names: set[str] = set()
-    barrier = threading.Barrier(3, timeout=10)
+    barrier = threading.Barrier(3, timeout=60)
 
     def work(_: int) -> None:
         names.add(threading.current_thread().name)
@@ -45,7 +45,7 @@ def test_the_first_error_stops_what_runs_and_what_has_not_begun() -> None:
         begun.append(item)
         if item == 0:
             # Others are in the midst of their work: they have to be told.
-            assert stop.wait(10)
+            assert stop.wait(60)
             raise ValueError("broken off")
         raise KeyError(item)
 
@@ -76,16 +76,16 @@ def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting() -> None:
 
     def work(_: int) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        assert stop.wait(10)
+        assert stop.wait(60)
         ended.set()
 
     with pytest.raises(KeyboardInterrupt):
         in_parallel(work, range(9), threads=1, name="t", stop=stop)
-    assert ended.wait(10)
+    assert ended.wait(60)
 
 
 def test_in_order_a_few_are_worked_on_at_a_time_and_told_in_turn() -> None:
-    barrier = threading.Barrier(3, timeout=10)
+    barrier = threading.Barrier(3, timeout=60)
     read: list[int] = []
 
     def items() -> Iterator[int]:

@@ -24,7 +24,7 @@ class Asked:
     def __call__(self) -> int:
         self.count += 1
         number = self.count
-        assert self.go.wait(20)
+        assert self.go.wait(60)
         return number
 
 
@@ -53,7 +53,7 @@ def in_threads(count: int, work: Callable[[], int]) -> tuple[list[threading.Thre
 
 def join(threads: list[threading.Thread]) -> None:
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
 
 
 def test_threads_that_want_the_same_ask_once() -> None:

@@ -355,12 +355,12 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(submit)
-        assert hang.reached.wait(10)
+        assert hang.reached.wait(60)
         with site.project() as project:
             (debt,) = site.ledger.debts(project.url, project.account, time.time())
         assert (debt.batch_name, debt.kind) == (request.batch_name, "submitting")
         hang.release()
-        done.result(30)
+        done.result(60)
 
 
 def test_with_too_little_time_left_submit_batch_is_not_started(site: Site) -> None:

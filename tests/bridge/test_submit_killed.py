@@ -78,7 +78,7 @@ def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_owed(
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail(step, hang)
     with submitter(site, request) as process:
-        wait_for(hang.reached.is_set, f"{step} under way", timeout=30)
+        wait_for(hang.reached.is_set, f"{step} under way")
         process.kill()
     with site.bridge() as bridge:
         submitted = recover(bridge, request)
@@ -97,13 +97,13 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail("submit_batch", hang)
     with submitter(site, request) as process:
-        wait_for(hang.reached.is_set, "submit_batch under way", timeout=30)
+        wait_for(hang.reached.is_set, "submit_batch under way")
         process.kill()
     hang.release()
     with site.project() as project:
         (debt,) = site.ledger.debts(project.url, project.account, time.time())
         assert debt.kind == "submitting"
-        assert 240 < debt.due - time.time() < 310
+        assert 0 < debt.due - time.time() < 310
         # The time until nobody waits for it any more has passed.
         site.ledger.begin_submit(
             project.url, project.account, debt.batch_name, debt.batch_id, time.time() - 1000

@@ -330,7 +330,7 @@ class TestColours:
             COMMAND,
             ["check"],
             encoding="utf-8",
-            timeout=30,
+            timeout=60,
             env={**os.environ, "TERM": "xterm", **environment},
         )
         try:

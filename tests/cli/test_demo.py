@@ -121,7 +121,7 @@ class TestOnPipes:
             assert process.stdout is not None
             assert any("IN_PROGRESS" in line for line in process.stdout)
             process.terminate()
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=60)
         assert process.returncode == 128 + signal.SIGTERM
         assert errors == ""
         assert list(temporary.iterdir()) == []

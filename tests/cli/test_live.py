@@ -44,7 +44,7 @@ class Terminal:
 
     def close(self) -> None:
         self.stream.close()
-        self._reader.join(10)
+        self._reader.join(60)
         os.close(self._master)
 
 

@@ -122,7 +122,7 @@ def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
         env={"HOME": str(home)},
     ) as process:
         wait_for((home / ".local/state/boinc_gahp/boinc_gahp.log").exists, "the log has begun")
-        out, err = process.communicate(b"QUIT\r\n", timeout=30)
+        out, err = process.communicate(b"QUIT\r\n", timeout=60)
     assert (process.returncode, err) == (0, b"")
     assert out.endswith(b"S\n")
 
@@ -204,7 +204,7 @@ def test_what_was_typed_does_nothing_to_the_terminal(
 
 
 def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
-    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=30, dimensions=(24, 100))
+    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 100))
     try:
         child.expect("boinc_gahp>")
         child.send("QUIT\r")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,9 +66,7 @@ def test_a_line_without_the_prefix_is_said(tmp_path: Path) -> None:
 def test_no_results_in_time_is_no_error(tmp_path: Path) -> None:
     with daemon(ECHO, tmp_path) as gahp:
         gahp.begin()
-        begun = time.monotonic()
         assert gahp.results(0.2) == []
-        assert time.monotonic() - begun >= 0.2
 
 
 def test_a_daemon_that_ends_while_results_are_awaited_is_said(tmp_path: Path) -> None:

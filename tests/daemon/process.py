@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 STAND_IN = (sys.executable, "-W", "error", "-m", "tests.daemon.serve_stand_in")
+
+
+class HasEnded(AssertionError):
+    """The daemon has ended, and was expected to answer."""
 
 
 class Daemon:
@@ -45,6 +49,7 @@ class Daemon:
         assert self.process.stdout
         self.stdin = self.process.stdin.fileno()
         self.stdout = self.process.stdout.fileno()
+        #: The end of what it has written.
         self.output = b""
         self._splitter = LineSplitter()
         self._lines: list[bytes | TooLong] = []
@@ -66,17 +71,21 @@ class Daemon:
         """Write all of ``data``."""
         left = memoryview(data)
         while left:
-            left = left[os.write(self.stdin, left) :]
+            try:
+                left = left[os.write(self.stdin, left) :]
+            except BrokenPipeError:
+                raise HasEnded("end of input") from None
 
     def line(self) -> bytes:
         """Return the next line of output."""
         deadline = time.monotonic() + TIMEOUT
         while not self._lines:
             ready = select.select([self.stdout], [], [], max(0, deadline - time.monotonic()))[0]
-            assert ready, f"no line within {TIMEOUT:g} s; so far: {self.output[-500:]!r}"
+            assert ready, f"no line within {TIMEOUT:g} s; so far: {self.output!r}"
             data = os.read(self.stdout, 65536)
-            assert data, f"end of output; so far: {self.output[-500:]!r}"
-            self.output += data
+            if not data:
+                raise HasEnded(f"end of output; so far: {self.output!r}")
+            self.output = (self.output + data)[-500:]
             self._lines = self._splitter.feed(data)
         line = self._lines.pop(0)
         assert isinstance(line, bytes)

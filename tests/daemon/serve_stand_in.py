@@ -3,7 +3,7 @@
 A job named ``temporary PATH`` is fetched into a temporary file beside PATH, and never done. A batch
 named ``executor`` is retired by a thread of an executor, and never done. What the service of
 HTCondor's jobs was given and told, and that it was closed, is appended to the file P; where that
-ends in ``hang``, the service closes only after a minute.
+ends in ``hang``, the service closes only after an hour.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def make_bridge(settings: Settings, project: ProjectSettings) -> Bridge:
         def fetch_output(self, request: FetchRequest) -> FetchResult:
             if request.job_name.startswith("temporary "):
                 kept = registry.file(Path(request.job_name.removeprefix("temporary ")))
-                self.go.wait(60)
+                self.go.wait(3600)
                 del kept
             return super().fetch_output(request)
 
@@ -77,7 +77,7 @@ def make_service(settings: Settings) -> Service:
 
         def close(self) -> None:
             if any(path.name.endswith("hang") for path in paths):
-                self.go.wait(60)
+                self.go.wait(3600)
             note("closed")
 
     return Service().make(settings)

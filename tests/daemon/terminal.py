@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 PROGRAM = str(Path(sys.executable).with_name("boinc_gahp"))
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 _CURSOR_POSITION_WANTED = "\x1b[6n"
 

@@ -200,7 +200,7 @@ def test_a_result_does_not_tear_a_line_being_typed(desk: Desk) -> None:
     desk.proxy.fail("ping", slow)
     with desk.console() as terminal:
         terminal.enter("BOINC_PING 7")
-        assert slow.reached.wait(20)
+        assert slow.reached.wait(60)
         terminal.type("VERS")
         terminal.see("VERS")
         slow.release()
@@ -249,7 +249,7 @@ def test_leaving_tells_of_requests_that_are_not_finished(desk: Desk) -> None:
     desk.proxy.fail("ping", slow)
     with desk.console() as terminal:
         terminal.enter("BOINC_PING 7")
-        assert slow.reached.wait(20)
+        assert slow.reached.wait(60)
         terminal.type(CTRL_D)
         assert terminal.end() == 0
         assert "1 request not finished; what has reached the project goes on" in terminal.text

@@ -43,7 +43,7 @@ class Conversation:
 
     def wait(self, number: int = 1) -> None:
         for _ in range(number):
-            assert self.results.acquire(timeout=20)
+            assert self.results.acquire(timeout=60)
 
     def result(self, line: str) -> str:
         assert self.say(line) == "S\n"
@@ -208,7 +208,7 @@ def test_a_selection_binds_to_the_requests_read_after_it(conversation: Conversat
     opened = []
     say = conversation.say
     say("BOINC_SUBMIT 2 hang1 app 1 j 0 0")
-    assert conversation.bridge.hanging.acquire(timeout=20)
+    assert conversation.bridge.hanging.acquire(timeout=60)
     for number, key in enumerate(["aaaa", "bbbb", "aaaa"], 3):
         assert say(f"BOINC_SELECT_PROJECT http://OTHER.example/x {key}") == "S\n"
         say(f"BOINC_PING {number}")
@@ -296,7 +296,7 @@ def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation: Conversation) ->
 def test_results_come_in_the_order_in_which_they_were_ready(conversation: Conversation) -> None:
     conversation.say("ASYNC_MODE_ON")
     conversation.say("BOINC_SUBMIT 2 hang app 1 j 0 0")
-    assert conversation.bridge.hanging.acquire(timeout=20)
+    assert conversation.bridge.hanging.acquire(timeout=60)
     conversation.say("BOINC_PING 3")
     conversation.wait()
     assert conversation.engine.announce() == b"R\n"
@@ -374,7 +374,7 @@ def test_a_request_that_gets_no_thread_has_a_result(
 
 def test_what_is_owed_is_settled_soon_after_first_use(conversation: Conversation) -> None:
     conversation.result("BOINC_PING 2")
-    assert conversation.bridge.settled.wait(20)
+    assert conversation.bridge.settled.wait(60)
 
 
 def test_quit_is_known(conversation: Conversation) -> None:

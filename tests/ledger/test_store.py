@@ -7,7 +7,6 @@ import itertools
 import signal
 import sqlite3
 import threading
-import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -103,20 +102,24 @@ def test_changes_that_wait_for_a_commit_share_the_next(store: Store) -> None:
     assert len(commits) == 2
 
 
-def test_a_thousand_accepts_by_fifty_threads_share_their_commits(
-    store: Store, jobs: JobLedger
-) -> None:
+def test_accepts_that_wait_for_a_commit_share_the_next(store: Store, jobs: JobLedger) -> None:
     commits = count_commits(store)
+    with locked(store.path):
+        crowd = Crowd(
+            *(lambda number=number: jobs.accept(new_job(str(number))).id for number in range(50))
+        )
+        queued(store, 49)
+    assert len(set(crowd.join())) == 50
+    assert len(commits) == 2
 
+
+def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store: Store, jobs: JobLedger) -> None:
     def accept_twenty(thread: int) -> list[int]:
         return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
 
-    begun = time.monotonic()
     crowd = Crowd(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
     ids = [job_id for some in crowd.join() for job_id in some]  # type: ignore[attr-defined]
-    assert time.monotonic() - begun < 10
     assert len(set(ids)) == 1000
-    assert len(commits) < 500
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (1000,)
 

@@ -215,7 +215,7 @@ def test_a_hundred_megabytes_are_dropped_as_they_come(sane: Client) -> None:
 def _connect(client: Client) -> socket.socket:
     port = urlsplit(client.project.url).port
     assert port
-    return socket.create_connection(("127.0.0.1", port), timeout=20)
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
 def _talk(client: Client, request: bytes, until: bytes = b"") -> bytes:
@@ -260,7 +260,7 @@ def test_a_path_with_dots_leads_nowhere(client: Client, path: str) -> None:
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
 @pytest.mark.parametrize("page", [*PAGES, "get_output.php"])
 def test_other_methods_are_not_allowed(client: Client, page: str, method: str) -> None:
-    assert client.session.request(method, client.project.url + page, timeout=20).status_code == 405
+    assert client.session.request(method, client.project.url + page, timeout=60).status_code == 405
 
 
 def test_half_requests_keep_nobody_waiting(client: Client) -> None:

@@ -66,7 +66,7 @@ def test_of_racing_submits_at_most_one_succeeds(client: Client, clients: int) ->
 
     def submit() -> None:
         with Client(client.project, client.authenticator) as one:
-            start.wait(20)
+            start.wait(60)
             replies.append(one.submit(batch_id, [job(name_, name) for name_ in names]))
 
     threads = [threading.Thread(target=submit) for _ in range(clients)]

@@ -32,7 +32,7 @@ def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
 
     def upload() -> None:
         with Client(client.project) as one:
-            start.wait(20)
+            start.wait(60)
             try:
                 one.upload(data)
             except AssertionError:

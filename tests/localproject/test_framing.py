@@ -35,7 +35,7 @@ def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
     plain = requests.post(
         url, data={"request": request}, headers={"Accept-Encoding": "identity"}, timeout=20
     )
-    with requests.post(url, data={"request": request}, stream=True, timeout=20) as packed:
+    with requests.post(url, data={"request": request}, stream=True, timeout=60) as packed:
         raw = packed.raw.read()
     assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
     assert packed.headers["Content-Encoding"] == "gzip"
@@ -45,7 +45,7 @@ def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
 
 def test_a_connection_serves_many_requests(client: Client) -> None:
     parts = urlsplit(client.project.url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     try:
         connection.connect()
         socket = connection.sock
@@ -106,10 +106,10 @@ def test_names_are_escaped_in_replies(as_is: Client, sane: Client) -> None:
 
 
 def test_the_front_page_says_what_this_is(client: Client) -> None:
-    page = client.session.get(client.project.url.removesuffix("test/"), timeout=20)
+    page = client.session.get(client.project.url.removesuffix("test/"), timeout=60)
     assert page.status_code == 200
     assert "BOINC project in one process" in page.text
-    assert client.session.get(client.project.url + "nosuch", timeout=20).status_code == 404
+    assert client.session.get(client.project.url + "nosuch", timeout=60).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_server_listens_on_the_address_it_is_given_and_ends(tmp_path: Path, ho
 
 
 def _heard(host: str, port: int) -> bytes:
-    connection = http.client.HTTPConnection(host, port, timeout=20)
+    connection = http.client.HTTPConnection(host, port, timeout=60)
     try:
         connection.request("GET", "/")
         return connection.getresponse().read()

@@ -248,9 +248,9 @@ def test_run_says_where_it_is_and_ends_with_a_signal(
         assert process.stdout is not None
         line = process.stdout.readline()
         url = line.partition("answers at ")[2].partition(" ")[0]
-        assert requests.get(url, timeout=20).status_code == 200
+        assert requests.get(url, timeout=60).status_code == 200
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, "")
     finally:
         process.kill()
@@ -306,7 +306,7 @@ def test_run_is_for_the_main_thread(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert caught
 
 

@@ -63,7 +63,7 @@ def test_a_large_upload_takes_no_memory(tmp_path: Path) -> None:
         assert _peak_kilobytes(process.pid) - before < 40_000
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     digest = hashlib.md5()
     for _ in range(_MEGABYTES):
         digest.update(_BLOCK)

@@ -144,7 +144,7 @@ def test_a_host_that_is_stopped_reports_nothing(
     thread.start()
     wait_for((host.slot / "on").exists, "the job is running")
     host.volunteer.stop()
-    thread.join(20)
+    thread.join(60)
     assert reports == [None]
 
 

@@ -133,7 +133,7 @@ def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site: Sit
         asked = pool.submit(lambda: [failure.name for failure in batch.failures()])
         wait_for(lambda: site.proxy.count("query_job") == 4, "four jobs to be asked about")
         hang.release()
-        assert asked.result(timeout=30) == names
+        assert asked.result(timeout=60) == names
     lists = site.proxy.count("query_batch")
     assert [failure.name for failure in batch.failures(jobs=[names[4], names[1]])] == [
         names[4],
@@ -394,6 +394,6 @@ def test_closing_the_project_ends_an_abort_that_looks_again(site: Site) -> None:
     thread.start()
     wait_for(lambda: site.proxy.count("abort_batch") > before, "the abort")
     project.close()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
     assert len(ended) == 1

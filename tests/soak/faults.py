@@ -1,0 +1,194 @@
+"""Misbehaviour at random: what goes wrong with a request is drawn from the seed.
+
+The draw depends on the seed, the RPC and how many requests of that RPC came before. So a seed
+makes the same misbehaviours each time, though not always to the same requests: what comes first
+depends on threads and processes.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_plus
+
+from tests import faultproxy
+from tests.soak.work import HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faultproxy import Exchange, Fault
+    from tests.soak.clock import Clock
+
+_GATEWAY = (502, 503, 504)
+_NAMED = re.compile(r"<(?:batch_name|batch_id|job_name)>\s*([^<]*?)\s*</")
+#: What may be refused for a single batch or job as if it were somebody else's. Queries are not: a
+#: project says so of a batch that is gone, and then its jobs are lost.
+_OF_ONE = frozenset({"retire_batch", "abort_jobs", "set_expire_time"})
+_ABOUT_BATCHES = _OF_ONE | {"query_batch", "query_batch2"}
+_NOT_OWNER = (
+    b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<%(rpc)s>\n<error>\n'
+    b"    <error_num>-1</error_num>\n    <error_msg>not owner of batch</error_msg>\n</error>\n"
+    b"</%(rpc)s>\n"
+)
+#: Empty comments, and what is no page: reading it as the beginning of one must not take for ever.
+_COMMENTS = b"<!---->" * 40 + b"x"
+
+#: By name: how many of 1,000 requests it happens to, and the fault; it gets a source of chance, and
+#: the seconds that the client waits for an answer.
+PASSING: dict[str, tuple[float, Callable[[random.Random, float], Fault]]] = {
+    "lost-reply": (4, lambda _chance, _read: faultproxy.lose_reply()),
+    "lost-request": (4, lambda _chance, _read: faultproxy.lose_request()),
+    "reset": (2, lambda chance, _read: faultproxy.reset(chance.random())),
+    "500": (
+        4,
+        lambda chance, _read: faultproxy.status(500, carried_out=chance.random() < 0.5),
+    ),
+    "502-504": (
+        4,
+        lambda chance, _read: faultproxy.status(
+            chance.choice(_GATEWAY), carried_out=chance.random() < 0.5
+        ),
+    ),
+    "html-page": (4, lambda chance, _read: faultproxy.html(carried_out=chance.random() < 0.5)),
+    "php-warning": (
+        6,
+        lambda chance, _read: faultproxy.php_warnings(
+            before=chance.random() < 0.7, inside=chance.random() < 0.7, after=chance.random() < 0.3
+        ),
+    ),
+    "cut-xml": (
+        4,
+        lambda chance, _read: faultproxy.cut(chance.random(), honest=chance.random() < 0.5),
+    ),
+    "comments": (2, lambda _chance, _read: faultproxy.body(_COMMENTS)),
+    "hang": (0.5, lambda chance, read: _silent(read * 1.2, carried_out=chance.random() < 0.5)),
+    "slow-trickle": (1, lambda chance, read: _trickle(chance.uniform(0.2, 0.9) * read)),
+}
+#: Requests for a file, and what happens to these instead: from the bytes of an output nobody can
+#: tell that some are missing, or are PHP's, if its length says that it is whole.
+_OUTPUTS = frozenset({"result_file", "workunit_file"})
+_FOR_OUTPUTS: dict[str, Callable[[random.Random, float], Fault]] = {
+    "php-warning": lambda chance, _read: faultproxy.cut(chance.random()),
+    "cut-xml": lambda chance, _read: faultproxy.cut(chance.random()),
+}
+
+#: By name: what goes on until it is healed, and of how many of 1,000 objects.
+LASTING: dict[str, float] = {
+    # A front end that gives up whenever a certain batch is asked about.
+    "batch-504": 10,
+    # A batch cannot be retired, its lease not be renewed, a job not be aborted.
+    "not-owner": 20,
+    # Nothing works at all, for a quarter of an hour.
+    "outage": 30,
+}
+_OUTAGE = HOUR / 4
+NAMES = (*PASSING, *LASTING)
+
+
+def _silent(seconds: float, *, carried_out: bool) -> Fault:
+    def run(exchange: Exchange) -> bool:
+        if carried_out:
+            exchange.forward()
+        else:
+            exchange.read_body()
+        exchange.closing.wait(seconds)
+        return False
+
+    return run
+
+
+def _trickle(seconds: float, pieces: int = 20) -> Fault:
+    def run(exchange: Exchange) -> bool:
+        reply = exchange.forward(plain=True)
+        data = reply.head() + reply.body
+        size = len(data) // pieces + 1
+        for start in range(0, len(data), size):
+            exchange.client.sendall(data[start : start + size])
+            if exchange.closing.wait(seconds / pieces):
+                return False
+        return True
+
+    return run
+
+
+class Faults:
+    """Chooses what goes wrong with a request; for ``FaultProxy.choose``.
+
+    Args:
+        names: of the faults that happen, of :data:`NAMES`.
+        read: seconds that clients wait for an answer.
+    """
+
+    def __init__(self, names: list[str], seed: str, clock: Clock, read: float) -> None:
+        self._passing = [(name, *PASSING[name]) for name in names if name in PASSING]
+        self._lasting = {name: LASTING[name] for name in names if name in LASTING}
+        self._seed = seed
+        self._clock = clock
+        self._read = read
+        self._lock = threading.Lock()
+        self._numbers: Counter[str] = Counter()
+        self._stopped = threading.Event()
+        #: How often each has happened.
+        self.happened: Counter[str] = Counter()
+
+    def stop(self) -> None:
+        """Let nothing go wrong any more."""
+        self._stopped.set()
+
+    def __call__(self, exchange: Exchange) -> Fault | None:
+        """Return the fault for a request, if it is to have one."""
+        if self._stopped.is_set():
+            return None
+        with self._lock:
+            self._numbers[exchange.rpc] += 1
+            number = self._numbers[exchange.rpc]
+        name, fault = self._choose(exchange, random.Random(f"{self._seed} {exchange.rpc} {number}"))
+        if fault is not None:
+            with self._lock:
+                self.happened[name] += 1
+        return fault
+
+    def is_stuck(self, batch: str) -> bool:
+        """Tell whether a batch, by its name or id, cannot be asked about before all is healed."""
+        return not self._stopped.is_set() and self._lasts("batch-504", batch)
+
+    def _choose(self, exchange: Exchange, chance: random.Random) -> tuple[str, Fault | None]:
+        gateway = faultproxy.status(chance.choice(_GATEWAY), carried_out=False)
+        if self._lasts("outage", f"{(time.time() - self._clock.origin) // _OUTAGE}"):
+            return "outage", gateway
+        if exchange.rpc in _ABOUT_BATCHES:
+            named = _named(exchange)
+            if any(map(self.is_stuck, named)):
+                return "batch-504", gateway
+            if exchange.rpc in _OF_ONE and any(self._lasts("not-owner", name) for name in named):
+                rpc = exchange.rpc.encode()
+                # Jobs of which it is not said are aborted all the same.
+                done = exchange.rpc == "abort_jobs" and len(named) > 1
+                return "not-owner", faultproxy.body(_NOT_OWNER % {b"rpc": rpc}, carried_out=done)
+        draw = chance.uniform(0, 1000)
+        for name, weight, make in self._passing:
+            draw -= weight
+            if draw < 0:
+                special = _FOR_OUTPUTS.get(name) if exchange.rpc in _OUTPUTS else None
+                return name, (special or make)(chance, self._read)
+        return "", None
+
+    def _lasts(self, kind: str, name: str) -> bool:
+        """Tell whether an object has a fault."""
+        draw = zlib.crc32(f"{self._seed} {kind} {name}".encode()) % 1000
+        return draw < self._lasting.get(kind, 0)
+
+
+def _named(exchange: Exchange) -> list[str]:
+    """Return the batches and jobs that a request names, by name or id."""
+    exchange.read_body()
+    text = bytes(exchange.body).decode("utf-8", "replace")
+    if "urlencoded" in exchange.header("content-type"):
+        text = unquote_plus(text)
+    return _NAMED.findall(text)

@@ -1,0 +1,175 @@
+"""The project of a soak, in a process of its own, behind a proxy that misbehaves.
+
+It is told in JSON on its command line what to be (:class:`Wanted`), says in a line of JSON where
+it is, and answers each line on its standard input with one (:class:`Told`). It ends with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.soak.clock import Clock
+from tests.soak.work import APP, work_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAIN = "import sys; from tests.soak.serve import main; main(sys.argv[1])"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a project is to be.
+
+    Attributes:
+        directory: where it lives.
+        users: who may submit.
+        hosts: how many volunteers it has.
+        faults: what goes wrong, of ``faults.NAMES``.
+        read: seconds that clients wait for an answer.
+    """
+
+    directory: str
+    users: list[str]
+    hosts: int
+    faults: list[str]
+    seed: str
+    read: float
+    origin: float
+    speed: float
+
+
+class Project:
+    """The process, as the soak sees it.
+
+    Attributes:
+        url: of the proxy.
+        authenticators: by user.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        place = self._read()
+        self.url: str = place["url"]
+        self.authenticators: dict[str, str] = place["authenticators"]
+
+    def ask(self, what: str) -> dict[str, Any]:
+        """Ask for ``counts`` or ``work``, or have all faults stopped (``heal``)."""
+        assert self._process.stdin
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line, "the project has ended"
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+@contextmanager
+def running(wanted: Wanted, log: Path) -> Iterator[Project]:
+    """Run a project until the end of the block; what it has to say goes into a log."""
+    clock = Clock(wanted.origin, wanted.speed)
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, "-c", f"{clock.statements}; {_MAIN}", json.dumps(asdict(wanted))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        try:
+            yield Project(process)
+            process.communicate()
+            assert process.returncode == 0, f"the project has failed: {log}"
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def main(words: str) -> None:
+    """Be the project."""
+    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.supplied import input_template, output_template
+    from tests.faultproxy import FaultProxy
+    from tests.soak.faults import Faults
+    from tests.soak.volunteers import at_work
+
+    wanted = Wanted(**json.loads(words))
+    clock = Clock(wanted.origin, wanted.speed)
+    faults = Faults(wanted.faults, wanted.seed, clock, wanted.read)
+    with (
+        LocalProject(Path(wanted.directory), hosts=0) as local,
+        FaultProxy(local.url) as proxy,
+    ):
+        local.add_app(
+            APP,
+            command=["never started"],
+            input_template=input_template("in"),
+            output_template=output_template("out"),
+        )
+        authenticators = {name: local.add_user(name) for name in wanted.users}
+        proxy.choose = faults
+        with at_work(local, wanted.hosts):
+            _say({"url": proxy.url, "authenticators": authenticators})
+            for line in sys.stdin:
+                if line == "heal\n":
+                    faults.stop()
+                _say(_work(local) if line == "work\n" else _counts(local, proxy, faults))
+
+
+def _say(what: dict[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(what)}\n")
+    sys.stdout.flush()
+
+
+def _counts(local: Any, proxy: Any, faults: Any) -> dict[str, Any]:
+    row = local.core.db.connection().execute(
+        "SELECT count(*), total(canonical_resultid != 0), total(error_mask != 0) FROM workunit"
+    )
+    made, done, failed = map(int, row.fetchone())
+    stuck = [
+        str(batch_id)
+        for batch_id, name in local.core.db.connection().execute("SELECT id, name FROM batch")
+        if faults.is_stuck(name) or faults.is_stuck(str(batch_id))
+    ]
+    documents = local.core.db.connection().execute(
+        f"SELECT xml_doc FROM workunit WHERE batch IN ({','.join(stuck)})"
+    )
+    return {
+        "stuck": [work_of(document).number for (document,) in documents],
+        "requests": len(proxy.seen),
+        "faults": dict(faults.happened),
+        "made": made,
+        "done": done,
+        "failed": failed,
+    }
+
+
+def _work(local: Any) -> dict[str, Any]:
+    """Return each workunit's command line, error mask, and number of results that succeeded."""
+    from boinc_gahp.localproject.states import Outcome
+
+    connection = local.core.db.connection()
+    workunits = connection.execute(
+        "SELECT w.name, w.xml_doc, w.error_mask, w.batch, (SELECT count(*) FROM result r WHERE "
+        "r.workunitid = w.id AND r.outcome = ?) FROM workunit w ORDER BY w.id",
+        (Outcome.SUCCESS,),
+    )
+    batches = connection.execute(
+        "SELECT b.id, b.name, b.state, u.name FROM batch b JOIN user u ON b.user_id = u.id"
+    )
+    return {
+        "workunits": [list(row) for row in workunits],
+        "batches": [list(row) for row in batches],
+    }

@@ -1,0 +1,67 @@
+"""Volunteers that run the jobs of a soak in their own process: one for each job would take longer
+than the job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+from boinc_gahp.localproject import hosts
+from boinc_gahp.localproject.execution import Ended
+from boinc_gahp.localproject.scheduler import Scheduler
+from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.localproject.volunteer import Volunteer
+from boinc_gahp.templates import read_workunit
+from tests.soak.work import FAILURE, work_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.scheduler import Report, Task
+    from boinc_gahp.templates import ResultFile
+
+
+class SoakVolunteer(Volunteer):
+    """A host that has its outputs at once, and reports when the job would have been done."""
+
+    def _run_app(self, task: Task, stderr: BinaryIO, _: Sequence[ResultFile]) -> Ended | None:
+        workunit = read_workunit(task.xml_doc)
+        for file in workunit.files:
+            self._inputs.bring(file, self._slot)
+        work = work_of(task.xml_doc)
+        stderr.write(b"job %d\n" % work.number)
+        if work.fails:
+            return Ended(status=FAILURE, elapsed_time=1.0, cpu_time=1.0)
+        text = (self._slot.directory / "in").read_bytes()
+        (self._slot.directory / "out").write_bytes(work.output(text))
+        return Ended(elapsed_time=work.seconds, cpu_time=work.seconds)
+
+    def _hand_in(self, task: Task, report: Report) -> None:
+        if report.outcome is Outcome.SUCCESS:
+            self._late.append((time.time() + work_of(task.xml_doc).seconds, task, report))
+        else:
+            super()._hand_in(task, report)
+
+
+@contextmanager
+def at_work(project: LocalProject, number: int) -> Iterator[None]:
+    """Let so many hosts work for a project that was started without any."""
+    scheduler = Scheduler(project.core)
+    volunteers = [
+        SoakVolunteer(project.core, scheduler, host_id, project.directory / "slots" / str(place))
+        for place, host_id in enumerate(hosts.register(project.core.db, number))
+    ]
+    threads = [threading.Thread(target=one.run, name="volunteer") for one in volunteers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for volunteer in volunteers:
+            volunteer.stop()
+        project.core.wake.ring()
+        for thread in threads:
+            thread.join()
