@@ -119,6 +119,7 @@ class Engine:
         self._on_result = on_result
         self._clock = clock
         self._selection: Selection | None = None
+        self._at = ""  # the selected project's address, for the pools
         self._pools = {
             name: Pool(name, lambda: projects.limits.workers)
             for name in ("work", "accept", "cancel")
@@ -223,8 +224,9 @@ class Engine:
         the results of the requests that follow.
         """
         self._selection = Selection(request.url, request.authenticator)
+        self._at = request.url
         try:
-            project_url(request.url)
+            self._at = project_url(request.url)
         except BadRequest as error:
             return Reply(self.conversation.success(), reason=str(error))
         return Reply(self.conversation.success())
@@ -238,7 +240,7 @@ class Engine:
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
         try:
-            pool.submit(partial(self._work, ticket))
+            pool.submit(partial(self._work, ticket), self._at)
         except RuntimeError as error:
             self._finish(request, f"no thread could be started for this request: {error}")
         return Reply(self.conversation.success())
