@@ -246,7 +246,8 @@ class Known:
         def young(answer: tuple[float, InputTemplate, OutputTemplate]) -> bool:
             return time.monotonic() - answer[0] < self._templates_cached
 
-        return self._templates.get(app_name, ask, young)[1:]
+        until = (project or self._project).deadline
+        return self._templates.get(app_name, ask, young, until)[1:]
 
 
 def _view(details: BatchDetails) -> BatchView:

@@ -95,6 +95,19 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     assert site.workunits(request) == ["equal#0", "equal#1", "equal#2", "equal#3"]
 
 
+def test_a_submit_does_not_fail_because_another_has_no_more_time(site: Site) -> None:
+    request = site.batch()
+    hung = faultproxy.hang()
+    site.proxy.fail("get_templates", hung)
+    with site.bridge() as bridge, ThreadPoolExecutor() as threads:
+        # The second waits for the app's templates, which the first has asked for.
+        first = threads.submit(bridge.submit, site.batch(), gridmanager(11.5))
+        assert hung.reached.wait(30)
+        bridge.submit(request, gridmanager())
+        assert isinstance(first.exception(), GahpError)
+    assert site.workunits(request) == site.names(request)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
