@@ -30,6 +30,11 @@ NO_BATCH_NAMED = "no batch named "
 #: batch of the account, whatever is asked for (``web-rpcs.md``, "Timings").
 _SINGLE_LOOKS = 2
 
+#: Changes are told again from so many seconds before the time that is handed back. A change has
+#: the database's time at which its statement began, ``server_time`` is PHP's at the answer. What is
+#: told twice does no harm, and is no more than what changed in these minutes.
+OVERLAP = 300
+
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 
 
@@ -74,11 +79,10 @@ def query_batches(
 
 
 def _mod_time(value: str | float) -> int:
-    """Return what to ask for, so that no event is lost.
+    """Return what to ask for, so that no event is lost: minutes before (:data:`OVERLAP`).
 
-    The project compares whole seconds with ``>``, so what changed in the second of an answer,
-    after it, is not told when that answer's server_time is asked for; not with its whole second
-    either, only with the one before (``web-rpcs.md``, "Queries").
+    Whatever the clocks, the project compares whole seconds with ``>``, so with the whole second of
+    an answer it does not tell what changed after it in that second (``web-rpcs.md``, "Queries").
     """
     try:
         number = float(value)
@@ -86,7 +90,7 @@ def _mod_time(value: str | float) -> int:
         number = math.nan
     if not math.isfinite(number):
         raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
-    return max(math.floor(number) - 1, 0)
+    return max(math.floor(number) - OVERLAP, 0)
 
 
 def _states(
