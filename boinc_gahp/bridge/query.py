@@ -90,7 +90,8 @@ def _mod_time(value: str | float) -> int:
         number = math.nan
     if not math.isfinite(number):
         raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
-    return max(math.floor(number) - OVERLAP, 0)
+    # 0 alone asks for everything.
+    return max(math.floor(number) - OVERLAP, 1) if number > 0 else 0
 
 
 def _states(

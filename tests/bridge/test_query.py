@@ -56,7 +56,7 @@ def test_jobs_and_the_projects_clock_are_passed_on_as_they_are() -> None:
         pytest.param("1795261323.469543", "1795261023", id="a server_time"),
         pytest.param("1795261323", "1795261023", id="a whole second"),
         pytest.param(1795261323.9, "1795261023", id="a number"),
-        pytest.param("299.5", "0", id="less than minutes"),
+        pytest.param("299.5", "1", id="less than minutes"),
         pytest.param("-5", "0", id="negative"),
     ],
 )
