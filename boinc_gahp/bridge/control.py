@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.errors import (
     LedgerError,
     NotFound,
+    PermissionDenied,
     ProjectDown,
     ProjectError,
     RpcError,
@@ -142,11 +145,7 @@ def retire_batch(context: Context, name: str) -> None:
     Raises:
         RpcError: see :meth:`Project.retire_batch`.
     """
-    batch_id = context.known.batch_id(name)
-    if batch_id is None:
-        context.project.retire_batch(batch_name=name)
-    else:
-        context.project.retire_batch(batch_id=batch_id)
+    _on_batch(context, name, context.project.retire_batch)
     context.known.forget_batch(name)
 
     def forget(ledger: Ledger) -> None:
@@ -162,11 +161,23 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
     Raises:
         RpcError: see :meth:`Project.set_expire_time`.
     """
+    _on_batch(context, name, partial(context.project.set_expire_time, unix_time))
+
+
+def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
+    """Have the batch changed that the account calls so; ``change`` is an RPC's method."""
     batch_id = context.known.batch_id(name)
-    if batch_id is None:
-        context.project.set_expire_time(unix_time, batch_name=name)
-    else:
-        context.project.set_expire_time(unix_time, batch_id=batch_id)
+    if batch_id is not None:
+        change(batch_id=batch_id)
+        return
+    try:
+        change(batch_name=name)
+    except PermissionDenied as error:
+        own = naming.oldest(context.known.batches(), name) if naming.is_foreign(error) else None
+        if own is None:
+            raise
+        context.known.remember_shadowed(name, own.id)
+        change(batch_id=own.id)
 
 
 def settle(context: Context, *, alone: bool = False) -> None:

@@ -207,9 +207,16 @@ def test_an_unknown_batch_is_named_last_as_it_was_asked_for(
 
 def test_a_batch_of_another_account_is_an_error_that_says_so() -> None:
     script = Script(
-        {"query_batch": error("not owner of batch"), "query_batch2": error("not owner of b")}
+        {
+            "query_batch": error("not owner of batch"),
+            "query_batch2": error("not owner of b"),
+            "query_batches": "",
+        }
     )
     with pytest.raises(PermissionDenied, match="not owner of b"):
+        query_batches(script.context(), ["b"], "0", PERSON)
+    # A gridmanager cannot choose another name, and submits a batch that nobody has.
+    with pytest.raises(NotFound, match=r"no batch named b$"):
         query_batches(script.context(), ["b"], "0", GRIDMANAGER)
 
 
