@@ -11,6 +11,7 @@ from boinc_gahp.bridge import checks, naming
 from boinc_gahp.bridge.looking import look_at
 from boinc_gahp.bridge.types import BatchStatuses
 from boinc_gahp.errors import (
+    NO_BATCH_NAMED,
     BadRequest,
     LedgerError,
     NotFound,
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import Batch
 
 log = logging.getLogger("boinc_gahp.bridge")
-
-#: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
-#: "BOINC_* commands").
-NO_BATCH_NAMED = "no batch named "
 
 #: Names of unknown state up to which each is looked at by itself. One query_batch costs a list
 #: of its jobs (10,000: 0.02 s and 1 MB); one query_batches costs a count of the jobs of every
@@ -67,7 +64,7 @@ def query_batches(
     submitting = frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
     given_up = {debt.batch_name for debt in debts if debt.kind == "abort" and client.gridmanager}
     states = _states(context, names, submitting, everything=since == 0)
-    answer = _statuses(context, names, since, client)
+    answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[tuple[str, str], ...]] = []
     for name, pairs in zip(names, answer.batches, strict=True):
         if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
@@ -120,6 +117,37 @@ def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[s
     except NotFound as error:
         context.known.forget_batch(name)
         raise _named_last(error, name) from error
+
+
+def _without_strangers(
+    context: Context, names: Sequence[str], answer: BatchStatuses, client: Client
+) -> BatchStatuses:
+    """Leave out jobs whose names say that they are in another batch, and say so once.
+
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.md``, "BOINC_* commands"), and it looks at
+    the last part only: another batch's job would be taken for the one of this batch.
+    """
+    others = set(names)
+
+    def is_own(job_name: str, batch_name: str) -> bool:
+        said = job_name.rpartition("#")[0]
+        return said == batch_name or not (client.gridmanager or said in others)
+
+    batches = []
+    for name, jobs in zip(names, answer.batches, strict=True):
+        own = tuple(pair for pair in jobs if is_own(pair[0], name))
+        if len(own) < len(jobs):
+            context.known.warn_once(
+                ("strangers", name),
+                "%s names %d jobs in batch %s that are no jobs of it by their names, for example "
+                "%s: they are left out",
+                context.project.host,
+                len(jobs) - len(own),
+                name,
+                next(pair[0] for pair in jobs if not is_own(pair[0], name)),
+            )
+        batches.append(own)
+    return BatchStatuses(answer.server_time, tuple(batches))
 
 
 def _foreign(error: PermissionDenied, names: Sequence[str]) -> str | None:

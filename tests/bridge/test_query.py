@@ -128,31 +128,33 @@ def many(states: dict[str, int], answers: list[list[tuple[str, str]]]) -> Script
 
 
 def test_many_batches_are_looked_at_together() -> None:
-    script = many({"a": 1, "b": 2, "c": 3}, [[("a1", "DONE")], [("b1", "DONE")], [("c1", "ERROR")]])
+    script = many(
+        {"a": 1, "b": 2, "c": 3}, [[("a#1.1", "DONE")], [("b#1.1", "DONE")], [("c#1.1", "ERROR")]]
+    )
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches == ((("a1", "DONE"),), (("b1", "DONE"),), (("c1", "ERROR"),))
+    assert answer.batches == ((("a#1.1", "DONE"),), (("b#1.1", "DONE"),), (("c#1.1", "ERROR"),))
     assert [name for name, _ in script.asked] == ["query_batches", "query_batch2"]
 
 
 def test_of_many_batches_those_in_init_have_0_jobs() -> None:
-    script = many({"a": 1, "b": 0, "c": 0}, [[("a1", "DONE")], [("b1", "UNSENT")], []])
+    script = many({"a": 1, "b": 0, "c": 0}, [[("a#1.1", "DONE")], [("b#1.1", "UNSENT")], []])
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches == ((("a1", "DONE"),), (), ())
+    assert answer.batches == ((("a#1.1", "DONE"),), (), ())
     assert script.count("query_batch") == 2
 
 
 def test_a_retired_batch_that_is_not_listed_shows_its_jobs() -> None:
-    script = many({"a": 1, "b": 1}, [[], [], [("c1", "ERROR")]])
+    script = many({"a": 1, "b": 1}, [[], [], [("c#1.1", "ERROR")]])
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches[2] == (("c1", "ERROR"),)
+    assert answer.batches[2] == (("c#1.1", "ERROR"),)
     assert script.count("query_batch") == 0
 
 
 def test_a_name_that_a_retired_batch_has_too_means_the_older_one() -> None:
-    script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c1", "DONE")]])
-    script.replies["query_batch"] = batch(1, "c", 4, job(1, "c1", 5))
+    script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c#1.1", "DONE")]])
+    script.replies["query_batch"] = batch(1, "c", 4, job(1, "c#1.1", 5))
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches[2] == (("c1", "DONE"),)
+    assert answer.batches[2] == (("c#1.1", "DONE"),)
 
 
 def test_names_are_looked_up_without_regard_to_case() -> None:
