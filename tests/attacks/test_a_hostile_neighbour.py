@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from boinc_gahp.blah.status_ad import COMPLETED
 from boinc_gahp.config import Limits
 from boinc_gahp.localproject import LocalProject
 from tests import faultproxy
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import Daemon
+from tests.daemon.test_pipes_blah import Node
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 
@@ -149,3 +151,29 @@ def test_requests_that_wait_behind_a_project_that_hangs_are_within_the_same_boun
     refused = ["F", "Threads limit reached"]
     assert neighbours.gridmanager.say(["BOINC_PING", "5000"]) == refused
     assert neighbours.process.num_threads() < Limits().control_workers + 10
+
+
+@pytest.mark.parametrize("trouble", ["trickles", "hangs"])
+def test_jobs_of_the_batch_type_come_home_beside_a_project_that(
+    trouble: str, project: LocalProject, tmp_path: Path
+) -> None:
+    node = Node(tmp_path, project)
+    settings = tmp_path / ".config" / "boinc_gahp" / "boinc_gahp.toml"
+    with FaultProxy(project.url) as proxy:
+        hostile = f"url = '{proxy.url}'\nauthenticator = '{project.add_user(trouble)}'\n"
+        settings.write_text(f"{settings.read_text()}[projects.hostile]\n{hostile}")
+        if trouble == "hangs":
+            proxy.fail("*", faultproxy.hang(), times=None)
+        proxy.fail("result_file", faultproxy.drip(1.0), times=None)
+        with node.batch_gridmanager() as gridmanager:
+            names = [f"{trouble}-{number}" for number in range(10)]
+            bad = gridmanager.submit_all(node.ad(name, BoincProject="hostile") for name in names)
+            if trouble == "hangs":
+                wait_for(lambda: proxy.seen, "a request that hangs")
+            else:
+                wait_for(lambda: proxy.count("result_file") >= 8, "outputs that trickle")
+            good = gridmanager.submit_all([node.ad(f"good-{trouble}")])
+            assert gridmanager.follow(good)[good[0]].word == COMPLETED
+            assert (tmp_path / f"good-{trouble}.out").read_text() == "SOME TEXT\n"
+            if trouble == "hangs":
+                gridmanager.cancel(*bad)
