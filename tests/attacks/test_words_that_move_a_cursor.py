@@ -94,6 +94,11 @@ def test_result_lines_and_the_log_have_what_can_be_seen_alone(
             for word in gridmanager.do("BOINC_QUERY_BATCHES", "1795261323.5", "1", "b"):
                 check(word)
         check(words.decode(daemon.output))
+        # But the gridmanager looks for the name that it asked for.
+        proxy.heal()
+        name = "never\u202eseen\u00a0"
+        (error,) = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", name)
+        assert error.endswith(f": no batch named {name}")
         daemon.end_input()
         assert daemon.end()[0] == 0
     (log,) = tmp_path.rglob("boinc_gahp.log")
