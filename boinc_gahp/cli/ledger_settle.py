@@ -22,7 +22,8 @@ _DESCRIPTION = """\
 Does now what is owed to projects: aborts of cancelled jobs, retirement of batches that have ended,
 leases. HTCondor ends a user's daemon as soon as the user's last job has left the queue; what it
 could not do any more is done by the user's next daemon, or by this. A project that a daemon of this
-user works for at this moment is left to it.
+user works for at this moment is left to it. What a BOINC_SUBMIT that was cut short has left is
+aborted once HTCondor has not asked for it for an hour.
 """
 _EXAMPLES = (
     "boinc_gahp ledger settle",
