@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp import __version__, secret
 from boinc_gahp.config import log_file
 from boinc_gahp.config.ownership import make_private_directory, open_private_file
+from boinc_gahp.errors import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,12 +70,12 @@ class RedactingFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
         """Keep a message on its line: parts of it may be anybody's words."""
-        record.message = record.message.replace("\r", "\\r").replace("\n", "\\n")
+        record.message = visible(redact(record.message))
         return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text, traceback included, without secrets."""
-        return redact(super().format(record))
+        """Return the text, traceback included, without secrets and without control characters."""
+        return "\n".join(map(visible, redact(super().format(record)).split("\n")))
 
 
 class SharedLogHandler(logging.Handler):

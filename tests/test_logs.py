@@ -102,7 +102,7 @@ def test_another_file_can_be_set(settings: Settings, tmp_path: Path) -> None:
 def test_names_that_are_not_unicode_are_written(settings: Settings) -> None:
     path = begin(settings)
     log.info("path %s", os.fsdecode(b"/data/\xff\xfe"))
-    assert "path /data/\\udcff\\udcfe" in path.read_text()
+    assert "path /data/\\xff\\xfe" in path.read_text()
 
 
 def test_a_message_cannot_look_like_two(settings: Settings) -> None:

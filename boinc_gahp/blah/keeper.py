@@ -206,7 +206,7 @@ class Keeper:
                 if again is None or time.monotonic() + again - now > deadline:
                     break
                 self._stopping.wait(max(0.0, again - now))
-            self._bridge.settle()
+            self._bridge.settle(alone=True)
             after = self._owed()
         finally:
             self._lock.release()

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import shorten
+from boinc_gahp.errors import shorten, visible
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobRow
@@ -47,7 +47,7 @@ def status_ad(row: JobRow) -> tuple[int, str]:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HELD:
         reason = row.hold_reason or "the job failed, and nothing is known of the reason"
-        values["HoldReason"] = quoted(shorten(reason, _MAX_REASON))
+        values["HoldReason"] = quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON))
         values["HoldReasonCode"] = str(row.hold_code or 0)
         values["HoldReasonSubCode"] = str(row.hold_subcode or 0)
     inside = "".join(f"{name} = {value}; " for name, value in values.items())

@@ -188,11 +188,11 @@ class Bridge:
         """Return the names of a batch's jobs, from memory where they are known for good."""
         return tuple(self._context.known.view(batch_id, lambda view: view.final).jobs)
 
-    def settle(self) -> None:
+    def settle(self, *, alone: bool = False) -> None:
         """See :func:`boinc_gahp.bridge.control.settle`; one thread at a time."""
         if self._settling.acquire(blocking=False):
             try:
-                control.settle(self._context)
+                control.settle(self._context, alone=alone)
             finally:
                 self._settling.release()
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.errors import (
     LedgerError,
     NotFound,
+    PermissionDenied,
     ProjectDown,
     ProjectError,
     RpcError,
@@ -29,11 +32,15 @@ _JOBS_PER_ABORT = 500
 #: Jobs that an error names one by one.
 _NAMED = 10
 
-#: An abort that did not last is tried again after this.
+#: An abort is looked at again after this, to see whether it lasts.
 _AGAIN = 60.0
-#: How long past its time, and how long after this process began, an unanswered submission that
-#: nobody asks about is given up.
+#: So long after a submit_batch was sent, no part of it is at work any more on the project.
+_LINGERING = 900.0
+#: How long past its time, and how long after a gridmanager came to be able to ask about it, an
+#: unanswered submission that nobody asks about is given up.
 _GRACE = 120.0
+#: How long past its time that is done where no gridmanager can ask: one may be on its way.
+FORGOTTEN = 3600.0
 
 _NO_JOB = re.compile(r"no job (.*)", re.DOTALL)
 
@@ -138,11 +145,7 @@ def retire_batch(context: Context, name: str) -> None:
     Raises:
         RpcError: see :meth:`Project.retire_batch`.
     """
-    batch_id = context.known.batch_id(name)
-    if batch_id is None:
-        context.project.retire_batch(batch_name=name)
-    else:
-        context.project.retire_batch(batch_id=batch_id)
+    _on_batch(context, name, context.project.retire_batch)
     context.known.forget_batch(name)
 
     def forget(ledger: Ledger) -> None:
@@ -158,17 +161,33 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
     Raises:
         RpcError: see :meth:`Project.set_expire_time`.
     """
+    _on_batch(context, name, partial(context.project.set_expire_time, unix_time))
+
+
+def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
+    """Have the batch changed that the account calls so; ``change`` is an RPC's method."""
     batch_id = context.known.batch_id(name)
-    if batch_id is None:
-        context.project.set_expire_time(unix_time, batch_name=name)
-    else:
-        context.project.set_expire_time(unix_time, batch_id=batch_id)
+    if batch_id is not None:
+        change(batch_id=batch_id)
+        return
+    try:
+        change(batch_name=name)
+    except PermissionDenied as error:
+        own = naming.oldest(context.known.batches(), name) if naming.is_foreign(error) else None
+        if own is None:
+            raise
+        context.known.remember_shadowed(name, own.id)
+        change(batch_id=own.id)
 
 
-def settle(context: Context) -> None:
+def settle(context: Context, *, alone: bool = False) -> None:
     """Pay the debts to this project that are due; what cannot be paid now stays owed.
 
     Raises nothing: trouble is logged.
+
+    Args:
+        context: the project.
+        alone: no gridmanager can ask this process about its batches.
     """
     if context.ledger is None:
         return
@@ -179,7 +198,7 @@ def settle(context: Context) -> None:
                 _pay(context, context.ledger, debt)
             elif (
                 debt.kind == "submitting"
-                and _is_given_up(context, debt, now)
+                and _is_given_up(context, debt, now, alone=alone)
                 and context.ledger.give_up(*context.owner, debt, now)
             ):
                 log.warning(
@@ -193,11 +212,14 @@ def settle(context: Context) -> None:
         log.warning("What is owed to %s is not paid now: %s", context.project.host, error)
 
 
-def _is_given_up(context: Context, debt: Debt, now: float) -> bool:
+def _is_given_up(context: Context, debt: Debt, now: float, *, alone: bool) -> bool:
     """Return whether a submission is over and nobody waits for it.
 
-    A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time to.
+    A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time to,
+    however long ago the submission was: the submit node may have been down for days.
     """
+    if alone:
+        return now > debt.due + FORGOTTEN
     return (
         now > debt.due + _GRACE
         and context.known.age > _GRACE
@@ -212,10 +234,7 @@ def _pay(context: Context, ledger: Ledger, debt: Debt) -> None:
     (``web-rpcs.md``, "Queries").
     """
     try:
-        paid = _batch_state(context, debt) is BatchState.RETIRED
-        if not paid:
-            context.project.abort_batch(batch_id=debt.batch_id)
-            paid = _batch_state(context, debt) in (BatchState.ABORTED, BatchState.RETIRED)
+        paid = _is_over(context, debt)
     except NotFound:
         paid = True
     except RpcError as error:
@@ -228,8 +247,33 @@ def _pay(context: Context, ledger: Ledger, debt: Debt) -> None:
         ledger.owe_abort(*context.owner, debt.batch_name, debt.batch_id, time.time() + _AGAIN)
 
 
-def _batch_state(context: Context, debt: Debt) -> BatchState:
-    return context.project.query_batch(batch_id=debt.batch_id).batch.state
+def _is_over(context: Context, debt: Debt) -> bool:
+    """Abort a batch; return whether no job of it runs or will appear.
+
+    A submit_batch that still runs undoes the abort when it ends. One whose PHP was killed does not,
+    but what PHP had started may go on to insert jobs into the aborted batch. So, unless the last
+    submit_batch is long over, the batch has to have as many jobs as when it was aborted before.
+    """
+    project = context.project
+    before = project.query_batch(batch_id=debt.batch_id)
+    if before.batch.state is BatchState.RETIRED:
+        return True
+    project.abort_batch(batch_id=debt.batch_id)
+    after = project.query_batch(batch_id=debt.batch_id)
+    if after.batch.state not in (BatchState.ABORTED, BatchState.RETIRED):
+        return False
+    seen = len(before.jobs)
+    if time.time() < debt.sent + _LINGERING:
+        seen = context.known.remember_aborted(debt.batch_id, len(after.jobs))
+    if len(after.jobs) == seen:
+        return True
+    log.info(
+        "Batch %s (id %d) is aborted with %d jobs; whether more appear is seen in a minute",
+        debt.batch_name,
+        debt.batch_id,
+        len(after.jobs),
+    )
+    return False
 
 
 def _note(context: Context, write: Callable[[Ledger], None], otherwise: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
@@ -31,7 +30,7 @@ _INLINE = "jf_" + "0" * 32
 
 
 class Judged:
-    """A request as the app's templates and this program's limits see it.
+    """A request as the app's templates and this program's limits see it; for one thread.
 
     Args:
         context: the project.
@@ -45,6 +44,7 @@ class Judged:
         self._context = context
         self._request = request
         self._project = project or context.project
+        self._of_app: tuple[InputTemplate, OutputTemplate] | None = None
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
 
@@ -225,9 +225,12 @@ class Judged:
 
     # -- one job
 
-    @cached_property
+    @property
     def _app_templates(self) -> tuple[InputTemplate, OutputTemplate]:
-        return self._context.known.templates(self._request.app_name, self._project)
+        # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
+        if self._of_app is None:
+            self._of_app = self._context.known.templates(self._request.app_name, self._project)
+        return self._of_app
 
     def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
         for item in job.inputs:

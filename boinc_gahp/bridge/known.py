@@ -13,6 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.bridge.singleflight import SingleFlight
 from boinc_gahp.rpc.types import BatchState
 from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
@@ -103,7 +104,9 @@ class Known:
         self._templates_cached = templates_cached
         self._born = time.monotonic()
         self._ids: Recent[str, int] = Recent(MAX_NAMES)
+        self._shadowed: Recent[str, int] = Recent(MAX_NAMES)
         self._submitted: Recent[str, bool] = Recent(MAX_NAMES)
+        self._aborted: Recent[int, int] = Recent(MAX_NAMES)
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, Instance] = Recent(MAX_NAMES)
@@ -119,6 +122,15 @@ class Known:
         self._batches: SingleFlight[None, tuple[Batch, ...]] = SingleFlight(MAX_NAMES, len)
 
     # Batches.
+
+    def remember_shadowed(self, name: str, batch_id: int) -> None:
+        """Note that the project takes a name for another account's, and which batch it means."""
+        self._shadowed.set(name, batch_id)
+        self.remember_batch(name, batch_id)
+
+    def shadowed(self, name: str) -> int | None:
+        """Return the id of a batch whose name the project takes for another account's."""
+        return self._shadowed.get(name)
 
     def remember_batch(self, name: str, batch_id: int) -> None:
         """Note the id that the project gives for a batch's name."""
@@ -136,6 +148,12 @@ class Known:
         """Return whether this process has seen the batch in a later state than INIT."""
         return self._submitted.get(name) is not None
 
+    def remember_aborted(self, batch_id: int, njobs: int) -> int:
+        """Note how many jobs an aborted batch has; return how many it had before, or -1."""
+        before = self._aborted.get(batch_id)
+        self._aborted.set(batch_id, njobs)
+        return -1 if before is None else before
+
     def forget_batch(self, name: str) -> None:
         """Drop what is remembered of a batch: it was retired."""
         batch_id = self._ids.get(name)
@@ -144,6 +162,7 @@ class Known:
             self._views.forget(batch_id)
             self._failed.forget(batch_id)
         self._ids.drop(name)
+        self._shadowed.drop(name)
         self._submitted.drop(name)
 
     def mention(self, names: Iterable[str]) -> None:
@@ -180,7 +199,7 @@ class Known:
             details = (
                 self._project.query_batch(batch_id=batch_id)
                 if batch_id is not None
-                else self._project.query_batch(batch_name=str(batch))
+                else naming.find(self._project, str(batch))
             )
             if isinstance(batch, str):
                 self.remember_batch(batch, details.batch.id)
@@ -246,7 +265,8 @@ class Known:
         def young(answer: tuple[float, InputTemplate, OutputTemplate]) -> bool:
             return time.monotonic() - answer[0] < self._templates_cached
 
-        return self._templates.get(app_name, ask, young)[1:]
+        until = (project or self._project).deadline
+        return self._templates.get(app_name, ask, young, until)[1:]
 
 
 def _view(details: BatchDetails) -> BatchView:

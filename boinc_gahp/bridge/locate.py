@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.errors import NotFound, PermissionDenied
 
 if TYPE_CHECKING:
@@ -93,8 +94,7 @@ def _in_batch(
     except NotFound:
         return None
     except PermissionDenied as error:
-        # A name that another account used first (web-rpcs.md, "create_batch").
-        if "not owner" in error.words:
+        if naming.is_foreign(error):
             return None
         raise
     ids = view.jobs.get(job_name)

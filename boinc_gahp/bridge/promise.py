@@ -10,6 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
 from boinc_gahp.rpc import BatchState
 
@@ -147,7 +148,7 @@ class Promise:
     def _look_for_jobs(self, project: Project) -> None:
         """Look for what an earlier process made: this one ended before it knew the batch."""
         try:
-            self.found(project.query_batch(batch_name=self._name))
+            self.found(naming.find(project, self._name))
         except GahpError as error:  # not only of the project: the name may be what was refused
             log.info("Batch %s is not known to exist: %s", self._name, error)
 

@@ -7,8 +7,17 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import checks, naming
+from boinc_gahp.bridge.looking import look_at
 from boinc_gahp.bridge.types import BatchStatuses
-from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied
+from boinc_gahp.errors import (
+    NO_BATCH_NAMED,
+    BadRequest,
+    LedgerError,
+    NotFound,
+    PermissionDenied,
+    ProjectError,
+)
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -21,14 +30,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
-#: "BOINC_* commands").
-NO_BATCH_NAMED = "no batch named "
-
 #: Names of unknown state up to which each is looked at by itself. One query_batch costs a list
 #: of its jobs (10,000: 0.02 s and 1 MB); one query_batches costs a count of the jobs of every
 #: batch of the account, whatever is asked for (``web-rpcs.md``, "Timings").
 _SINGLE_LOOKS = 2
+
+#: Changes are told again from so many seconds before the time that is handed back. A change has
+#: the database's time at which its statement began, ``server_time`` is PHP's at the answer. What is
+#: told twice does no harm, and is no more than what changed in these minutes.
+OVERLAP = 300
 
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 
@@ -54,31 +64,104 @@ def query_batches(
     submitting = frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
     given_up = {debt.batch_name for debt in debts if debt.kind == "abort" and client.gridmanager}
     states = _states(context, names, submitting, everything=since == 0)
-    try:
-        answer = context.project.query_batch2(names, min_mod_time=since)
-    except NotFound as error:
-        raise _no_batch(error, names) from error
+    answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[tuple[str, str], ...]] = []
-    for name, jobs in zip(names, answer.batches, strict=True):
+    for name, pairs in zip(names, answer.batches, strict=True):
         if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be
             # submitted, and any job that it was (gahp.md, "BOINC_* commands"). One that asks for a
             # batch that was given up has not had the error: the submit gives it.
             batches.append(())
         else:
-            batches.append(tuple((job.name, job.status) for job in jobs))
+            batches.append(pairs)
     for name, pairs in zip(names, batches, strict=True):
         if name in submitting and pairs and states[name] in _SUBMITTED:
             _end_submit(context, name)
     return BatchStatuses(answer.server_time, _without_aborted(context, names, batches, client))
 
 
-def _mod_time(value: str | float) -> int:
-    """Return what to ask for, so that no event is lost.
+def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> BatchStatuses:
+    """Return what the project says of the batches; of some it does so only by their ids."""
+    known = context.known
+    by_id = {name: number for name in names if (number := known.shadowed(name)) is not None}
+    while True:
+        asked = [name for name in names if name not in by_id]
+        try:
+            answer = context.project.query_batch2(asked, min_mod_time=since)
+            break
+        except NotFound as error:
+            raise _no_batch(error, names) from error
+        except PermissionDenied as error:
+            name = _foreign(error, asked)
+            own = None if name is None else naming.oldest(known.batches(), name)
+            if name is None or (own is None and not client.gridmanager):
+                raise
+            if own is None:
+                # So that a gridmanager that recovers submits it.
+                raise _named_last(error, name) from error
+            known.remember_shadowed(name, own.id)
+            by_id[name] = own.id
+    by_name = iter(answer.batches)
+    batches = []
+    for name in names:
+        if name in by_id:
+            batches.append(_statuses_by_id(context, name, by_id[name]))
+        else:
+            batches.append(tuple((job.name, job.status) for job in next(by_name)))
+    return BatchStatuses(answer.server_time, tuple(batches))
 
-    The project compares whole seconds with ``>``, so what changed in the second of an answer,
-    after it, is not told when that answer's server_time is asked for; not with its whole second
-    either, only with the one before (``web-rpcs.md``, "Queries").
+
+def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[str, str], ...]:
+    try:
+        return look_at(context, batch_id).jobs
+    except NotFound as error:
+        context.known.forget_batch(name)
+        raise _named_last(error, name) from error
+
+
+def _without_strangers(
+    context: Context, names: Sequence[str], answer: BatchStatuses, client: Client
+) -> BatchStatuses:
+    """Leave out jobs whose names say that they are in another batch, and say so once.
+
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.md``, "BOINC_* commands"), and it looks at
+    the last part only: another batch's job would be taken for the one of this batch.
+    """
+    others = set(names)
+
+    def is_own(job_name: str, batch_name: str) -> bool:
+        said = job_name.rpartition("#")[0]
+        return said == batch_name or not (client.gridmanager or said in others)
+
+    batches = []
+    for name, jobs in zip(names, answer.batches, strict=True):
+        own = tuple(pair for pair in jobs if is_own(pair[0], name))
+        if len(own) < len(jobs):
+            context.known.warn_once(
+                ("strangers", name),
+                "%s names %d jobs in batch %s that are no jobs of it by their names, for example "
+                "%s: they are left out",
+                context.project.host,
+                len(jobs) - len(own),
+                name,
+                next(pair[0] for pair in jobs if not is_own(pair[0], name)),
+            )
+        batches.append(own)
+    return BatchStatuses(answer.server_time, tuple(batches))
+
+
+def _foreign(error: PermissionDenied, names: Sequence[str]) -> str | None:
+    """Return the name that the project takes for another account's batch, if it is one of these."""
+    if not naming.is_foreign(error):
+        return None
+    return _said_name(error.words.partition("not owner of ")[2], names)
+
+
+def _mod_time(value: str | float) -> int:
+    """Return what to ask for, so that no event is lost: minutes before (:data:`OVERLAP`).
+
+    Whatever the clocks, the project compares whole seconds with ``>``, so with the whole second of
+    an answer it does not tell what changed after it in that second (``web-rpcs.md``, "Queries").
     """
     try:
         number = float(value)
@@ -86,7 +169,8 @@ def _mod_time(value: str | float) -> int:
         number = math.nan
     if not math.isfinite(number):
         raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
-    return max(math.floor(number) - 1, 0)
+    # 0 alone asks for everything.
+    return max(math.floor(number) - OVERLAP, 1) if number > 0 else 0
 
 
 def _states(
@@ -131,10 +215,10 @@ def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState
     """
     oldest: dict[str, Batch] = {}
     for batch in sorted(context.known.batches(), key=lambda batch: batch.id):
-        oldest.setdefault(_fold(batch.name), batch)
+        oldest.setdefault(checks.fold(batch.name), batch)
     states: dict[str, BatchState | None] = {}
     for name in names:
-        found = oldest.get(_fold(name))
+        found = oldest.get(checks.fold(name))
         if found is None:
             states[name] = None
         elif found.state is BatchState.INIT:
@@ -142,11 +226,6 @@ def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState
         else:
             states[name] = found.state
     return states
-
-
-def _fold(name: str) -> str:
-    """Return a batch's name as the project compares names (``web-rpcs.md``, "create_batch")."""
-    return name.rstrip(" ").casefold()
 
 
 def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
@@ -157,12 +236,10 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
     if NO_BATCH_NAMED not in error.words:
         return error
     said = error.words.partition(NO_BATCH_NAMED)[2]
-    name = next(
-        (name for name in names if name == said),
-        next((name for name in names if _fold(name) == _fold(_unslash(said))), None),
-    )
-    if name is None:
-        name = names[0] if len(names) == 1 else said
+    return _named_last(error, _said_name(said, names) or said)
+
+
+def _named_last(error: ProjectError, name: str) -> NotFound:
     return NotFound(
         f"{error.host} refuses {error.rpc}: {NO_BATCH_NAMED}{name}",
         rpc=error.rpc,
@@ -170,6 +247,15 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
         number=error.number,
         words=f"{NO_BATCH_NAMED}{name}",
     )
+
+
+def _said_name(said: str, names: Sequence[str]) -> str | None:
+    """Return which of ``names`` the project has said, if it can be told."""
+    if said in names:
+        return said
+    folded = checks.fold(_unslash(said))
+    found = next((name for name in names if checks.fold(name) == folded), None)
+    return names[0] if found is None and len(names) == 1 else found
 
 
 def _unslash(text: str) -> str:

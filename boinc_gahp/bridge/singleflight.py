@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -21,13 +23,25 @@ class _Answer(Generic[V]):
     weight: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Flight:
-    """A question that is under way; ``asked`` is when, on the cache's own clock."""
+    """A question that is under way, or would be if the one that is waited for failed.
 
-    asked: int
+    Attributes:
+        until: by when it ends, on ``time.monotonic()``.
+        asked: when it was asked, on the cache's own clock.
+        landed: whether it has its answer, or its error.
+        error: why it has no answer.
+        waiting: the questions of those who wait for this one.
+        heir: the one of them that is asked in the place of this one, which has failed.
+    """
+
+    until: float
+    asked: int = 0
     landed: bool = False
     error: BaseException | None = None
+    waiting: list[_Flight] = field(default_factory=list)
+    heir: _Flight | None = None
 
 
 class SingleFlight(Generic[K, V]):
@@ -47,12 +61,22 @@ class SingleFlight(Generic[K, V]):
         self._clock = 0
         self._total = 0
 
-    def get(self, key: K, ask: Callable[[], V], good: Callable[[V], bool]) -> V:
+    def get(
+        self, key: K, ask: Callable[[], V], good: Callable[[V], bool], until: float = math.inf
+    ) -> V:
         """Return an answer that is ``good``, or one that was asked for after this call began.
 
         An error of ``ask`` is raised in every thread that waited for that answer, so that a
-        project that is down is not asked by each of them in turn.
+        project that is down is not asked by each of them in turn. But nobody fails because another
+        had less time: of those who have more, the one that has most asks once more, for all.
+
+        Args:
+            key: what the answer is to.
+            ask: gets an answer; returns or raises by ``until``.
+            good: whether an answer that was asked for before will do.
+            until: ``time.monotonic()`` up to which this caller can wait.
         """
+        mine = _Flight(until)
         with self._changed:
             arrived = self._tick()
             while True:
@@ -60,23 +84,27 @@ class SingleFlight(Generic[K, V]):
                 if answer is not None and (answer.asked > arrived or good(answer.value)):
                     self._answers.move_to_end(key)
                     return answer.value
-                flight = self._flights.get(key)
-                if flight is None:
+                flight = self._flights.setdefault(key, mine)
+                while flight is not mine and self._wait(flight, mine):
+                    if flight.error is None:
+                        break
+                    if flight.heir is None or until <= flight.until:
+                        raise flight.error
+                    flight = flight.heir
+                if flight is mine or not flight.landed:
                     break
-                while not flight.landed:
-                    self._changed.wait()
-                if flight.error is not None:
-                    raise flight.error
-            flight = self._flights[key] = _Flight(self._tick())
+            mine.asked = self._tick()
+        if flight is not mine:
+            return ask()  # this caller's time is over: that is what it will say
         try:
             value = ask()
         except BaseException as error:
-            flight.error = error
-            self._land(key, flight)
+            mine.error = error
+            self._land(key, mine)
             raise
         with self._changed:
-            self._keep(key, value, flight.asked)
-        self._land(key, flight)
+            self._keep(key, value, mine.asked)
+        self._land(key, mine)
         return value
 
     def find(self, wanted: Callable[[V], bool]) -> K | None:
@@ -96,10 +124,23 @@ class SingleFlight(Generic[K, V]):
         self._clock += 1
         return self._clock
 
+    def _wait(self, flight: _Flight, mine: _Flight) -> bool:
+        """Wait for a question's answer or error; return whether it came in time."""
+        left = None if math.isinf(mine.until) else max(0.0, mine.until - time.monotonic())
+        flight.waiting.append(mine)
+        try:
+            return self._changed.wait_for(lambda: flight.landed, left)
+        finally:
+            flight.waiting.remove(mine)
+
     def _land(self, key: K, flight: _Flight) -> None:
         with self._changed:
             flight.landed = True
             del self._flights[key]
+            longest = max(flight.waiting, key=lambda waiting: waiting.until, default=flight)
+            if flight.error is not None and longest.until > flight.until:
+                # Whose it is finds that it is its turn.
+                flight.heir = self._flights[key] = longest
             self._changed.notify_all()
 
     def _keep(self, key: K, value: V, asked: int) -> None:

@@ -25,7 +25,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import checks
+from boinc_gahp.bridge import checks, naming
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.judging import Judged, check_unchanged
 from boinc_gahp.bridge.meter import Interrupted, Meter
@@ -127,6 +127,7 @@ class _Submission:
     ) -> None:
         self._context = context
         self._request = request
+        self._client = client
         self._promise = promise
         self._project = context.project
         self._until: float | None = None
@@ -185,16 +186,18 @@ class _Submission:
         """Return the batch that the project finds under this name, or None."""
         name = self._request.batch_name
         try:
-            details = self._project.query_batch(batch_name=name)
+            details = naming.find(self._project, name)
         except NotFound:
             return None
         except PermissionDenied as error:
-            if "not owner" in error.words:
-                raise BatchConflict(
-                    f"{self._project.host} has a batch named {name!r} that belongs to another "
-                    "account: choose another name"
-                ) from error
-            raise
+            if not naming.is_foreign(error):
+                raise
+            if self._client.gridmanager:
+                return None  # its users cannot choose another name
+            raise BatchConflict(
+                f"{self._project.host} has a batch named {name!r} that belongs to another "
+                "account: choose another name"
+            ) from error
         self._promise.found(details)
         if details.batch.name != name:
             raise BatchConflict(
@@ -242,7 +245,7 @@ class _Submission:
         """Create the batch; return what its name then gives.
 
         create_batch takes a name twice, and the older batch is found afterwards: so the id that
-        counts is the one that a look-up gives (``web-rpcs.md``, "create_batch").
+        counts is the one that a look-up gives (:mod:`boinc_gahp.bridge.naming`).
         """
         request = self._request
         created: int | None = None

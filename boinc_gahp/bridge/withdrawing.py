@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.rpc import BatchState
 
@@ -22,7 +23,7 @@ def withdraw_empty(context: Context, name: str) -> None:
         RpcError: the project could not be asked, or does not let the account retire it.
     """
     try:
-        details = context.project.query_batch(batch_name=name)
+        details = naming.find(context.project, name)
     except NotFound:
         return
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
     from boinc_gahp.blah.settling import Settlement
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import Store
+    from boinc_gahp.ledger import Debt, Store
 
 _DESCRIPTION = """\
 Does now what is owed to projects: aborts of cancelled jobs, retirement of batches that have ended,
 leases. HTCondor ends a user's daemon as soon as the user's last job has left the queue; what it
 could not do any more is done by the user's next daemon, or by this. A project that a daemon of this
-user works for at this moment is left to it.
+user works for at this moment is left to it. What a BOINC_SUBMIT that was cut short has left is
+aborted once HTCondor has not asked for it for an hour.
 """
 _EXAMPLES = (
     "boinc_gahp ledger settle",
@@ -75,7 +76,7 @@ def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
         before = _debts(store)
         settlements = settle(settings, opener, deadline)
         after = _debts(store)
-        all_is_paid = not sum(after.values()) and all(
+        all_is_paid = not after and all(
             each.problem is None
             and each.settled is not None
             and (each.settled.is_done or each.settled.kept_elsewhere)
@@ -145,31 +146,39 @@ def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
             yield f"job {abort.job_name}: {words.printable(job.trouble)}"
 
 
-def _debts(store: Store) -> dict[tuple[str, str], int]:
-    """Return how many debts of BOINC_* requests there are, by project and account.
+def _debts(store: Store) -> dict[tuple[str, str], list[Debt]]:
+    """Return the debts of BOINC_* requests, by project and account.
 
     A submission that may still be under way is none.
     """
     now = words.now()
-    found: dict[tuple[str, str], int] = {}
+    found: dict[tuple[str, str], list[Debt]] = {}
     for url, account, debt in all_debts(store):
         if debt.kind == "abort" or debt.due < now:
-            found[url, account] = found.get((url, account), 0) + 1
+            found.setdefault((url, account), []).append(debt)
     return found
 
 
 def _debt_lines(
-    before: dict[tuple[str, str], int],
-    after: dict[tuple[str, str], int],
+    before: dict[tuple[str, str], list[Debt]],
+    after: dict[tuple[str, str], list[Debt]],
     worked_for: set[tuple[str, str]],
     quiet: bool,
 ) -> Iterator[str]:
+    from boinc_gahp.bridge.control import FORGOTTEN
+
     for owner in before.keys() | after.keys():
-        left = after.get(owner, 0)
-        done = before.get(owner, 0) - left
+        left = after.get(owner, [])
+        done = len(before.get(owner, [])) - len(left)
         of = f"{owner[0]}: {{}} of BOINC_SUBMIT requests that were cut short"
         if done > 0 and not quiet:
             yield of.format(f"done: {words.count(done, 'abort')}")
+        waiting = [debt.due for debt in left if debt.kind == "submitting"]
+        if owner not in worked_for:
+            why = "no settings have this project"
+        elif waiting:
+            why = f"HTCondor may ask for them until {words.at(max(waiting) + FORGOTTEN)}"
+        else:
+            why = "the log says why"
         if left:
-            why = "the log says why" if owner in worked_for else "no settings have this project"
-            yield of.format(f"still owed: {words.count(left, 'abort')}") + f" ({why})"
+            yield of.format(f"still owed: {words.count(len(left), 'abort')}") + f" ({why})"

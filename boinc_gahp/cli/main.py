@@ -129,7 +129,9 @@ def _run(arguments: list[str]) -> int:
 
 def _serve(config: str | None) -> NoReturn:
     from boinc_gahp.config import Settings, load
+    from boinc_gahp.daemon.main import forbid_core_dumps
 
+    forbid_core_dumps()
     # What is wrong with them is told before the banner; later they are read again.
     first = [load(config)]
 

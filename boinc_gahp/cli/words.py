@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 
+from boinc_gahp.errors import visible
+
 _UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
 _SIZES = ("kB", "MB", "GB", "TB", "PB")
 
@@ -13,10 +15,7 @@ def printable(text: str) -> str:
     """Return text on one line that cannot do anything to a terminal."""
     if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
         return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
-        for each in " ".join(text.split())
-    )
+    return visible(" ".join(text.split()))
 
 
 def one_line(text: str) -> str:

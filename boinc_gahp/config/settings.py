@@ -134,9 +134,10 @@ class Limits:
     #: Requests that are not answered yet, after which HTCondor is told to wait
     #: (``F Threads\ limit\ reached``).
     pending_requests: int = 1000
-    #: Submits and fetches at a time.
+    #: Submits and fetches of one project at a time. A second project gets half as many beside it, a
+    #: third half of that, and so on, each at least one: none waits for another that hangs.
     workers: int = 32
-    #: Pings, queries, aborts, leases and retirements at a time.
+    #: Pings, queries, aborts, leases and retirements of one project at a time; of several as above.
     control_workers: int = 8
     #: A longer Request Line is refused (``E``).
     line_bytes: int = 256_000_000

@@ -29,7 +29,7 @@ from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, l
 from boinc_gahp.daemon.engine import Engine, Finished
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection, project_url
-from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.errors import BadRequest, GahpError, visible
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode
@@ -234,7 +234,7 @@ class Console:
         reply = self._engine.handle(line)
         self._show_results()
         if reply.reason:
-            self._print("bad", "error:", f" {console_text.printable(reply.reason)}")
+            self._print("bad", "error:", f" {visible(reply.reason)}")
         if not reply.accepted:
             return
         if isinstance(reply.request, requests.AsyncRequest):
@@ -243,7 +243,7 @@ class Console:
         elif isinstance(reply.request, requests.SelectProject):
             self._selected(reply.request)
         for answer in decode(reply.output).splitlines():
-            self._print("faint", console_text.printable(answer))
+            self._print("faint", visible(answer))
 
     def _help(self, word: str) -> None:
         if word:

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from boinc_gahp.errors import visible
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.commands import COMMANDS, PREFIXES, help_text
 
@@ -51,14 +52,6 @@ class Says:
     lines: list[str] = field(default_factory=list)
 
 
-def printable(text: str) -> str:
-    """Return ``text`` without anything that moves a terminal's cursor or is no character."""
-    whole = words.encode(text).decode("utf-8", "backslashreplace")
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in whole
-    )
-
-
 def folded(text: str, width: int) -> str:
     """Return ``text`` in lines of at most ``width`` columns, with no word torn."""
     return "\n".join(
@@ -76,10 +69,10 @@ def result(request: requests.AsyncRequest, line: bytes) -> Says:
     error, values = COMMANDS[request.command].form.read(line)
     head = f"{request.command} {request.request_id}:"
     if error is not None:
-        return Says("bad", head, [f"error: {printable(error)}"])
+        return Says("bad", head, [f"error: {visible(error)}"])
     told = list(_success(request, values))
     told[0] = f"ok{told[0]}"
-    return Says("good", head, [printable(one) for one in told])
+    return Says("good", head, [visible(one) for one in told])
 
 
 def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]:
@@ -181,7 +174,7 @@ def greeting(version: str, project: str | None, log_path: str | None, width: int
             lines[-1] += f" | {part}"
         else:
             lines.append(part)
-    return "\n".join(map(printable, lines))
+    return "\n".join(map(visible, lines))
 
 
 def help_overview() -> str:

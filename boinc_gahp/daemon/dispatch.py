@@ -12,7 +12,7 @@ from boinc_gahp.bridge.types import (
     LocalInput,
     SubmitRequest,
 )
-from boinc_gahp.errors import BadRequest
+from boinc_gahp.errors import BadRequest, visible
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
@@ -49,10 +49,11 @@ def _submit(bridge: Bridge, request: requests.Submit, client: Client) -> Iterabl
 
 def _query_batches(bridge: Bridge, request: requests.QueryBatches, client: Client) -> Iterable[str]:
     answer = bridge.query_batches(request.batches, request.min_mod_time, client)
-    values = [answer.server_time]
+    values = [visible(answer.server_time)]
     for batch in answer.batches:
         values.append(str(len(batch)))
-        values += [word for job in batch for word in job]
+        # A name is as it was submitted; a status that HTCondor does not know it shows to people.
+        values += [word for name, status in batch for word in (name, visible(status))]
     return values
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.daemon.pool import Pool
 from boinc_gahp.daemon.projects import Selection, project_url
-from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.conversation import BUSY, Conversation
@@ -119,6 +119,7 @@ class Engine:
         self._on_result = on_result
         self._clock = clock
         self._selection: Selection | None = None
+        self._at = ""  # the selected project's address, for the pools
         self._pools = {
             name: Pool(name, lambda: projects.limits.workers)
             for name in ("work", "accept", "cancel")
@@ -223,8 +224,9 @@ class Engine:
         the results of the requests that follow.
         """
         self._selection = Selection(request.url, request.authenticator)
+        self._at = request.url
         try:
-            project_url(request.url)
+            self._at = project_url(request.url)
         except BadRequest as error:
             return Reply(self.conversation.success(), reason=str(error))
         return Reply(self.conversation.success())
@@ -238,7 +240,7 @@ class Engine:
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
         try:
-            pool.submit(partial(self._work, ticket))
+            pool.submit(partial(self._work, ticket), self._at)
         except RuntimeError as error:
             self._finish(request, f"no thread could be started for this request: {error}")
         return Reply(self.conversation.success())
@@ -285,7 +287,9 @@ class Engine:
 
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's words may have it
-        line = COMMANDS[request.command].form.error(request.request_id, error)
+        last = _asked_name(request, error)
+        said = error.removesuffix(last)
+        line = COMMANDS[request.command].form.error(request.request_id, said, last)
         self._finished.append(Finished(request, line, error))
         self._on_result()
 
@@ -296,6 +300,15 @@ class Engine:
             log.warning("The end of %s is not noted as known: %s", ended.job_id, error)
         except BaseException:
             log.exception("the end of %s is not noted as known", ended.job_id)
+
+
+def _asked_name(request: requests.AsyncRequest, error: str) -> str:
+    """Return the name of a batch that is asked for and that the error ends in, else nothing.
+
+    A gridmanager compares it with the one that it has.
+    """
+    name = error.rpartition(NO_BATCH_NAMED)[2]
+    return name if isinstance(request, requests.QueryBatches) and name in request.batches else ""
 
 
 def log_file() -> str:

@@ -53,7 +53,7 @@ The result is NULL when the project answers, and else says what is wrong.
 Example: BOINC_PING 2""",
     "BOINC_QUERY_BATCHES": """\
 The status of a job is UNSENT, IN_PROGRESS, DONE or ERROR. With min_mod_time 0 all jobs are listed;
-with the server_time of an earlier answer, those that changed since.
+with the server_time of an earlier answer, those that changed since, or up to five minutes before.
 Example: BOINC_QUERY_BATCHES 5 0 1 sweep""",
     "BOINC_RETIRE_BATCH": """\
 To be done once all outputs that are wanted have been fetched: they are then deleted on the project,

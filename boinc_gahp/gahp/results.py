@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp.words import NULL, encode, escape, join, readable, split
+from boinc_gahp.errors import visible
+from boinc_gahp.gahp.words import NULL, encode, escape, join, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,15 +37,12 @@ class ResultForm:
         bad: those between id and message in an error.
         rest: those after the message.
         values: how many values a success has; None: as many as there are.
-        one_line: an error's text has to be printable, on one line: it becomes a HoldReason, which
-            HTCondor writes into logs made of lines.
     """
 
     good: tuple[str, ...] = (NULL,)
     bad: tuple[str, ...] = ()
     rest: tuple[str, ...] = ()
     values: int | None = None
-    one_line: bool = False
 
     def success(self, request_id: str, values: Iterable[str] = ()) -> bytes:
         """Return the line of a success; raises ValueError for a wrong number of values."""
@@ -53,13 +51,18 @@ class ResultForm:
             raise ValueError(f"a result has {len(given)} values instead of {self.values}")
         return join([request_id, *self.good, *given])
 
-    def error(self, request_id: str, message: str) -> bytes:
+    def error(self, request_id: str, message: str, last: str = "") -> bytes:
         """Return the line of an error; the message is one argument, not empty and not NULL.
 
-        Either would be read as success (``gahp.md``, "BOINC_* commands").
+        Either would be read as success (``gahp.md``, "BOINC_* commands"). It is printable, on one
+        line: it becomes a HoldReason, which HTCondor writes into logs made of lines.
+
+        Args:
+            request_id: as it was given.
+            message: may hold words of a project.
+            last: what follows the message as it is: words of the request itself.
         """
-        if self.one_line:
-            message = readable(message)
+        message = visible(" ".join(message.splitlines())) + last
         if message.strip() in ("", NULL):
             message = f"an error without words ({message.strip() or 'empty'})"
         return encode(" ".join([request_id, *map(escape, (*self.bad, message, *self.rest))]))
@@ -81,7 +84,7 @@ def blah(*fillers: str) -> ResultForm:
 
     ``id 0 NULL value...`` or ``id 1 message filler...``: as many fillers as there are values.
     """
-    return ResultForm(("0", NULL), ("1",), fillers, len(fillers), one_line=True)
+    return ResultForm(("0", NULL), ("1",), fillers, len(fillers))
 
 
 #: A status ad that says nothing. There is always one: HTCondor silently ignores a status that comes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import BadRequest, shorten
+from boinc_gahp.errors import BadRequest, shorten, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,6 @@ NULL = "NULL"
 _SPECIAL = re.compile(r"[ \\\r\n]")
 _SPECIAL_BUT_SPACE = re.compile(r"[\\\r\n]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 # Stand for a literal backslash, a literal space and a border while a line is split. Lone surrogates
 # of the first kind never come out of a decoder with surrogateescape, which uses U+DC80 to U+DCFF;
@@ -86,15 +85,5 @@ def quote(text: str, limit: int = 100) -> str:
     """Return ``text`` between quotes, printable, and no longer than about ``limit`` characters."""
     if len(text) > limit:
         text = text[: limit * 2 // 3] + " ... " + text[-limit // 4 :]
-    shown = _printable(text)
+    shown = visible(text)
     return f'"{shorten(shown) if shown.strip() else shown}"'
-
-
-def readable(text: str) -> str:
-    """Return ``text`` on one line, with what is no character, or moves a cursor, in hexadecimal."""
-    return _printable(" ".join(text.splitlines()))
-
-
-def _printable(text: str) -> str:
-    shown = encode(text).decode("utf-8", "backslashreplace")
-    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", shown)

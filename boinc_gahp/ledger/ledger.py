@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.ledger.filesystem import MOUNTINFO
@@ -26,12 +26,15 @@ class Debt:
             an abort_batch is owed.
         due: for ``submitting`` when its submitter gives up, for ``abort`` the time before which
             it must not be paid; seconds since the epoch.
+        sent: when the last submit_batch of the batch was about to be sent, or, where that is not
+            known, when the debt was first written down; seconds since the epoch.
     """
 
     batch_name: str
     batch_id: int
     kind: Literal["submitting", "abort"]
     due: float
+    sent: float = field(default=0.0, compare=False)
 
 
 class Ledger:
@@ -159,7 +162,7 @@ class Ledger:
         """Return all that is owed, soonest first; what is due before ``now`` comes first of all."""
         with self.store.read() as connection:
             rows = connection.execute(
-                "SELECT batch_name, batch_id, kind, due FROM debt "
+                "SELECT batch_name, batch_id, kind, due, recorded FROM debt "
                 "WHERE project_url = ? AND account = ? ORDER BY due > ?, due, batch_id",
                 (project_url, account, now),
             )
@@ -185,7 +188,9 @@ class Ledger:
             "INSERT INTO debt "
             "(project_url, account, batch_id, batch_name, kind, due, recorded) "
             "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due "
+            "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due, "
+            "recorded = CASE excluded.kind WHEN 'submitting' THEN excluded.recorded "
+            "ELSE recorded END "
             "WHERE kind = coalesce(?, kind)",
             (project_url, account, *row, instead_of),
         )

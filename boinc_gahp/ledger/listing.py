@@ -190,7 +190,7 @@ def all_debts(store: Store) -> list[tuple[str, str, Debt]]:
     """Return what BOINC_* requests left owed, with project URL and account; of any version."""
     with store.read() as connection:
         rows = connection.execute(
-            "SELECT url, account, batch_name, batch_id, kind, due FROM "
+            "SELECT url, account, batch_name, batch_id, kind, due, recorded FROM "
             "(SELECT project_url AS url, * FROM debt) ORDER BY url, account, due"
         )
         return [(url, account, Debt(*rest)) for url, account, *rest in rows]

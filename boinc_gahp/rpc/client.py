@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
@@ -91,6 +92,11 @@ class Project:
         view = copy.copy(self)
         view._until = deadline if self._until is None else min(deadline, self._until)  # noqa: SLF001
         return view
+
+    @property
+    def deadline(self) -> float:
+        """``time.monotonic()`` by which this view's RPCs end; infinite where there is no such."""
+        return math.inf if self._until is None else self._until
 
     def close(self) -> None:
         """Close the connections, also for all views; pauses between attempts end at once."""

@@ -134,12 +134,34 @@ def test_polls_with_the_answers_own_time_lose_no_event(
     assert (f"{batch}#1.0", "ERROR") in changed
 
 
+@pytest.mark.parametrize("late", [2, 60, 290])
+def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
+    local: LocalProject, bridge: Bridge, batch: str, late: int
+) -> None:
+    answer = bridge.query_batches([batch], "0", GRIDMANAGER)
+    before = int(float(answer.server_time)) - late
+    # Its clock is behind PHP's, or the update waited for a lock.
+    with local.core.db.write() as connection:
+        connection.execute(
+            "CREATE TRIGGER late AFTER UPDATE ON workunit BEGIN "
+            f"UPDATE workunit SET mod_time = {before} WHERE id = NEW.id; END"
+        )
+    try:
+        bridge.abort_jobs([f"{batch}#1.0"])
+        changed = bridge.query_batches([batch], answer.server_time).batches[0]
+    finally:
+        with local.core.db.write() as connection:
+            connection.execute("DROP TRIGGER late")
+    assert (f"{batch}#1.0", "ERROR") in changed
+
+
 def test_a_debt_is_paid_by_the_next_process(
     local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
 ) -> None:
     [batch_id] = [number for number, name, _ in local.batches() if name == batch]
     owner = bridge._context.owner
     ledger.owe_abort(*owner, batch, batch_id, time.time() - 1)
+    ledger.store.write(lambda connection: connection.execute("UPDATE debt SET recorded = 1"))
     bridge.close()
     other = new_bridge(local, ledger)
     other.settle()

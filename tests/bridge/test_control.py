@@ -199,9 +199,12 @@ class Batch:
     def __init__(self, state: int, *, undone: int = 0) -> None:
         self.state = state
         self.undone = undone
+        self.jobs = 1
         self.script = Script(
             {
-                "query_batch": lambda _: batch(7, "b", self.state, job(1, "b#1.0")),
+                "query_batch": lambda _: batch(
+                    7, "b", self.state, *(job(n, f"b#1.{n}") for n in range(1, self.jobs + 1))
+                ),
                 "abort_batch": self.abort,
             }
         )
@@ -215,9 +218,21 @@ class Batch:
         return "<success/>"
 
 
-def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
+def long_ago(ledger: Ledger) -> None:
+    """Let what is owed have been written down hours ago."""
+    ledger.store.write(lambda connection: connection.execute("UPDATE debt SET recorded = 1"))
+
+
+def make_due(ledger: Ledger) -> None:
+    """Let the time of what is owed come."""
+    ledger.store.write(lambda connection: connection.execute("UPDATE debt SET due = 1"))
+
+
+def owing(ledger: Ledger, found: Batch, due: float = -1.0, *, just_sent: bool = False) -> Context:
     context = found.script.context(ledger)
     ledger.owe_abort(*context.owner, "b", 7, time.time() + due)
+    if not just_sent:
+        long_ago(ledger)
     return context
 
 
@@ -246,6 +261,35 @@ def test_an_abort_that_a_running_submit_undid_is_owed_again(ledger: Ledger) -> N
     [debt] = ledger.debts(*context.owner, time.time())
     assert debt.kind == "abort"
     assert 0 < debt.due - time.time() <= 60
+
+
+def test_of_a_submit_that_was_just_sent_the_batch_is_looked_at_until_no_more_jobs_appear(
+    ledger: Ledger,
+) -> None:
+    found = Batch(1)
+    context = owing(ledger, found, just_sent=True)
+    for jobs, owed in ((1, 1), (3, 1), (4, 1), (4, 0)):
+        found.jobs = jobs
+        make_due(ledger)
+        control.settle(context)
+        assert len(ledger.debts(*context.owner, time.time())) == owed
+    assert found.script.count("abort_batch") == 4
+
+
+def test_jobs_that_appear_between_two_looks_are_waited_for_however_old_a_debt_is(
+    ledger: Ledger,
+) -> None:
+    found = Batch(1)
+    context = owing(ledger, found)
+
+    def abort(_: Arguments) -> str:
+        found.state = 3
+        found.jobs += 1
+        return "<success/>"
+
+    found.script.replies["abort_batch"] = abort
+    control.settle(context)
+    assert len(ledger.debts(*context.owner, time.time())) == 1
 
 
 def test_a_retired_batch_is_left_alone(ledger: Ledger) -> None:
@@ -285,6 +329,7 @@ def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Conte
     context = found.script.context(ledger)
     context.known._born -= age
     ledger.begin_submit(*context.owner, "b", 7, time.time() - ago)
+    long_ago(ledger)
     return context
 
 
@@ -314,6 +359,16 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
     control.settle(context)
     assert found.script.asked == []
     assert [debt.kind for debt in ledger.debts(*context.owner, time.time())] == ["submitting"]
+
+
+@pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])
+def test_where_nobody_can_ask_the_age_of_a_submission_decides(
+    ago: float, left: int, ledger: Ledger
+) -> None:
+    found = Batch(1)
+    context = submitting(ledger, found, ago=ago, age=0)
+    control.settle(context, alone=True)
+    assert len(ledger.debts(*context.owner, time.time())) == left
 
 
 def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: Path) -> None:

@@ -53,14 +53,14 @@ def test_jobs_and_the_projects_clock_are_passed_on_as_they_are() -> None:
         pytest.param("0", "0", id="zero"),
         pytest.param("0.000000", "0", id="zero, as a gridmanager may write it"),
         pytest.param(0.0, "0", id="zero, as a number"),
-        pytest.param("1795261323.469543", "1795261322", id="a server_time"),
-        pytest.param("1795261323", "1795261322", id="a whole second"),
-        pytest.param(1795261323.9, "1795261322", id="a number"),
-        pytest.param("0.5", "0", id="less than a second"),
+        pytest.param("1795261323.469543", "1795261023", id="a server_time"),
+        pytest.param("1795261323", "1795261023", id="a whole second"),
+        pytest.param(1795261323.9, "1795261023", id="a number"),
+        pytest.param("299.5", "1", id="less than minutes"),
         pytest.param("-5", "0", id="negative"),
     ],
 )
-def test_min_mod_time_goes_back_to_the_second_before(given: str | float, asked: str) -> None:
+def test_min_mod_time_goes_back_by_minutes(given: str | float, asked: str) -> None:
     script = of_state(1, *JOBS)
     query_batches(script.context(), ["b"], given, GRIDMANAGER)
     [arguments] = script.arguments("query_batch2")
@@ -128,31 +128,33 @@ def many(states: dict[str, int], answers: list[list[tuple[str, str]]]) -> Script
 
 
 def test_many_batches_are_looked_at_together() -> None:
-    script = many({"a": 1, "b": 2, "c": 3}, [[("a1", "DONE")], [("b1", "DONE")], [("c1", "ERROR")]])
+    script = many(
+        {"a": 1, "b": 2, "c": 3}, [[("a#1.1", "DONE")], [("b#1.1", "DONE")], [("c#1.1", "ERROR")]]
+    )
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches == ((("a1", "DONE"),), (("b1", "DONE"),), (("c1", "ERROR"),))
+    assert answer.batches == ((("a#1.1", "DONE"),), (("b#1.1", "DONE"),), (("c#1.1", "ERROR"),))
     assert [name for name, _ in script.asked] == ["query_batches", "query_batch2"]
 
 
 def test_of_many_batches_those_in_init_have_0_jobs() -> None:
-    script = many({"a": 1, "b": 0, "c": 0}, [[("a1", "DONE")], [("b1", "UNSENT")], []])
+    script = many({"a": 1, "b": 0, "c": 0}, [[("a#1.1", "DONE")], [("b#1.1", "UNSENT")], []])
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches == ((("a1", "DONE"),), (), ())
+    assert answer.batches == ((("a#1.1", "DONE"),), (), ())
     assert script.count("query_batch") == 2
 
 
 def test_a_retired_batch_that_is_not_listed_shows_its_jobs() -> None:
-    script = many({"a": 1, "b": 1}, [[], [], [("c1", "ERROR")]])
+    script = many({"a": 1, "b": 1}, [[], [], [("c#1.1", "ERROR")]])
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches[2] == (("c1", "ERROR"),)
+    assert answer.batches[2] == (("c#1.1", "ERROR"),)
     assert script.count("query_batch") == 0
 
 
 def test_a_name_that_a_retired_batch_has_too_means_the_older_one() -> None:
-    script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c1", "DONE")]])
-    script.replies["query_batch"] = batch(1, "c", 4, job(1, "c1", 5))
+    script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c#1.1", "DONE")]])
+    script.replies["query_batch"] = batch(1, "c", 4, job(1, "c#1.1", 5))
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
-    assert answer.batches[2] == (("c1", "DONE"),)
+    assert answer.batches[2] == (("c#1.1", "DONE"),)
 
 
 def test_names_are_looked_up_without_regard_to_case() -> None:
@@ -207,9 +209,16 @@ def test_an_unknown_batch_is_named_last_as_it_was_asked_for(
 
 def test_a_batch_of_another_account_is_an_error_that_says_so() -> None:
     script = Script(
-        {"query_batch": error("not owner of batch"), "query_batch2": error("not owner of b")}
+        {
+            "query_batch": error("not owner of batch"),
+            "query_batch2": error("not owner of b"),
+            "query_batches": "",
+        }
     )
     with pytest.raises(PermissionDenied, match="not owner of b"):
+        query_batches(script.context(), ["b"], "0", PERSON)
+    # A gridmanager cannot choose another name, and submits a batch that nobody has.
+    with pytest.raises(NotFound, match=r"no batch named b$"):
         query_batches(script.context(), ["b"], "0", GRIDMANAGER)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,6 +106,67 @@ def test_an_error_is_everybodys_who_waited_and_nobodys_after() -> None:
     with pytest.raises(ZeroDivisionError):
         flight.get("key", fail, always)
     assert flight.get("key", lambda: 7, never) == 7
+
+
+def test_nobody_fails_because_another_had_less_time() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    now = time.monotonic()
+    short, others = Asked(), [Asked() for _ in range(10)]
+
+    def fail() -> int:
+        short()
+        raise ZeroDivisionError
+
+    first, one = in_threads(1, lambda: flight.get("key", fail, never, now + 100))
+    wait_for(lambda: short.count, "the first question")
+    threads, answers = [], []
+    for number, asked in enumerate(others):
+        more, answer = in_threads(1, partial(flight.get, "key", asked, never, now + 200 + number))
+        threads += more
+        answers.append(answer)
+    wait_for(lambda: flight._clock >= 12, "the others")
+    for asked in others:
+        asked.go.set()
+    short.go.set()
+    join(first + threads)
+    assert [type(answer) for answer in one] == [ZeroDivisionError]
+    assert answers == [[1]] * 10
+    # One more question for all, by the one that has most time.
+    assert [asked.count for asked in others] == [0] * 9 + [1]
+
+
+def test_an_error_is_shared_with_those_who_had_no_more_time() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    now = time.monotonic()
+    asked = Asked()
+
+    def fail() -> int:
+        asked()
+        raise ZeroDivisionError
+
+    threads, answers = in_threads(1, lambda: flight.get("key", fail, never, now + 200))
+    wait_for(lambda: asked.count, "the first question")
+    more, others = in_threads(5, lambda: flight.get("key", lambda: 7, never, now + 200))
+    wait_for(lambda: flight._clock >= 7, "the others")
+    asked.go.set()
+    join(threads + more)
+    assert [type(answer) for answer in answers + others] == [ZeroDivisionError] * 6
+
+
+def test_who_has_less_time_does_not_wait_for_another() -> None:
+    flight: SingleFlight[str, int] = SingleFlight(10)
+    asked = Asked()
+    threads, answers = in_threads(1, lambda: flight.get("key", asked, never))
+    wait_for(lambda: asked.count, "the first question")
+
+    def fail() -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        flight.get("key", fail, never, time.monotonic() + 0.05)
+    asked.go.set()
+    join(threads)
+    assert answers == [1]
 
 
 def test_what_was_least_recently_used_is_dropped() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from boinc_gahp.bridge import Bridge, Client, SubmitRequest
 from boinc_gahp.errors import NotFound
+from boinc_gahp.localproject import NewJob
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
@@ -112,3 +113,46 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
         bridge._context.known._born -= 1000
         bridge.settle()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
+
+
+def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(site: Site) -> None:
+    request = site.batch()
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail("submit_batch", hang)
+    with submitter(site, request) as process:
+        wait_for(hang.reached.is_set, "submit_batch under way", timeout=30)
+        process.kill()
+    hang.release()
+    with site.project() as project:
+        owner = (project.url, project.account)
+    (debt,) = site.ledger.debts(*owner, time.time())
+
+    def settle_when_due(bridge: Bridge) -> None:
+        # What is looked at once a minute.
+        site.ledger.owe_abort(*owner, debt.batch_name, debt.batch_id, time.time() - 1)
+        bridge.settle()
+
+    def alive() -> int:
+        with site.local.core.db.read() as connection:
+            (count,) = connection.execute(
+                "SELECT count(*) FROM workunit WHERE batch = ? AND error_mask = 0",
+                (debt.batch_id,),
+            ).fetchone()
+        return int(count)
+
+    with site.bridge() as bridge:
+        settle_when_due(bridge)
+        assert alive() == 0
+        # PHP was killed; what it had started goes on to insert jobs.
+        job = NewJob(name=f"{request.batch_name}#late", files=(site.local.staged_files()[-1],))
+        site.local.create_work("uppercase", [job])
+        with site.local.core.db.write() as connection:
+            connection.execute(
+                "UPDATE workunit SET batch = ? WHERE name = ?", (debt.batch_id, job.name)
+            )
+        assert alive() == 1
+        settle_when_due(bridge)
+        assert len(site.ledger.debts(*owner, time.time())) == 1
+        settle_when_due(bridge)
+    assert alive() == 0
+    assert site.ledger.debts(*owner, time.time()) == ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.rpc import BatchState
@@ -127,6 +129,44 @@ def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, settle: Any) ->
         0,
         f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
     )
+
+
+def cut_short(site: Site, ago: float) -> SubmitRequest:
+    """Leave a batch on the project whose submitter died, ``ago`` seconds after it gave up."""
+    path = site.directory / "in"
+    path.write_bytes(b"text")
+    name = f"cut#{next(_numbers)}"
+    request = SubmitRequest(
+        name, "uppercase", [JobRequest(f"{name}#1.0", (), (LocalInput(str(path), "in"),))]
+    )
+    with site.kept() as kept, site.ledger() as ledger:
+        number = kept.bridge.submit(request)
+        ledger.begin_submit(*site.owner, request.batch_name, number, time.time() - ago)
+        ledger.store.write(
+            lambda connection: connection.execute("UPDATE debt SET recorded = due - 300")
+        )
+    return request
+
+
+def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, settle: Any) -> None:
+    cut_short(site, 5000)
+    assert settle() == (
+        0,
+        f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
+    )
+    assert site.batch_states() == [BatchState.ABORTED]
+    assert settle() == (0, "Nothing is owed.\n")
+
+
+def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_told(
+    site: Site, settle: Any
+) -> None:
+    cut_short(site, 200)
+    status, out = settle("--quiet")
+    assert status == 1
+    assert "still owed: 1 abort of BOINC_SUBMIT" in out
+    assert "HTCondor may ask for them until " in out
+    assert site.batch_states() == [BatchState.IN_PROGRESS]
 
 
 def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(

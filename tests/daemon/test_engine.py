@@ -107,7 +107,12 @@ def conversation() -> Iterator[Conversation]:
         ("BLAH_JOB_CANCEL 2 fail\\ 5ecre7-key", "2 1 <authenticator>"),
         ("BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b", "2 no\\ batch\\ named\\ b"),
         ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 an\\ error\\ without\\ words\\ (NULL)"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\\nlines"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\ lines"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ \x1b[2J\u202e", "2 \\\\x1b[2J\\\\u202e"),
+        (
+            "BOINC_QUERY_BATCHES 2 0 1 fail\\ no\\ batch\\ named\\ \x1b\\\nb",
+            "2 no\\ batch\\ named\\ \\\\x1b\\ b",
+        ),
         ("BOINC_RETIRE_BATCH 2 fail\\ 5ecre7-key", "2 <authenticator>"),
         ("BOINC_RETIRE_BATCH 2 fail\\ http://u:p@proxy:1/", "2 http://<login>@proxy:1/"),
     ],

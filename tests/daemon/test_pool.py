@@ -53,6 +53,45 @@ def test_there_are_never_more_threads_than_the_size() -> None:
     assert workers("bounded-") == 0
 
 
+def test_a_project_holds_half_of_what_the_others_leave_and_always_one() -> None:
+    pool = Pool("shared", lambda: 8)
+    gates = [Gate() for _ in range(6)]
+    for project, gate in enumerate(gates):
+        for _ in range(20):
+            pool.submit(gate.task, project)
+    for gate, share in zip(gates, [8, 4, 2, 1, 1, 1], strict=True):
+        for _ in range(share):
+            assert gate.inside.acquire(timeout=20)
+        assert not gate.inside.acquire(blocking=False)
+    assert workers("shared-") == 17
+    for gate in gates:
+        gate.open.set()
+    pool.close(20, drop=False)
+    assert sum(gate.inside._value for gate in gates) == 6 * 20 - 17
+    assert workers("shared-") == 0
+
+
+def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
+    pool = Pool("fair", lambda: 2)
+    first, other = Gate(), Gate()
+    order: list[str] = []
+    for _ in range(2):
+        pool.submit(first.task, "first")
+    pool.submit(other.task, "other")
+    for _ in range(2):
+        assert first.inside.acquire(timeout=20)
+    assert other.inside.acquire(timeout=20)
+    for name in ("other", "first"):
+        for _ in range(3):
+            pool.submit(lambda name=name: order.append(name), name)  # type: ignore[misc]
+    other.open.set()
+    wait_for(lambda: len(order) == 3, "the other's tasks")
+    assert order == ["other"] * 3
+    first.open.set()
+    wait_for(lambda: len(order) == 6, "all tasks")
+    pool.close(20)
+
+
 def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
     pool = Pool("closing", lambda: 1)
     gate = Gate()

@@ -191,8 +191,10 @@ def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(lasting: Daemon, lin
     assert lasting.ask(b"RESULTS") == b"S 0"
 
 
-def test_bytes_that_are_no_utf8_come_back_in_an_error(lasting: Daemon) -> None:
-    assert lasting.ask(b"BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ \xff\xfe\\\\\\\n") == b"S"
+def test_a_name_that_is_no_utf8_comes_back_at_the_end_of_an_error(lasting: Daemon) -> None:
+    name = b"\xff\xfe\\\\\\\n"
+    fail = b"fail\\ no\\ batch\\ named\\ " + name
+    assert lasting.ask(b"BOINC_QUERY_BATCHES 2 0 2 " + fail + b" " + name) == b"S"
     assert lasting.await_results(1) == [b"2 no\\ batch\\ named\\ \xff\xfe\\\\\\\n"]
 
 

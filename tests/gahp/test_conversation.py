@@ -102,8 +102,8 @@ def test_what_is_not_for_the_conversation_is_a_bug() -> None:
         (" ", b"2 an\\ error\\ without\\ words\\ (empty)"),
         ("NULL", b"2 an\\ error\\ without\\ words\\ (NULL)"),
         ("no batch named a b", b"2 no\\ batch\\ named\\ a\\ b"),
-        ("two\nlines\r\\", b"2 two\\\nlines\\\r\\\\"),
-        ("\udcff\udcfe", b"2 \xff\xfe"),
+        ("two\nlines\r\\", b"2 two\\ lines\\ \\\\"),
+        ("\udcff\udcfe", b"2 \\\\xff\\\\xfe"),
     ],
 )
 def test_an_error_is_one_argument_and_never_looks_like_success(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.states import expected_end
+from boinc_gahp.errors import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,11 +148,17 @@ def _write_list(out: TextIO, items: Iterable[Any], indent: str) -> None:
 
 
 def _indented(value: Any) -> str:
-    return json.dumps(_clean(value), ensure_ascii=False, indent=2).replace("\n", "\n  ")
+    lines = json.dumps(_clean(value), ensure_ascii=False, indent=2).split("\n")
+    return "\n  ".join(visible(line, _escape) for line in lines)
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(_clean(value), ensure_ascii=False)
+    return visible(json.dumps(_clean(value), ensure_ascii=False), _escape)
+
+
+def _escape(character: str) -> str:
+    """Return a character as JSON can write it, so that a program reads what the project said."""
+    return json.dumps(character)[1:-1]
 
 
 def _clean(value: Any) -> Any:

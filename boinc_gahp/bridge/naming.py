@@ -1,0 +1,51 @@
+"""Batches by their names, which several accounts may have given.
+
+HTCondor 9 names a batch after schedd, app and second, so two users' can have one name. The project
+takes that, and then finds the oldest batch of the name only, whosever it is (``web-rpcs.md``,
+"create_batch"). The other's is in the account's own list, unless it was retired.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import checks
+from boinc_gahp.errors import PermissionDenied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc.types import Batch, BatchDetails
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Tell whether what was named is another account's: ``not owner of batch``."""
+    return isinstance(error, PermissionDenied) and "not owner" in error.words
+
+
+def oldest(batches: Iterable[Batch], name: str) -> Batch | None:
+    """Return the batch of this name with the lowest id, names compared as the project does."""
+    wanted = checks.fold(name)
+    found = (batch for batch in batches if checks.fold(batch.name) == wanted)
+    return min(found, key=lambda batch: batch.id, default=None)
+
+
+def find(project: Project, name: str) -> BatchDetails:
+    """Return the account's batch of this name.
+
+    Raises:
+        NotFound: nobody has a batch of this name.
+        PermissionDenied: another account has, and this one has none that is not retired
+            (:func:`is_foreign`); or the account may not ask.
+        RpcError: the project could not be asked.
+    """
+    try:
+        return project.query_batch(batch_name=name)
+    except PermissionDenied as error:
+        if not is_foreign(error):
+            raise
+        own = oldest(project.query_batches(), name)
+        if own is None:
+            raise
+        return project.query_batch(batch_id=own.id)
