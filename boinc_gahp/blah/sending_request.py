@@ -62,6 +62,18 @@ def request_of(
     )
 
 
+def local_bytes(jobs: Sequence[JobRow]) -> int:
+    """Return the bytes of the local input files of jobs."""
+    sizes: dict[str, int] = {}
+    for job in jobs:
+        try:
+            inputs = JobDescription.from_json(job.description).inputs
+        except ValueError:
+            continue
+        sizes.update((file.path, file.nbytes) for file in inputs if isinstance(file, LocalFile))
+    return sum(sizes.values())
+
+
 def _description(job: JobRow) -> JobDescription:
     try:
         return JobDescription.from_json(job.description)

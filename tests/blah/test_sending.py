@@ -149,7 +149,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
             desk.turn()
         assert set(desk.states(ids)) == {"waiting"}
         site.local.stop_web(False)
-        desk.sender._patience.succeeded()
+        desk.kept.troubles.succeeded()
         desk.sender.send(desk.batches("planned")[0])
         desk.run()
         desk.check_once(first + ids)
@@ -354,9 +354,9 @@ def test_jobs_that_are_all_cancelled_while_files_are_sent_are_not_sent(
     assert len(desk.batches("ended")) == 1
 
 
-def test_batches_keep_to_the_size_that_the_project_takes(site: Site) -> None:
+def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
+    site.reset(batch_bytes=4_000)
     with desk_of(site) as desk:
-        desk.sender._batch_bytes = 4_000
         ids = desk.accept(30)
         desk.run()
         desk.check_once(ids)
