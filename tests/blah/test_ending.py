@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.blah.ending import Ender
-from boinc_gahp.blah.leases import Leases
 from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
 from boinc_gahp.ledger import NewJob
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
+from tests.blah.payer import Payer
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.ledger.jobs import BatchRow
@@ -24,23 +23,6 @@ if TYPE_CHECKING:
     from tests.blah.helpers import Site
 
 DAY = 86400.0
-
-
-class Payer:
-    """Does what a keeper does about what is owed, turned by hand."""
-
-    def __init__(self, kept: Kept, is_sending: Callable[[int], bool] = lambda _: False) -> None:
-        self._kept = kept
-        self.ender = Ender(kept, is_sending)
-        self._duties = (Leases(kept).duty, *self.ender.duties)
-
-    def due(self, now: float) -> float:
-        return min(duty.due(now) for duty in self._duties)
-
-    def pay(self, now: float, *, goes_on: bool = True) -> None:
-        for duty in self._duties:
-            if duty.due(now) <= now:
-                duty.pay(now, lambda: goes_on and not self._kept.stopping.is_set())
 
 
 @pytest.fixture

@@ -326,7 +326,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
 
     def says_so() -> bool:
         desk.turn()
-        return "authenticator" in desk.kept.jobs.troubles()[desk.kept.url, desk.kept.account].text
+        return any("authenticator" in each.text for each in desk.kept.jobs.troubles().values())
 
     wait_for(says_so, "the trouble with the account")
     assert desk.states(ids) == ["sending", "sending"]
@@ -420,7 +420,7 @@ def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
     ids = desk.accept(2)
     desk.turn()
     assert desk.states(ids) == ["sending", "sending"]
-    monkeypatch.setattr("boinc_gahp.blah.sending._BELIEVED", 0.0)
+    monkeypatch.setattr("boinc_gahp.blah.sending.BELIEVED", 0.0)
     desk.run()
     row = desk.row(ids[0])
     assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
