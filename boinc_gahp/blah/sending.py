@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import secrets
 import time
 from typing import TYPE_CHECKING
@@ -35,7 +34,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
 from boinc_gahp.blah.sending_attempt import Attempt
 from boinc_gahp.blah.sending_plan import Bounds, ripe
-from boinc_gahp.blah.sending_request import local_bytes, request_of
+from boinc_gahp.blah.sending_request import request_of
+from boinc_gahp.blah.sending_sizes import Sizes
 from boinc_gahp.blah.sending_verdict import (
     BELIEVED,
     Verdict,
@@ -44,7 +44,6 @@ from boinc_gahp.blah.sending_verdict import (
     verdict_on,
 )
 from boinc_gahp.errors import (
-    BatchTooLarge,
     GahpError,
     JobRefused,
     LedgerError,
@@ -54,7 +53,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.ledger.halving import Halving
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.bridge import SubmitRequest
@@ -64,10 +63,6 @@ log = logging.getLogger("boinc_gahp.blah")
 
 #: Times that PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3
-#: What a request has besides its jobs, at most.
-_HEAD_BYTES = 5_000
-#: A batch's request is not made smaller than this, in bytes of jobs.
-_SMALLEST = 10_000
 #: What new batches wait for is kept under this.
 _PLANS = ("plan", 0)
 
@@ -91,15 +86,12 @@ class Sender:
         self._giving_up = GivingUp(kept, self._halving)
         #: Batches that could not be sent since one was.
         self._failed: set[int] = set()
-        #: Whether the batches that are to be sent have much to stage.
-        self._slots: dict[int, str] = {}
         self._deaths: dict[int, int] = {}
         #: Batches that are ``sent``, of which every submit_batch was answered.
         self._clear: set[int] = set()
         #: Since when an error comes that no waiting helps against.
         self._stubborn: dict[int, float] = {}
-        #: What was learned of the largest request that goes.
-        self._learned_bytes = math.inf
+        self._sizes = Sizes(kept)
 
     # -- batches are made
 
@@ -126,7 +118,7 @@ class Sender:
             return until
         htcondor = self._kept.htcondor
         bounds = Bounds(
-            htcondor.quiet, htcondor.longest_wait, htcondor.batch_jobs, self._batch_bytes()
+            htcondor.quiet, htcondor.longest_wait, htcondor.batch_jobs, self._sizes.batch_bytes
         )
         groups, next_ = ripe(waiting, now, bounds)
         for group in groups:
@@ -146,16 +138,8 @@ class Sender:
     # -- batches are sent
 
     def slot_of(self, batch: BatchRow) -> str:
-        """Return what work on a batch counts as: "stage" if its files may take long to send."""
-        if batch.state == "giving_up":
-            self._slots.pop(batch.id, None)
-            return "give up"
-        slot = self._slots.get(batch.id)
-        if slot is None:
-            nbytes = local_bytes(self._jobs.jobs_of(batch.id, "sending"))
-            one_post = self._kept.settings.staging.bytes_per_post
-            slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
-        return slot
+        """Return what work on a batch counts as; see :meth:`Sizes.slot_of`."""
+        return self._sizes.slot_of(batch)
 
     def send(self, batch: BatchRow) -> None:
         """Submit a batch that is ``planned`` or ``sent``, or see what else has to become of it.
@@ -205,6 +189,7 @@ class Sender:
                 jobs,
                 self._kept.htcondor.lease,
                 lambda project_batch_id: self._about_to_send(attempt, project_batch_id),
+                lambda: self._wanted(attempt),
             )
             project_batch_id = self._kept.bridge.submit(request)
         except (_Stopped, _Changed) as error:
@@ -247,6 +232,16 @@ class Sender:
             raise _Changed if said == "changed" else _Stopped
         attempt.sends += 1
 
+    def _wanted(self, attempt: Attempt) -> Iterable[str]:
+        """Return the names of the jobs whose files are still needed."""
+        batch = attempt.batch
+        numbers = self._halving.sending(batch.id)
+        if not numbers or self._kept.stopping.is_set():
+            raise _Stopped
+        if attempt.was_sent:
+            return attempt.ids  # the request has to have them all
+        return [f"{batch.name}-{number}" for number in numbers]
+
     def _is_submitted(self, batch: BatchRow, project_batch_id: int, jobs: int) -> None:
         self._jobs.submitted(batch.id, project_batch_id)
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
@@ -258,7 +253,7 @@ class Sender:
     def _forget(self, batch: BatchRow) -> None:
         self._troubles.forget(_sending_of(batch))
         self._failed.discard(batch.id)
-        self._slots.pop(batch.id, None)
+        self._sizes.forget(batch)
         self._deaths.pop(batch.id, None)
         self._stubborn.pop(batch.id, None)
         self._clear.discard(batch.id)
@@ -288,7 +283,7 @@ class Sender:
         if verdict is Verdict.JOBS:
             return self._hold_those_to_blame(attempt, request, error)
         if verdict is Verdict.SMALLER and len(attempt.jobs) > 1:
-            self._learn_size(error)
+            self._sizes.learn(error)
             self._giving_up.halve(batch, attempt.jobs, str(error))
         elif verdict is Verdict.ANEW:
             # Not at once: other names may be of no more use.
@@ -310,7 +305,7 @@ class Sender:
         if verdict is Verdict.ANEW and self._is_there(attempt):
             return
         if verdict is Verdict.SMALLER:
-            self._learn_size(error)
+            self._sizes.learn(error)
         if verdict is Verdict.ANEW:
             self._troubles.failed(_PLANS, error)
         clear = attempt.is_clear(error)
@@ -422,16 +417,6 @@ class Sender:
             self._jobs.postpone(batch.id, until, str(trouble))
         except LedgerError as failed:
             log.error("Batch %s is tried again later: %s (%s)", batch.name, trouble, failed)
-
-    def _learn_size(self, error: GahpError) -> None:
-        """Make later batches smaller than the one that was too large."""
-        if isinstance(error, BatchTooLarge):
-            self._learned_bytes = max(_SMALLEST, min(self._batch_bytes(), error.nbytes // 2))
-
-    def _batch_bytes(self) -> int:
-        """Return the most bytes of jobs in a batch's request."""
-        allowed = self._kept.bridge.max_post_bytes - _HEAD_BYTES
-        return int(min(self._kept.htcondor.batch_bytes, allowed, self._learned_bytes))
 
 
 def new_name() -> str:
