@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.fetching import Fetcher
-from boinc_gahp.blah.patience import Patience, longest_pause
 from boinc_gahp.blah.workers import drop_past
 
 if TYPE_CHECKING:
@@ -20,20 +18,15 @@ class Fetches:
     """Has outputs fetched, some jobs' at a time; those that went wrong again after a while."""
 
     def __init__(self, kept: Kept, workers: Workers, guard: Guard) -> None:
-        htcondor = kept.settings.htcondor
         self._kept = kept
         self._workers = workers
         self._guard = guard
         self._fetcher = Fetcher(kept)
-        self._limit = max(1, htcondor.fetches)
-        self._pauses = (htcondor.poll_shortest, htcondor.poll_longest)
-        self._longest_pause = longest_pause(htcondor)
         self._next: deque[JobRow] = deque()
         #: Jobs in the queue or being fetched.
         self._taken: set[int] = set()
         #: By job: not to be fetched again before.
         self._later: dict[int, float] = {}
-        self._patience: dict[int, Patience] = {}
 
     def begin(self, now: float) -> float | None:
         """Have what can be fetched now fetched; each thread goes on with the next job by itself.
@@ -44,19 +37,20 @@ class Fetches:
         Raises:
             LedgerError: the ledger cannot be read.
         """
-        drop_past(self._later, now, self._longest_pause)
-        if len(self._next) < self._limit:
+        drop_past(self._later, now, self._kept.longest_pause)
+        limit = max(1, self._kept.htcondor.fetches)
+        if len(self._next) < limit:
             # Before the ledger is read: a job that is over by then is not read any more.
             known = self._taken | self._later.keys()
             rows = self._kept.jobs.to_fetch(
-                self._kept.url, self._kept.account, 4 * self._limit + len(known)
+                self._kept.url, self._kept.account, 4 * limit + len(known)
             )
             for job in rows:
                 if job.id not in known:
                     self._taken.add(job.id)
                     self._next.append(job)
         wanted = len(self._next)
-        for number in range(self._limit):
+        for number in range(limit):
             if wanted and self._workers.start("fetch", number, self._work):
                 wanted -= 1
         return min(self._later.values(), default=None)
@@ -79,6 +73,6 @@ class Fetches:
         """Return when to fetch the job again; 0 if that is not needed."""
         job = self._kept.jobs.job(job_id)
         if job is None or job.state != "finished":
-            self._patience.pop(job_id, None)
+            self._kept.troubles.forget(("fetch", job_id))
             return 0.0
-        return self._patience.setdefault(job_id, Patience(*self._pauses)).failed(time.time())
+        return self._kept.troubles.later(("fetch", job_id))

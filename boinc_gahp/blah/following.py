@@ -3,6 +3,11 @@
 A poll asks only for what has changed since the last one, where that is known (min_mod_time; the
 bridge sees to it that nothing is lost, ``web-rpcs.md``, "Queries"). For a batch that is new to this
 process, and for all of them every ``poll_all`` seconds, it asks for everything.
+
+A request about many batches may fail for one of them: the project refuses that one, its PHP dies of
+it, a front end gives up waiting. Where the project answers a ping, the batches are divided until
+the one to blame is alone; it is asked about by its id from then on, ever less often while that
+fails, and the others go on without it.
 """
 
 from __future__ import annotations
@@ -15,15 +20,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.blah import failures
-from boinc_gahp.blah.patience import Patience
 from boinc_gahp.bridge.parallel import in_parallel
-from boinc_gahp.errors import (
-    NotFound,
-    PermissionDenied,
-    ProtocolError,
-    RpcError,
-    TransportError,
-)
+from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +41,9 @@ _SLOWER = 1.5
 #: Failed jobs are asked about by so many threads, and for so many seconds of a poll.
 _ASKERS = 4
 _ASK_FOR = 30.0
+#: Batches in a row that cannot be asked about, with none in between that can, after which a poll
+#: ends: what so many have in common is no fault of theirs.
+_IN_VAIN = 4
 
 _EVERYTHING = "0"
 _STATES: dict[str, Literal["queued", "running", "finished"]] = {
@@ -64,6 +65,8 @@ class _Followed:
         words: the status words of its jobs that are in the ledger by now.
         failing: its jobs in error whose failure is not in the ledger yet.
         alone: it has brought a request to fail, so it is asked for by its id.
+        probe: it is to be asked for by its name once more, although it is ``alone``.
+        trouble: why it cannot be asked about, for people.
     """
 
     row: BatchRow
@@ -72,6 +75,13 @@ class _Followed:
     words: dict[str, str] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
     alone: bool = False
+    probe: bool = False
+    trouble: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What its troubles are kept under."""
+        return "follow", self.row.id
 
     @property
     def is_open(self) -> bool:
@@ -88,17 +98,14 @@ class Follower:
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self._jobs = kept.jobs
-        htcondor = kept.settings.htcondor
-        self._shortest = htcondor.poll_shortest
-        self._longest = max(htcondor.poll_shortest, htcondor.poll_longest)
-        self._poll_all = htcondor.poll_all
-        self._patience = Patience(self._shortest, self._longest)
-        self._pace = self._shortest
+        self._troubles = kept.troubles
+        self._pace = kept.htcondor.poll_shortest
         self._all_at = 0.0
         self._batches: dict[int, _Followed] = {}
         self._changed = False
-        self._said = ""
         self._odd: set[str] = set()
+        self._now = 0.0
+        self._in_vain = 0
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
@@ -110,44 +117,34 @@ class Follower:
             LedgerError: the ledger cannot be read or written.
         """
         began = time.monotonic()
+        self._now = now
         self._changed = False
+        self._in_vain = 0
         self._look_for_batches()
-        if now >= self._all_at or self._all_at > now + self._poll_all:
-            self._all_at = now + self._poll_all
+        poll_all = self._kept.htcondor.poll_all
+        if now >= self._all_at or self._all_at > now + poll_all:
+            self._all_at = now + poll_all
             for batch in self._batches.values():
-                batch.since, batch.alone = _EVERYTHING, False
-        trouble: RpcError | None = None
-        asked = False
-        for group in _groups(batch for batch in self._batches.values() if batch.is_open):
-            if self._kept.stopping.is_set():
+                batch.since, batch.probe = _EVERYTHING, batch.alone
+        goes_on = True
+        for group in _groups(batch for batch in self._batches.values() if self._is_due(batch)):
+            goes_on = not self._kept.stopping.is_set() and self._ask(group)
+            if not goes_on:
                 break
-            is_odd = group[0].alone
-            try:
-                asked = True
-                self._ask(group)
-            except RpcError as error:
-                trouble = error
-                if not (is_odd and _may_be_of_one(error)):
-                    break
-        if trouble is None or _may_be_of_one(trouble):
-            self._fail()
-        return self._next(now + time.monotonic() - began, trouble, asked=asked)
+        ended = now + time.monotonic() - began
+        if self._troubles.wait(None, ended):
+            return self._troubles.until()
+        self._fail()
+        return self._next(ended, goes_on=goes_on)
 
-    def _next(self, now: float, trouble: RpcError | None, *, asked: bool) -> float:
-        owner = (self._kept.url, self._kept.account)
-        if trouble is not None:
-            words = str(trouble)
-            self._jobs.project_trouble(*owner, words)
-            level = logging.DEBUG if words == self._said else logging.WARNING
-            log.log(level, "Nothing new of the jobs on %s: %s", self._kept.url, words)
-            self._said = words
-            return self._patience.failed(now)
-        if asked:
-            self._jobs.project_trouble(*owner, None)
-            self._said = ""
-            if self._patience.succeeded():
-                log.info("%s answers again", self._kept.url)
-        self._pace = self._shortest if self._changed else min(self._longest, self._pace * _SLOWER)
+    def _is_due(self, batch: _Followed) -> bool:
+        return batch.is_open and not self._troubles.wait(batch.key, self._now)
+
+    def _next(self, now: float, *, goes_on: bool) -> float:
+        htcondor = self._kept.htcondor
+        shortest, longest = htcondor.poll_shortest, htcondor.poll_longest
+        quick = self._changed and goes_on
+        self._pace = shortest if quick else min(max(shortest, longest), self._pace * _SLOWER)
         return min(now + self._pace, max(now, self._all_at))
 
     # -- what to ask
@@ -158,51 +155,87 @@ class Follower:
             for batch in self._jobs.on_project(self._kept.url, self._kept.account)
         }
         for gone in self._batches.keys() - alive.keys():
-            del self._batches[gone]
+            self._troubles.forget(self._batches.pop(gone).key)
         for batch_id in alive.keys() - self._batches.keys():
             row = self._jobs.batch(batch_id)
             if row is not None and row.state == "submitted":
-                self._batches[batch_id] = _Followed(row)
+                self._batches[batch_id] = _Followed(row, trouble=row.trouble or "")
                 self._changed = True
         for batch in self._batches.values():
             batch.alive = alive[batch.row.id]
 
-    def _ask(self, group: Sequence[_Followed]) -> None:
+    def _ask(self, group: Sequence[_Followed]) -> bool:
         """Ask about batches that all want everything, or all only news.
 
-        One batch that the project does not like fails the request for all, and so may one that it
-        chokes on: then that one is looked at by its id.
+        Returns:
+            Whether to go on with others.
         """
+        if group[0].alone and not group[0].probe:
+            return self._ask_alone(group[0])
         since = min((batch.since for batch in group), key=float)
-        if group[0].alone:
-            self._look(group[0])
-            return
         try:
             answer = self._kept.bridge.query_batches([batch.row.name for batch in group], since)
         except RpcError as error:
-            culprit = _culprit(error, group)
-            if culprit is not None:
-                log.info("Looking at batch %s by its id: %s", culprit.row.name, error)
-                culprit.alone = True
-                rest = [batch for batch in group if batch is not culprit]
-                if rest:
-                    self._ask(rest)
-                self._look(culprit)
-            elif len(group) > 1 and _may_be_of_one(error):
-                half = len(group) // 2
-                self._ask(group[:half])
-                self._ask(group[half:])
-            else:
-                # Should it be for this one, the others come first from now on.
-                group[0].alone = _may_be_of_one(error)
-                raise
-            return
+            return self._divide(group, error)
+        self._answered()
         for batch, pairs in zip(group, answer.batches, strict=True):
             everything = since == _EVERYTHING
+            batch.alone = batch.probe = False
+            self._well(batch)
             self._note(batch, pairs, everything=everything)
-            if everything:
-                self._look_for_lost(batch, frozenset(name for name, _ in pairs))
+            if everything and not self._look_for_lost(batch, frozenset(name for name, _ in pairs)):
+                return False
             batch.since = answer.server_time if _is_time(answer.server_time) else _EVERYTHING
+        return True
+
+    def _divide(self, group: Sequence[_Followed], error: RpcError) -> bool:
+        """Find out which batches the project does not like, or chokes on; ask about the others."""
+        culprit = _culprit(error, group)
+        if culprit is None and self._troubles.is_of_project(error, self._now):
+            return False
+        if culprit is None and len(group) > 1:
+            half = len(group) // 2
+            return self._ask(group[:half]) and self._ask(group[half:])
+        culprit = culprit or group[0]
+        log.info("Looking at batch %s by its id: %s", culprit.row.name, error)
+        culprit.alone, culprit.probe = True, False
+        rest = [batch for batch in group if batch is not culprit]
+        return (not rest or self._ask(rest)) and self._ask_alone(culprit)
+
+    def _ask_alone(self, batch: _Followed) -> bool:
+        try:
+            self._look(batch)
+        except RpcError as error:
+            return self._could_not(batch, error)
+        self._answered()
+        self._well(batch)
+        return True
+
+    def _could_not(self, batch: _Followed, error: RpcError) -> bool:
+        """Let a batch wait that the project has nothing to say about; return whether to go on."""
+        if self._kept.stopping.is_set() or self._troubles.is_of_project(error, self._now):
+            return False
+        until = self._troubles.later(batch.key, self._now)
+        words = f"nothing new of its jobs: {error}"
+        level = logging.DEBUG if batch.trouble == words else logging.WARNING
+        log.log(level, "Batch %s: %s", batch.row.name, words)
+        batch.trouble = words
+        self._jobs.postpone(batch.row.id, until, words)
+        self._in_vain += 1
+        return self._in_vain < _IN_VAIN
+
+    def _answered(self) -> None:
+        """Note that the project can be asked."""
+        self._in_vain = 0
+        self._troubles.succeeded()
+
+    def _well(self, batch: _Followed) -> None:
+        """Note that a batch can be asked about."""
+        if batch.trouble:
+            self._troubles.forget(batch.key)
+            batch.trouble = ""
+            self._jobs.postpone(batch.row.id, 0.0, None)
+            log.info("Batch %s can be asked about again", batch.row.name)
 
     def _look(self, batch: _Followed) -> None:
         """Ask about a batch by its id; without one of that id all its jobs are lost."""
@@ -254,10 +287,11 @@ class Follower:
     def _on_project(self, batch: _Followed) -> list[JobRow]:
         return self._jobs.jobs_of(batch.row.id, "queued", "running")
 
-    def _look_for_lost(self, batch: _Followed, named: frozenset[str]) -> None:
-        """Look closely if the project's list of a batch's jobs lacks one."""
-        if any(job.job_name not in named for job in self._on_project(batch)):
-            self._look(batch)
+    def _look_for_lost(self, batch: _Followed, named: frozenset[str]) -> bool:
+        """Look closely if a batch's list of jobs lacks one; return whether to go on."""
+        if all(job.job_name in named for job in self._on_project(batch)):
+            return True
+        return self._ask_alone(batch)
 
     def _lose(self, batch: _Followed, jobs: list[JobRow]) -> None:
         if jobs:
@@ -324,7 +358,9 @@ def _is_time(server_time: str) -> bool:
 
 def _culprit(error: RpcError, group: Sequence[_Followed]) -> _Followed | None:
     """Return the batch that the project does not like, where that is sure."""
-    if not isinstance(error, NotFound | PermissionDenied) or not _names_a_batch(error):
+    if not isinstance(error, NotFound | PermissionDenied):
+        return None
+    if isinstance(error, PermissionDenied) and not _is_foreign(error):
         return None
     if len(group) == 1:
         return group[0]
@@ -332,19 +368,6 @@ def _culprit(error: RpcError, group: Sequence[_Followed]) -> _Followed | None:
     return named[0] if len(named) == 1 else None
 
 
-def _names_a_batch(error: RpcError) -> bool:
-    return isinstance(error, NotFound) or _is_foreign(error)
-
-
 def _is_foreign(error: RpcError) -> bool:
     """Tell whether a batch is another account's: ``not owner of NAME``."""
     return isinstance(error, PermissionDenied) and "not owner" in error.words
-
-
-def _may_be_of_one(error: RpcError) -> bool:
-    """Tell whether it may be for one of several batches that a request failed."""
-    return (
-        _names_a_batch(error)
-        or (isinstance(error, ProtocolError) and error.php_fatal)
-        or (isinstance(error, TransportError) and error.status == 500)
-    )

@@ -20,14 +20,14 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.blah.patience import is_ahead, longest_pause
-from boinc_gahp.blah.sending_verdict import Verdict, hold_for, is_about_project
+from boinc_gahp.blah.patience import is_ahead
+from boinc_gahp.blah.sending_verdict import Verdict, hold_for
 from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.ledger import Hold
 from boinc_gahp.ledger.halving import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.ledger.halving import Halving
@@ -50,14 +50,12 @@ class GivingUp:
     Args:
         kept: what the keeper gives to its parts.
         halving: in the same ledger.
-        trouble: notes that the project cannot be worked with; returns when to try again.
     """
 
-    def __init__(self, kept: Kept, halving: Halving, trouble: Callable[[str], float]) -> None:
+    def __init__(self, kept: Kept, halving: Halving) -> None:
         self._kept = kept
         self._jobs = kept.jobs
         self._halving = halving
-        self._trouble = trouble
         #: Why, as long as this process remembers.
         self._reasons: dict[int, tuple[Verdict, GahpError]] = {}
 
@@ -99,8 +97,7 @@ class GivingUp:
         if self._kept.stopping.is_set():
             return  # it may have failed for that
         try:
-            about_project = is_about_project(error)
-            until = self._trouble(str(error)) if about_project else time.time() + _PAUSE
+            until = self._kept.troubles.failed(("give up", batch.id), error)
             self._jobs.postpone(batch.id, until, str(error))
         except LedgerError as trouble:
             log.error("Batch %s is tried again later: %s", batch.name, trouble)
@@ -118,7 +115,7 @@ class GivingUp:
             except RpcError as error:
                 log.info("Batch %s is aborted later: %s", batch.name, error)
             return
-        elif is_ahead(batch.not_before, now, longest_pause(self._kept.settings.htcondor)):
+        elif is_ahead(batch.not_before, now, self._kept.longest_pause):
             return
         elif batch.not_before > now:
             # The clock was set back: how long ago the last submit_batch was is not known any more.
@@ -184,7 +181,7 @@ class GivingUp:
             Part(f"bg-{secrets.token_hex(16)}", together, [job.id for job in part])
             for part in parts
         ]
-        lease_until = time.time() + self._kept.settings.htcondor.lease
+        lease_until = time.time() + self._kept.htcondor.lease
         self._halving.divide(batch.id, planned, trouble, lease_until)
         for part in planned:
             log.info("Batch %s: %d jobs of batch %s", part.name, len(part.job_ids), batch.name)

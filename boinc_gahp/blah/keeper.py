@@ -20,7 +20,8 @@ from boinc_gahp.blah.ending import Ender
 from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.kept import Kept
-from boinc_gahp.blah.patience import is_ahead, longest_pause
+from boinc_gahp.blah.leases import Leases
+from boinc_gahp.blah.patience import is_ahead
 from boinc_gahp.blah.sending import Sender
 from boinc_gahp.blah.workers import Guard, Workers, drop_past
 from boinc_gahp.errors import LedgerError
@@ -30,6 +31,7 @@ from boinc_gahp.ledger.keeping import KeeperLock
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from boinc_gahp.blah.duties import Duty
     from boinc_gahp.blah.kept import Gates
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
@@ -39,8 +41,9 @@ log = logging.getLogger("boinc_gahp.blah")
 
 #: States of a batch of which it is not certain what the project has.
 UNCLEAR: Final = ("planned", "sent", "giving_up")
-#: Batches that are sent, or given up, at a time.
-SENDS = 4
+#: Batches at a time, of each kind: such as need long uploads, other ones, and those that are given
+#: up. What is small does not wait for what takes hours.
+SLOTS = 4
 #: Seconds between attempts to become the keeper.
 _LOCK_EVERY = 1.0
 #: Seconds between looks for what other processes have written: with jobs that are alive, without.
@@ -101,11 +104,9 @@ class Keeper:
         gates: Gates,
         state_dir: Path,
     ) -> None:
-        self._bridge = bridge
         self._store = jobs.store
         self._jobs = jobs
         self._owner = owner
-        self._settings = settings
         self._gates = gates
         self._lock = KeeperLock(state_dir, *owner)
         self._news = threading.Event()
@@ -126,14 +127,18 @@ class Keeper:
         self._guard = Guard(f"the keeper of {owner[0]}")
         self._fetches = Fetches(self._kept, self._workers, self._guard)
         self._ender = Ender(self._kept, partial(self._workers.is_running, "send"))
+        self._duties: tuple[Duty, ...] = (Leases(self._kept).duty, *self._ender.duties)
         self._thread: threading.Thread | None = None
         self._seen = 0
         self._is_busy = False
         # By batch: not to be sent again before.
         self._resting: dict[int, float] = {}
         self._has_sent = threading.Event()
-        self._next_poll = self._next_end = 0.0
-        self._longest_pause = longest_pause(settings.htcondor)
+        self._next_poll = 0.0
+        # By duty: not before, for the ledger failed.
+        self._next_try: dict[str, float] = {}
+        # Bridges of settings that have changed, with the work that may still use them.
+        self._old: list[tuple[Bridge, frozenset[int]]] = []
 
     # -- for other threads
 
@@ -154,6 +159,19 @@ class Keeper:
         )
         self._thread.start()
 
+    def change(self, settings: Settings, bridge: Bridge | None) -> None:
+        """Go on with other settings; what is under way ends with those that it was begun with.
+
+        Args:
+            settings: all settings.
+            bridge: a new one, if it takes one; closed by :meth:`close`.
+        """
+        old = self._kept.bridge
+        self._kept.change(settings, bridge or old)
+        if bridge is not None:
+            self._old.append((old, self._workers.numbers()))
+        self.wake()
+
     def wake(self) -> None:
         """Look soon for what is to be done; returns at once."""
         self._news.set()
@@ -173,7 +191,9 @@ class Keeper:
         self.stop()
         # What is nearly done is better done than done again.
         self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
-        self._bridge.close()
+        self._kept.bridge.close()
+        for bridge, _ in self._old:
+            bridge.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._workers.wait(deadline) and not (self._thread and self._thread.is_alive()):
@@ -202,11 +222,13 @@ class Keeper:
                 now = time.time()
                 self._ender.close_overdue(now)
                 again = self._end_unwanted(now, deadline)
-                self._ender.pay(now, deadline)
+                for duty in self._duties:
+                    if duty.due(now) <= now:
+                        duty.pay(now, lambda: time.monotonic() <= deadline)
                 if again is None or time.monotonic() + again - now > deadline:
                     break
                 self._stopping.wait(max(0.0, again - now))
-            self._bridge.settle(alone=True)
+            self._kept.bridge.settle(alone=True)
             after = self._owed()
         finally:
             self._lock.release()
@@ -246,12 +268,13 @@ class Keeper:
         """Look at the ledger and begin what can be begun; return when to look again."""
         self._seen = self._store.data_version()
         self._close_gates()
+        self._close_old_bridges()
         parts = (
             ("plan batches", self._sender.plan),
             ("have batches sent", self._send),
             ("have outputs fetched", self._fetches.begin),
             ("complete jobs", self._ender.close_overdue),
-            ("see what is owed", self._end),
+            ("see what is owed", self._pay),
             ("have the project asked", self._poll),
         )
         times = [now + _LOOK_ANYWAY]
@@ -279,20 +302,22 @@ class Keeper:
 
     def _send(self, now: float) -> float | None:
         times = []
-        drop_past(self._resting, now, self._longest_pause)
+        drop_past(self._resting, now, self._kept.longest_pause)
         for batch in self._jobs.batches(*self._owner, *UNCLEAR):
             at = max(batch.not_before, self._resting.get(batch.id, 0.0))
-            if is_ahead(at, now, self._longest_pause):
+            if is_ahead(at, now, self._kept.longest_pause):
                 times.append(at)
-            elif self._workers.count("send") < SENDS:
-                self._workers.start("send", batch.id, partial(self._send_one, batch.id))
+                continue
+            slot = self._sender.slot_of(batch)
+            if self._workers.count(slot) < SLOTS:
+                self._workers.start("send", batch.id, partial(self._send_one, batch.id), slot)
         return min(times, default=None)
 
     def _send_one(self, batch_id: int) -> None:
         # Not at once again, should it come to nothing without a word.
         with self._guard("send a batch") as attempt:
             self._send_now(batch_id)
-            attempt.at = time.time() + self._settings.htcondor.poll_shortest
+            attempt.at = time.time() + self._kept.htcondor.poll_shortest
         self._resting[batch_id] = attempt.at
         self._has_sent.set()
 
@@ -314,10 +339,10 @@ class Keeper:
         if self._has_sent.is_set():
             # What was submitted since is not to wait for as long as what was there before.
             self._has_sent.clear()
-            self._next_poll = min(self._next_poll, now + self._settings.htcondor.poll_shortest)
+            self._next_poll = min(self._next_poll, now + self._kept.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
             return None
-        if is_ahead(self._next_poll, now, self._longest_pause):
+        if is_ahead(self._next_poll, now, self._kept.longest_pause):
             return self._next_poll
         self._workers.start("poll", "", self._poll_once)
         return None
@@ -336,24 +361,36 @@ class Keeper:
                 # The fetch itself may not notice before the project answers it.
                 self._jobs.writing(job_id, False)
 
+    def _close_old_bridges(self) -> None:
+        """Close the bridges of settings that have changed, once nothing uses them any more."""
+        running = self._workers.numbers()
+        for old in [old for old in self._old if old[1].isdisjoint(running)]:
+            self._old.remove(old)
+            old[0].close()
+
     # -- what is owed
 
-    def _end(self, now: float) -> float | None:
-        if self._workers.is_running("end", ""):
-            return None
-        due = self._ender.due(now)
-        if is_ahead(self._next_end, now, self._longest_pause):
-            due = max(due, self._next_end)
-        if due > now:
-            return due
-        self._workers.start("end", "", self._end_once)
-        return None
+    def _pay(self, now: float) -> float | None:
+        """Have each duty done that is due; one that takes long keeps no other from it."""
+        times = []
+        for duty in self._duties:
+            if self._workers.is_running(duty.name, ""):
+                continue
+            due = duty.due(now)
+            later = self._next_try.get(duty.name, 0.0)
+            if is_ahead(later, now, self._kept.longest_pause):
+                due = max(due, later)
+            if due > now:
+                times.append(due)
+            else:
+                self._workers.start(duty.name, "", partial(self._pay_once, duty))
+        return min(times, default=None)
 
-    def _end_once(self) -> None:
-        with self._guard("pay what is owed") as payment:
-            self._ender.pay(time.time())
+    def _pay_once(self, duty: Duty) -> None:
+        with self._guard(f"pay what is owed ({duty.name})") as payment:
+            duty.pay(time.time(), lambda: not self._stopping.is_set())
             payment.at = 0.0
-        self._next_end = payment.at
+        self._next_try[duty.name] = payment.at
 
     def _end_unwanted(self, now: float, deadline: float) -> float | None:
         """Get certainty about batches without a job that is wanted.
@@ -365,7 +402,7 @@ class Keeper:
         for batch in self._unwanted():
             if time.monotonic() > deadline:
                 break
-            if is_ahead(batch.not_before, now, self._longest_pause):
+            if is_ahead(batch.not_before, now, self._kept.longest_pause):
                 times.append(batch.not_before)
                 continue
             self._send_one(batch.id)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.patience import longest_pause
+from boinc_gahp.blah.troubles import Troubles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.ledger.jobs import JobLedger
 
 #: Seconds that a cancel waits for a fetch to clear its temporary files away. All that it would
@@ -129,11 +132,13 @@ class Gates:
             self._changed.wait_for(lambda: self._gates.get(job_id) is not gate, clearing)
 
 
-@dataclass(frozen=True, slots=True)
 class Kept:
-    """What a keeper gives to its parts.
+    """What a keeper gives to its parts; thread-safe.
 
-    Attributes:
+    Settings and bridge are those of the moment: whoever works for long keeps the bridge that the
+    work was begun with, and whatever is begun later has the new one.
+
+    Args:
         bridge: to the project.
         jobs: the ledger of jobs.
         url: the project's address, as the ledger has it.
@@ -142,13 +147,64 @@ class Kept:
         wake: makes the keeper look at once for what is to be done.
         stopping: set when the process is about to end: begin nothing long.
         gates: those of this process.
+
+    Attributes:
+        troubles: what has to wait, and until when.
     """
 
-    bridge: Bridge
-    jobs: JobLedger
-    url: str
-    account: str
-    settings: Settings
-    wake: Callable[[], None]
-    stopping: threading.Event
-    gates: Gates
+    def __init__(
+        self,
+        *,
+        bridge: Bridge,
+        jobs: JobLedger,
+        url: str,
+        account: str,
+        settings: Settings,
+        wake: Callable[[], None],
+        stopping: threading.Event,
+        gates: Gates,
+    ) -> None:
+        self._now = (settings, bridge)
+        self.jobs = jobs
+        self.url = url
+        self.account = account
+        self.wake = wake
+        self.stopping = stopping
+        self.gates = gates
+        self.troubles = Troubles(
+            self._ping, self._tell, self._pauses, lambda: self.longest_pause, url
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """All settings, as they are now."""
+        return self._now[0]
+
+    @property
+    def htcondor(self) -> HTCondor:
+        """The section ``[htcondor]``, as it is now."""
+        return self._now[0].htcondor
+
+    @property
+    def longest_pause(self) -> float:
+        """Seconds that no pause between attempts is longer than."""
+        return longest_pause(self.htcondor)
+
+    @property
+    def bridge(self) -> Bridge:
+        """The bridge to the project for what is begun now."""
+        return self._now[1]
+
+    def change(self, settings: Settings, bridge: Bridge) -> None:
+        """Have what is begun from now on done with these."""
+        self._now = (settings, bridge)
+
+    def _ping(self) -> None:
+        self.bridge.ping()
+
+    def _tell(self, trouble: str | None) -> None:
+        if not self.stopping.is_set():  # connections are closed under what is under way
+            self.jobs.project_trouble(self.url, self.account, trouble)
+
+    def _pauses(self) -> tuple[float, float]:
+        return self.htcondor.poll_shortest, self.htcondor.poll_longest

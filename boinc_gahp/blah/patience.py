@@ -9,6 +9,8 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boinc_gahp.config.settings import HTCondor
 
 #: What the operating system says where files may be all right and a file server or this process's
@@ -52,15 +54,15 @@ class Patience:
     """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch.
 
     Args:
-        shortest: the first pause, in seconds; each is twice as long as the one before.
-        longest: the longest.
+        pauses: returns the first pause, in seconds, and the longest, as the settings have them
+            now; each pause is twice as long as the one before.
     """
 
-    def __init__(self, shortest: float, longest: float) -> None:
-        self._shortest = shortest
-        self._longest = max(shortest, longest)
+    def __init__(self, pauses: Callable[[], tuple[float, float]]) -> None:
+        self._pauses = pauses
         self._lock = threading.Lock()
         self._failures = 0
+        self._since = 0.0
         self._until = 0.0
         # The same by a clock that nobody sets.
         self._end = 0.0
@@ -70,10 +72,18 @@ class Patience:
         """The time before which nothing is to be tried; 0 if all is well."""
         return self._until if time.monotonic() < self._end else min(self._until, time.time())
 
+    @property
+    def lasted(self) -> float:
+        """Seconds since the first failure; 0 if all is well."""
+        return time.monotonic() - self._since if self._failures else 0.0
+
     def failed(self, now: float) -> float:
         """Note that an attempt has failed; return the time of the next one."""
+        shortest, longest = self._pauses()
         with self._lock:
-            pause = min(self._longest, self._shortest * 2.0 ** min(self._failures, 30))
+            if not self._failures:
+                self._since = time.monotonic()
+            pause = min(max(shortest, longest), shortest * 2.0 ** min(self._failures, 30))
             self._failures += 1
             # Many daemons may wait for one project: they must not come back all at once.
             pause *= random.uniform(0.8, 1.2)  # noqa: S311  (no secret)

@@ -32,18 +32,18 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
-from boinc_gahp.blah.patience import Patience, is_ahead, longest_pause
 from boinc_gahp.blah.sending_attempt import Attempt
 from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
+from boinc_gahp.blah.sending_sizes import Sizes
 from boinc_gahp.blah.sending_verdict import (
+    BELIEVED,
     Verdict,
     hold_for,
     is_about_project,
     verdict_on,
 )
 from boinc_gahp.errors import (
-    BatchTooLarge,
     GahpError,
     JobRefused,
     LedgerError,
@@ -53,7 +53,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.ledger.halving import Halving
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.bridge import SubmitRequest
@@ -63,12 +63,8 @@ log = logging.getLogger("boinc_gahp.blah")
 
 #: Times that PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3
-#: Seconds after which a project that answers, and refuses what is no job's fault, is believed.
-_BELIEVED = 86400.0
-#: What a request has besides its jobs, at most.
-_HEAD_BYTES = 5_000
-#: A batch's request is not made smaller than this, in bytes of jobs.
-_SMALLEST = 10_000
+#: What new batches wait for is kept under this.
+_PLANS = ("plan", 0)
 
 
 class _Stopped(Exception):
@@ -83,28 +79,27 @@ class Sender:
     """Makes batches of waiting jobs and submits them; for one keeper, used by its threads."""
 
     def __init__(self, kept: Kept) -> None:
-        htcondor = kept.settings.htcondor
         self._kept = kept
         self._jobs = kept.jobs
+        self._troubles = kept.troubles
         self._halving = Halving(kept.jobs.store)
-        self._giving_up = GivingUp(kept, self._halving, self._trouble)
-        self._pauses = (htcondor.poll_shortest, htcondor.poll_longest)
-        self._patience = Patience(*self._pauses)
-        self._batch_patience: dict[int, Patience] = {}
+        self._giving_up = GivingUp(kept, self._halving)
+        #: Batches that could not be sent since one was.
+        self._failed: set[int] = set()
         self._deaths: dict[int, int] = {}
         #: Batches that are ``sent``, of which every submit_batch was answered.
         self._clear: set[int] = set()
         #: Since when an error comes that no waiting helps against.
         self._stubborn: dict[int, float] = {}
-        self._batch_bytes = min(htcondor.batch_bytes, kept.bridge.max_post_bytes - _HEAD_BYTES)
+        self._sizes = Sizes(kept)
 
     # -- batches are made
 
     def plan(self, now: float) -> float | None:
         """Make the batches that are due; only the ledger is asked.
 
-        While the project cannot be worked with, jobs wait where they are, so that a night's jobs
-        go in few batches.
+        While the project cannot be worked with, or several batches in a row could not be sent, jobs
+        wait where they are, so that a night's jobs go in few batches.
 
         Args:
             now: seconds since the epoch.
@@ -118,12 +113,12 @@ class Sender:
         waiting = self._jobs.waiting(self._kept.url, self._kept.account)
         if not waiting:
             return None
-        until = self._patience.until
-        if is_ahead(until, now, longest_pause(self._kept.settings.htcondor)):
+        until = self._troubles.wait(_PLANS, now)
+        if until:
             return until
-        htcondor = self._kept.settings.htcondor
+        htcondor = self._kept.htcondor
         bounds = Bounds(
-            htcondor.quiet, htcondor.longest_wait, htcondor.batch_jobs, self._batch_bytes
+            htcondor.quiet, htcondor.longest_wait, htcondor.batch_jobs, self._sizes.batch_bytes
         )
         groups, next_ = ripe(waiting, now, bounds)
         for group in groups:
@@ -142,6 +137,10 @@ class Sender:
 
     # -- batches are sent
 
+    def slot_of(self, batch: BatchRow) -> str:
+        """Return what work on a batch counts as; see :meth:`Sizes.slot_of`."""
+        return self._sizes.slot_of(batch)
+
     def send(self, batch: BatchRow) -> None:
         """Submit a batch that is ``planned`` or ``sent``, or see what else has to become of it.
 
@@ -159,7 +158,7 @@ class Sender:
             if self._kept.stopping.is_set():
                 return  # connections were closed under it
             log.exception("batch %s could not be sent", batch.name)
-            self._put_off(batch, f"a fault of this program: {error!r}", own=True)
+            self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
 
     def give_up(self, batch: BatchRow) -> None:
         """Go on with a batch that is ``giving_up``. Never raises; see :class:`GivingUp`."""
@@ -188,8 +187,9 @@ class Sender:
             request = request_of(
                 batch,
                 jobs,
-                self._kept.settings.htcondor.lease,
+                self._kept.htcondor.lease,
                 lambda project_batch_id: self._about_to_send(attempt, project_batch_id),
+                lambda: self._wanted(attempt),
             )
             project_batch_id = self._kept.bridge.submit(request)
         except (_Stopped, _Changed) as error:
@@ -232,16 +232,28 @@ class Sender:
             raise _Changed if said == "changed" else _Stopped
         attempt.sends += 1
 
+    def _wanted(self, attempt: Attempt) -> Iterable[str]:
+        """Return the names of the jobs whose files are still needed."""
+        batch = attempt.batch
+        numbers = self._halving.sending(batch.id)
+        if not numbers or self._kept.stopping.is_set():
+            raise _Stopped
+        if attempt.was_sent:
+            return attempt.ids  # the request has to have them all
+        return [f"{batch.name}-{number}" for number in numbers]
+
     def _is_submitted(self, batch: BatchRow, project_batch_id: int, jobs: int) -> None:
         self._jobs.submitted(batch.id, project_batch_id)
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
         self._forget(batch)
-        if self._patience.succeeded():
+        self._failed.clear()
+        if self._troubles.succeeded(_PLANS):
             self._kept.wake()  # others wait for it
-        self._jobs.project_trouble(self._kept.url, self._kept.account, None)
 
     def _forget(self, batch: BatchRow) -> None:
-        self._batch_patience.pop(batch.id, None)
+        self._troubles.forget(_sending_of(batch))
+        self._failed.discard(batch.id)
+        self._sizes.forget(batch)
         self._deaths.pop(batch.id, None)
         self._stubborn.pop(batch.id, None)
         self._clear.discard(batch.id)
@@ -263,7 +275,7 @@ class Sender:
                 self._clear.discard(batch.id)
             elif attempt.was_sent:
                 self._clear.add(batch.id)
-            self._put_off(batch, str(error), own=not is_about_project(error))
+            self._put_off(batch, error)
             return False
         if attempt.was_sent:
             self._after_sent(attempt, verdict, error)
@@ -271,11 +283,11 @@ class Sender:
         if verdict is Verdict.JOBS:
             return self._hold_those_to_blame(attempt, request, error)
         if verdict is Verdict.SMALLER and len(attempt.jobs) > 1:
-            self._learn_size(error)
+            self._sizes.learn(error)
             self._giving_up.halve(batch, attempt.jobs, str(error))
         elif verdict is Verdict.ANEW:
             # Not at once: other names may be of no more use.
-            self._trouble(str(error))
+            self._troubles.failed(_PLANS, error)
             self._jobs.drop_from_batch(batch.id)
         else:
             self._hold_all(batch, attempt.jobs, hold_for(error, batch))
@@ -288,14 +300,14 @@ class Sender:
         batch = attempt.batch
         if verdict is Verdict.ALL and not attempt.is_clear(error):
             # Its jobs may exist, so they cannot be on hold.
-            self._put_off(batch, str(error), own=not is_about_project(error))
+            self._put_off(batch, error)
             return
         if verdict is Verdict.ANEW and self._is_there(attempt):
             return
         if verdict is Verdict.SMALLER:
-            self._learn_size(error)
+            self._sizes.learn(error)
         if verdict is Verdict.ANEW:
-            self._trouble(str(error))
+            self._troubles.failed(_PLANS, error)
         clear = attempt.is_clear(error)
         self._forget(batch)
         self._giving_up.begin(batch, verdict, error, clear=clear)
@@ -339,7 +351,7 @@ class Sender:
             self._stubborn.pop(batch_id, None)
             return False
         since = self._stubborn.setdefault(batch_id, time.monotonic())
-        return not attempt.was_sent and time.monotonic() - since > _BELIEVED
+        return not attempt.was_sent and time.monotonic() - since > BELIEVED
 
     # -- holds
 
@@ -353,7 +365,7 @@ class Sender:
             if request is not None:
                 refused = self._kept.bridge.refusals(request)
         except RpcError as trouble:
-            self._put_off(batch, str(trouble), own=not is_about_project(trouble))
+            self._put_off(batch, trouble)
             return False
         holds = {
             attempt.ids[name]: hold_for(why, batch)
@@ -392,40 +404,29 @@ class Sender:
 
     # -- later, and smaller
 
-    def _put_off(self, batch: BatchRow, trouble: str, *, own: bool) -> None:
-        """Try the batch again later; ``own``: the trouble is the batch's, not the project's."""
+    def _put_off(self, batch: BatchRow, trouble: GahpError) -> None:
+        """Try the batch again later."""
         if self._kept.stopping.is_set():
             return  # it may have failed for that
-        now = time.time()
+        until = self._troubles.failed(_sending_of(batch), trouble)
+        self._failed.add(batch.id)
+        if len(self._failed) > 1:
+            # What several batches fail at is not one's own: more of them would fare no better.
+            self._troubles.failed(_PLANS, trouble)
         try:
-            if own:
-                patience = self._batch_patience.setdefault(batch.id, Patience(*self._pauses))
-                until = patience.failed(now)
-            else:
-                until = self._trouble(trouble)
-            self._jobs.postpone(batch.id, until, trouble)
+            self._jobs.postpone(batch.id, until, str(trouble))
         except LedgerError as failed:
             log.error("Batch %s is tried again later: %s (%s)", batch.name, trouble, failed)
-
-    def _trouble(self, trouble: str) -> float:
-        """Note that the project cannot be worked with; return when to try again."""
-        now = time.time()
-        # Batches that fail at the same time are one failure.
-        until = self._patience.until
-        if until <= now:
-            until = self._patience.failed(now)
-        self._jobs.project_trouble(self._kept.url, self._kept.account, trouble)
-        return until
-
-    def _learn_size(self, error: GahpError) -> None:
-        """Make later batches smaller than the one that was too large."""
-        if isinstance(error, BatchTooLarge):
-            self._batch_bytes = max(_SMALLEST, min(self._batch_bytes, error.nbytes // 2))
 
 
 def new_name() -> str:
     """Return a batch's name, which no other has."""
     return f"bg-{secrets.token_hex(16)}"
+
+
+def _sending_of(batch: BatchRow) -> tuple[str, int]:
+    """Return what a batch's troubles with being sent are kept under."""
+    return "send", batch.id
 
 
 def _in_json(path: str) -> str:

@@ -10,7 +10,7 @@ from boinc_gahp.bridge import JobRequest, LocalInput, RemoteInput, SubmitRequest
 from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.blah.description import RemoteFile
     from boinc_gahp.bridge import Input
@@ -22,6 +22,7 @@ def request_of(
     jobs: Sequence[JobRow],
     lease: float,
     about_to_send: Callable[[int], None],
+    wanted: Callable[[], Iterable[str]],
 ) -> SubmitRequest:
     """Return the request for a batch of ``jobs``, which have equal parameters.
 
@@ -30,6 +31,7 @@ def request_of(
         jobs: at least one; with the names that they have in it.
         lease: seconds.
         about_to_send: see :class:`SubmitRequest`.
+        wanted: likewise.
 
     Raises:
         JobRefused: a description in the ledger is damaged; names the job.
@@ -59,7 +61,20 @@ def request_of(
         app_version_num=first.app_version_num,
         lease=lease,
         about_to_send=about_to_send,
+        wanted=wanted,
     )
+
+
+def local_bytes(jobs: Sequence[JobRow]) -> int:
+    """Return the bytes of the local input files of jobs."""
+    sizes: dict[str, int] = {}
+    for job in jobs:
+        try:
+            inputs = JobDescription.from_json(job.description).inputs
+        except ValueError:
+            continue
+        sizes.update((file.path, file.nbytes) for file in inputs if isinstance(file, LocalFile))
+    return sum(sizes.values())
 
 
 def _description(job: JobRow) -> JobDescription:

@@ -30,6 +30,10 @@ from boinc_gahp.ledger import Hold
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import BatchRow
 
+#: Seconds after which a project that answers, and refuses what no waiting helps against, is
+#: believed.
+BELIEVED = 86400.0
+
 #: The project's words for an account that has as many unfinished jobs as it may have.
 _QUOTA = re.compile(r"limit on jobs in progress|too many jobs in progress", re.IGNORECASE)
 #: The project deletes files as they are being submitted, again and again.

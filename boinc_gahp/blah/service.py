@@ -13,6 +13,7 @@ from boinc_gahp.blah.ad import AdRefused, job_directory, read_ad
 from boinc_gahp.blah.fetching import clear_away
 from boinc_gahp.blah.keeper import Keeper
 from boinc_gahp.blah.kept import Gates
+from boinc_gahp.blah.leases import look_every
 from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_of
 from boinc_gahp.blah.projects import find_project
 from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import JobRow
 
+    #: What a keeper and its bridge are made of.
+    Chosen = tuple[Settings, ProjectSettings]
+
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds between writing down which jobs HTCondor has asked about, and between looks for owners
-#: that have no keeper here yet.
+#: Seconds between writing down which jobs HTCondor has asked about (less where leases are short),
+#: and between looks for owners that have no keeper here yet.
 MINDING = 60.0
 #: Seconds that a cancel waits for another process to stop writing into the job's directory;
 #: HTCondor waits 300 (``gridmanager-batch.md``, 6).
@@ -41,7 +45,7 @@ _LOOK = 0.05
 #: Seconds for which a keeper tries a request again, at most. Then the ledger tells what is wrong,
 #: and the keeper tries again later: HTCondor may end the process within minutes.
 TRYING = 10.0
-#: Seconds for which settings are not read again.
+#: Seconds after which settings are read again.
 SETTINGS_LAST = 5.0
 #: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
@@ -76,12 +80,17 @@ class Service:
         self._load_settings = load_settings
         self._loading = threading.Lock()
         self._loaded = time.monotonic()
+        self._said = ""
+        # Whether the keepers still have to be told of other settings.
+        self._changed = False
         self._opener = opener
         self._known = known_owners(settings)
         self._gates = Gates()
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
         self._keepers: dict[Owner, Keeper] = {}
+        # What their settings and bridges were made of.
+        self._opened: dict[Owner, Chosen] = {}
         self._minder: threading.Thread | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -261,7 +270,7 @@ class Service:
     def _look_at_settings(self, age: float) -> None:
         """Read the settings again if that was done more than ``age`` seconds ago.
 
-        Keepers that there are go on with those that they have, and the ledger stays where it is.
+        The ledger stays where it is; keepers are given them within seconds.
         """
         if self._load_settings is None:
             return
@@ -273,11 +282,15 @@ class Service:
             try:
                 settings = replace(self._load_settings(), state=self._settings.state)
             except ConfigError as error:  # somebody may be at it
-                log.warning("The settings as they were are used on: %s", error)
+                level = logging.DEBUG if str(error) == self._said else logging.WARNING
+                log.log(level, "The settings as they were are used on: %s", error)
+                self._said = str(error)
                 return
+            self._said = ""
             if settings == self._settings:
                 return
             self._settings, self._known = settings, known_owners(settings)
+            self._changed = True
         log.info("The settings have changed")
         self._news.set()
 
@@ -318,7 +331,7 @@ class Service:
     # -- what goes on in the background
 
     def _mind(self) -> None:
-        """Write down what was noted, and see that every owner has a keeper."""
+        """Write down what was noted, and see that every owner has a keeper with the settings."""
         next_look = 0.0
         while not self._stopping.is_set():
             jobs = self._ledger
@@ -327,17 +340,21 @@ class Service:
             try:
                 if is_time:
                     # First of all: what fails below is not to be tried again at once.
-                    next_look = time.monotonic() + MINDING
+                    every = min(MINDING, look_every(self._settings.htcondor.lease))
+                    next_look = time.monotonic() + every
                     self._write_down(jobs)
-                    self._look_at_settings(SETTINGS_LAST)
-                    self._start_keepers(jobs)
                 else:
                     self._write_told(jobs)
+                self._look_at_settings(SETTINGS_LAST)
+                if is_time or self._changed:
+                    self._changed = False
+                    self._start_keepers(jobs)
             except LedgerError as error:
                 log.error("%s", error)
             except Exception:  # the thread has to live on
                 log.exception("the minder has a fault")
-            self._news.wait(max(0.0, next_look - time.monotonic()))
+            left = next_look - time.monotonic()
+            self._news.wait(max(0.0, min(left, max(SETTINGS_LAST, _LOOK))))
             self._news.clear()
 
     def _write_down(self, jobs: JobLedger) -> None:
@@ -390,23 +407,43 @@ class Service:
                 keeper.wake()
 
     def _keeper(self, owner: Owner, project: ProjectSettings) -> Keeper | None:
-        """Return the owner's keeper, started if need be; None if this service is being closed."""
+        """Return the owner's keeper, started if need be; None if this service is being closed.
+
+        One that is there goes on with the settings as they are now.
+        """
         with self._lock:
+            if self._ledger is None or self._stopping.is_set():
+                return self._keepers.get(owner)
+            timeouts = self._settings.timeouts
+            timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
+            # Of several sections for one account, the first counts.
+            chosen = replace(self._settings, timeouts=timeouts), self._known.get(owner, project)
             keeper = self._keepers.get(owner)
-            if keeper is None and self._ledger is not None and not self._stopping.is_set():
-                timeouts = self._settings.timeouts
-                timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
+            if keeper is None:
                 keeper = Keeper(
-                    self._opener.open(replace(self._settings, timeouts=timeouts), project),
+                    self._opener.open(*chosen),
                     self._ledger,
                     owner,
-                    settings=self._settings,
+                    settings=chosen[0],
                     gates=self._gates,
                     state_dir=state_dir(self._settings),
                 )
                 keeper.start()
-                self._keepers[owner] = keeper
+                self._keepers[owner], self._opened[owner] = keeper, chosen
+            elif chosen != self._opened[owner]:
+                self._change(owner, keeper, chosen)
             return keeper
+
+    def _change(self, owner: Owner, keeper: Keeper, chosen: Chosen) -> None:
+        """Have a keeper go on with other settings; if they will not do, with those that it has."""
+        try:
+            alike = self._opener.are_alike(chosen, self._opened[owner])
+            keeper.change(chosen[0], None if alike else self._opener.open(*chosen))
+        except GahpError as error:
+            log.warning("The settings for %s as they were are used on: %s", owner[0], error)
+        else:
+            self._opened[owner] = chosen
+            log.info("The settings for %s have changed", owner[0])
 
 
 def _job_id(jobs: JobLedger, row: JobRow) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -79,10 +80,20 @@ class Workers:
     def __init__(self, on_end: Callable[[], None]) -> None:
         self._on_end = on_end
         self._changed = threading.Condition()
-        self._running: set[tuple[str, Hashable]] = set()
+        #: Under way: by kind and name, the slot and a number of its own.
+        self._running: dict[tuple[str, Hashable], tuple[str, int]] = {}
+        self._numbers = itertools.count(1)
 
-    def start(self, kind: str, which: Hashable, task: Callable[[], None]) -> bool:
+    def start(
+        self, kind: str, which: Hashable, task: Callable[[], None], slot: str | None = None
+    ) -> bool:
         """Have ``task`` done unless one of that kind and name is under way; returns at once.
+
+        Args:
+            kind: of the task.
+            which: its name.
+            task: what to do.
+            slot: what it counts as; None: its kind.
 
         Returns:
             Whether it was begun: not either if the system gives no thread.
@@ -91,7 +102,7 @@ class Workers:
         with self._changed:
             if key in self._running:
                 return False
-            self._running.add(key)
+            self._running[key] = (kind if slot is None else slot, next(self._numbers))
         thread = threading.Thread(target=self._run, args=(key, task), daemon=True)
         thread.name = f"{kind} {which}"
         try:
@@ -107,10 +118,15 @@ class Workers:
         with self._changed:
             return (kind, which) in self._running
 
-    def count(self, kind: str) -> int:
-        """Return how many tasks of a kind are under way."""
+    def count(self, slot: str) -> int:
+        """Return how many tasks that count as ``slot`` are under way."""
         with self._changed:
-            return sum(running == kind for running, _ in self._running)
+            return sum(taken == slot for taken, _ in self._running.values())
+
+    def numbers(self) -> frozenset[int]:
+        """Return a number for each task that is under way; none is used twice."""
+        with self._changed:
+            return frozenset(number for _, number in self._running.values())
 
     def wait(self, deadline: float) -> bool:
         """Wait until none is under way, or ``time.monotonic()`` is ``deadline``; return whether."""
@@ -130,5 +146,5 @@ class Workers:
 
     def _end(self, key: tuple[str, Hashable]) -> None:
         with self._changed:
-            self._running.discard(key)
+            self._running.pop(key, None)
             self._changed.notify_all()

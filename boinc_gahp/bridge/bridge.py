@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         SubmitRequest,
     )
     from boinc_gahp.config import Settings
-    from boinc_gahp.errors import GahpError
+    from boinc_gahp.errors import GahpError, ProjectError
     from boinc_gahp.ledger import Ledger
     from boinc_gahp.rpc import Batch, BatchJob, Project
 
@@ -171,6 +171,10 @@ class Bridge:
     def abort_jobs(self, names: Sequence[str], *, remember: bool = True) -> None:
         """See :func:`boinc_gahp.bridge.control.abort_jobs`."""
         control.abort_jobs(self._context, names, remember=remember)
+
+    def abort_each(self, names: Sequence[str]) -> dict[str, ProjectError]:
+        """See :func:`boinc_gahp.bridge.control.abort_each`."""
+        return control.abort_each(self._context, names)
 
     def retire_batch(self, name: str) -> None:
         """See :func:`boinc_gahp.bridge.control.retire_batch`."""

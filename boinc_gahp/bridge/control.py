@@ -64,11 +64,23 @@ def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True)
     names = list(dict.fromkeys(names))
     if remember:
         _record_aborted(context, names)
+    refused = abort_each(context, names)
+    if refused:
+        raise _not_aborted(refused, len(names))
+
+
+def abort_each(context: Context, names: Sequence[str]) -> dict[str, ProjectError]:
+    """Abort jobs like :func:`abort_jobs`; return those that were not aborted, and why.
+
+    Nothing is written into the ledger.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
     refused: dict[str, ProjectError] = {}
     for start in range(0, len(names), _JOBS_PER_ABORT):
         _abort(context, names[start : start + _JOBS_PER_ABORT], refused)
-    if refused:
-        raise _not_aborted(refused, len(names))
+    return refused
 
 
 def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectError]) -> None:

@@ -41,6 +41,17 @@ class Opener:
             project,
         )
 
+    @staticmethod
+    def are_alike(
+        one: tuple[Settings, ProjectSettings], other: tuple[Settings, ProjectSettings]
+    ) -> bool:
+        """Tell whether a bridge that was opened with ``one`` does for ``other``.
+
+        That is decided here alone: a bridge, and the connections under it, keep what they were
+        made with.
+        """
+        return _used(*one) == _used(*other)
+
     def ledger(self, settings: Settings) -> Ledger:
         """Return the one ledger of this process, opened at the first call; raises LedgerError."""
         with self._lock:
@@ -53,3 +64,9 @@ class Opener:
         with self._lock:
             if self._ledger is not None:
                 self._ledger.close()
+
+
+def _used(settings: Settings, project: ProjectSettings) -> tuple[object, ...]:
+    """Return what a bridge and its connections take from the settings."""
+    options = ClientOptions.of(settings, project)
+    return options, project, settings.timeouts, settings.staging, settings.jobs

@@ -22,6 +22,7 @@ from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.known import Recent
 from boinc_gahp.bridge.meter import Meter
+from boinc_gahp.bridge.needs import Needs
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     NotFound,
@@ -141,6 +142,10 @@ class _Round:
     limit_learned: bool = False
 
 
+class _NotNeeded(Exception):
+    """Nobody wants the files of an upload any more."""
+
+
 class _Share:
     """What one POST adds to the meter: no more than its files have, for all that is around them."""
 
@@ -168,6 +173,7 @@ class Staging:
         uploads: shared by all of a process that use this project and account.
         deadline: ``time.monotonic()`` after which nothing more is sent, or None.
         meter: gets the bytes of the files that are sent.
+        needs: which of the files are still needed; others are not sent. None: all are.
     """
 
     def __init__(
@@ -180,7 +186,9 @@ class Staging:
         uploads: Uploads,
         deadline: float | None = None,
         meter: Meter | None = None,
+        needs: Needs | None = None,
     ) -> None:
+        self._needs = needs or Needs()
         self._meter = meter or Meter()
         self._project = project
         self._settings = settings
@@ -199,7 +207,7 @@ class Staging:
         self._broken_off = threading.Event()
 
     def run(self) -> None:
-        """Return when every file is on the project.
+        """Return when every file is on the project that is still needed.
 
         Raises:
             StagingError: a file changed, is too large for the project, or time is up.
@@ -219,7 +227,8 @@ class Staging:
         self._absent = self._association.associate(self._absent)
         self._meter.begin("staging", sum(self._files[n].nbytes for n in self._absent), "bytes")
         fruitless = 0
-        while self._absent:
+        while self._absent and (needed := self._needs.of(self._absent)):
+            self._absent = needed
             if self._time_is_up():
                 raise self._out_of_time()
             before = len(self._absent)
@@ -271,10 +280,15 @@ class Staging:
             return  # the others wait for the next round, and go in smaller POSTs
         if self._time_is_up():
             raise self._out_of_time()
+        group = self._needs.of(group)
+        if not group:
+            return
         share = _Share(self._meter, sum(self._files[name].nbytes for name in group))
 
         def sent(count: int) -> None:
             self._keep_going()
+            if not self._needs.of(group, now=False):
+                raise _NotNeeded
             share.add(count)
 
         try:
@@ -287,6 +301,8 @@ class Staging:
                 delete_time=time.time() + self._settings.keep,
                 sent=sent,
             )
+        except _NotNeeded:
+            share.take_back()
         except RpcError as error:
             share.take_back()
             with self._limits:

@@ -29,6 +29,7 @@ from boinc_gahp.bridge import checks, naming
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.judging import Judged, check_unchanged
 from boinc_gahp.bridge.meter import Interrupted, Meter
+from boinc_gahp.bridge.needs import Needs
 from boinc_gahp.bridge.promise import UNDO_TIME, Promise
 from boinc_gahp.bridge.staging import Physical, Staging, out_of_time
 from boinc_gahp.bridge.types import LocalInput, StagedInput
@@ -155,11 +156,14 @@ class _Submission:
                 return details.batch.id
         # The files of jobs that are there have done their duty; they may be gone by now.
         inputs = {name: items for name, items in inputs.items() if name in missing}
-        files = self._context.digests.of(
-            (item.path for item in _local(inputs)),
-            lambda: _check_time(self._stop_staging, "input files are being read, none is sent"),
-            self._meter,
-        )
+        needs = Needs(self._request.wanted)
+
+        def keep_going() -> None:
+            _check_time(self._stop_staging, "input files are being read, none is sent")
+            needs.check()
+
+        paths = (item.path for item in _local(inputs))
+        files = self._context.digests.of(paths, keep_going, self._meter)
         for item in _local(inputs):
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         physical = Physical(files)
@@ -297,6 +301,11 @@ class _Submission:
         concurrent = self._context.settings.staging.concurrent_posts
         association = Association(self._project, batch_id, concurrent)
         self._check_staged(association.associate(list(self._staged)))
+        users: dict[str, list[str]] = {}
+        for name, items in inputs.items():
+            for item in items:
+                if isinstance(item, LocalInput):
+                    users.setdefault(physical.name_of(item.path), []).append(name)
         Staging(
             self._project
             if self._stop_staging is None
@@ -305,6 +314,7 @@ class _Submission:
             physical.by_name(item.path for item in _local(inputs)),
             batch_id,
             uploads=self._context.uploads,
+            needs=Needs(self._request.wanted, users),
             deadline=self._stop_staging,
             meter=self._meter,
         ).run()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.errors import GahpError, RpcError
@@ -121,6 +121,9 @@ class SubmitRequest:
         progress: told how far the submit is.
         about_to_send: called with the project's id of the batch right before every submit_batch,
             which is not sent if this raises.
+        wanted: returns the names of the jobs that are still wanted: called while files are read and
+            sent, so that none are sent that only others need. Ends the submit if it raises. None:
+            all are.
     """
 
     batch_name: str
@@ -138,6 +141,7 @@ class SubmitRequest:
     by_name: bool = False
     lease: float | None = None
     about_to_send: Callable[[int], None] | None = None
+    wanted: Callable[[], Iterable[str]] | None = None
     progress: OnProgress | None = None
 
 

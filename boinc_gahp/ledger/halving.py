@@ -74,6 +74,14 @@ class Halving:
 
         return self._store.write(change)
 
+    def sending(self, batch_id: int) -> frozenset[int]:
+        """Return the numbers of a batch's jobs that are still to be sent."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT number FROM job WHERE batch_id = ? AND state = 'sending'", (batch_id,)
+            )
+            return frozenset(number for (number,) in rows)
+
     def divide(
         self, batch_id: int, parts: Sequence[Part], trouble: str, lease_until: float
     ) -> bool:

@@ -62,6 +62,21 @@ class Desk:
             ids.append(self.hand_over(description))
         return ids
 
+    def accept_large(self, nbytes: int) -> list[int]:
+        """Have HTCondor hand over a job over a file of so many bytes, all zero; return its id."""
+        path = self.site.directory / f"large{next(_numbers)}"
+        with path.open("wb") as file:
+            file.truncate(nbytes)
+        status = path.stat()
+        description = JobDescription(
+            f"home_bl_{next(_numbers)}",
+            None,
+            "uppercase",
+            str(self.site.directory),
+            inputs=(LocalFile(str(path), "in", nbytes, status.st_mtime_ns),),
+        )
+        return [self.hand_over(description)]
+
     def hand_over(self, description: JobDescription) -> int:
         job = NewJob(
             description.job_directory,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah.kept import Gates, Kept
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.settings import HTCondor
+from boinc_gahp.config.settings import HTCondor, Staging
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, Project
@@ -77,6 +77,7 @@ class Site:
     authenticator: str
     htcondor: HTCondor = QUICK
     timeouts: Timeouts = field(default_factory=lambda: TIMEOUTS)
+    staging: Staging = field(default_factory=Staging)
 
     # -- what is used as it is in the daemon
 
@@ -89,6 +90,7 @@ class Site:
         return Settings(
             project=self.project,
             timeouts=self.timeouts,
+            staging=self.staging,
             htcondor=self.htcondor,
             state=State(self.directory / "state", self.directory / "cache"),
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.blah.helpers import Site
 
 _numbers = itertools.count(1)
+_polls = itertools.count(1)
 #: The names under which the supplied apps open their inputs.
 _INPUTS = {"multi": ("in0", "in1")}
 
@@ -114,11 +115,14 @@ def follow(
     follower: Follower | None = None,
     timeout: float = 60.0,
 ) -> Follower:
-    """Poll until the batch's jobs have these states, in the order of the jobs."""
+    """Poll until the batch's jobs have these states, in the order of the jobs.
+
+    From one poll to the next more time passes, as the follower sees it, than any pause takes.
+    """
     follower = follower or Follower(kept)
 
     def have() -> bool:
-        follower.poll(0.0)
+        follower.poll(2000.0 * next(_polls))
         return sent.states == list(states)
 
     try:

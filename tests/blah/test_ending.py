@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.blah.ending import Ender
 from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
 from boinc_gahp.ledger import NewJob
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
+from tests.blah.payer import Payer
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -105,13 +105,13 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(kept: Kept, site: Site
     names = site.workunits()
     kept.jobs.cancel(ids[0])
     kept.jobs.cancel(ids[2])
-    ender = Ender(kept)
-    assert ender.due(time.time()) <= time.time()
-    ender.pay(time.time())
+    payer = Payer(kept)
+    assert payer.due(time.time()) <= time.time()
+    payer.pay(time.time())
     assert owed(kept) == 0
     assert errors(site.local, names) == 2
     assert errors(site.local, [names[1]]) == 0
-    assert ender.due(time.time()) > time.time() + 30
+    assert payer.due(time.time()) > time.time() + 30
     # What HTCondor does not ask for by these names is not remembered for its queries.
     assert site.proxy.count("abort_jobs") == 1
 
@@ -119,14 +119,14 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(kept: Kept, site: Site
 def test_an_abort_waits_until_it_is_certain_what_the_project_has(kept: Kept, site: Site) -> None:
     batch, ids = planned(kept, site)
     kept.jobs.cancel(ids[0])
-    ender = Ender(kept)
-    ender.pay(time.time())
+    payer = Payer(kept)
+    payer.pay(time.time())
     assert kept.jobs.about_to_send(batch.id, 7)
-    ender.pay(time.time())
+    payer.pay(time.time())
     assert site.proxy.count("abort_jobs") == 0
     assert owed(kept) == 1
     submit(kept, site, batch)
-    ender.pay(time.time())
+    payer.pay(time.time())
     assert owed(kept) == 0
     assert errors(site.local, site.workunits()) == 1
 
@@ -149,7 +149,7 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
     )
     kept.jobs.submitted(batch.id, 1)
     kept.jobs.cancel(cancelled)
-    Ender(kept).pay(time.time())
+    Payer(kept).pay(time.time())
     assert owed(kept) == 0
     assert errors(site.local, names) == 1
     assert state_of(kept, alive) == "queued"
@@ -164,10 +164,10 @@ def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
     words = b"Lock wait timeout exceeded; try restarting transaction"
     error = b"<error><error_num>-1</error_num><error_msg>%s</error_msg></error>" % words
     site.proxy.fail("abort_jobs", faultproxy.body(b"<abort_jobs>%s</abort_jobs>" % error))
-    ender = Ender(kept)
-    assert not ender.abort_owed()
+    payer = Payer(kept)
+    payer.pay(time.time())
     assert owed(kept) == 1
-    assert ender.abort_owed()
+    payer.pay(time.time() + 1)
     assert (owed(kept), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
 
 
@@ -179,26 +179,26 @@ def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
     kept.jobs.cancel(ids[0])
     kept.jobs.cancel(ids[1])
     assert batch_state(kept, batch) == "ended"
-    ender = Ender(kept)
+    payer = Payer(kept)
     if trouble == "stopped":
         site.local.stop_web()
     else:
         site.proxy.fail("*", faultproxy.status(503), times=None)
     now = time.time()
-    ender.pay(now)
+    payer.pay(now)
     assert owed(kept) == 2
     assert batch_state(kept, batch) == "ended"
     ((text, since),) = kept.jobs.troubles().values()
     assert text
     assert abs(since - now) < 30
     # Not at once again.
-    assert ender.due(time.time()) > time.time()
+    assert payer.due(time.time()) > time.time()
     seen = len(site.proxy.seen)
-    ender.pay(now)
+    payer.pay(now)
     assert len(site.proxy.seen) == seen
     site.heal()
     site.local.pause_volunteers()
-    ender.pay(ender.due(time.time()))
+    payer.pay(payer.due(time.time()))
     assert owed(kept) == 0
     assert batch_state(kept, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
@@ -211,7 +211,7 @@ def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(
     batch, ids = submitted(kept, site)
     for job_id in ids:
         kept.jobs.cancel(job_id)
-    Ender(kept).pay(time.time())
+    Payer(kept).pay(time.time())
     seen = site.proxy.seen
     assert seen.index("abort_jobs") < seen.index("retire_batch")
     assert batch_state(kept, batch) == "retired"
@@ -221,17 +221,17 @@ def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(
 def test_the_last_job_is_done_when_its_batch_is_retired(kept: Kept, site: Site) -> None:
     batch, ids = submitted(kept, site)
     assert finish(kept, batch, ids[0]) == "done"
-    ender = Ender(kept)
+    payer = Payer(kept)
     assert finish(kept, batch, ids[1]) == "fetched"
-    until = ender.close_overdue(time.time())
+    until = payer.ender.close_overdue(time.time())
     assert until is not None
     assert until > time.time()
     assert state_of(kept, ids[1]) == "fetched"
-    ender.pay(time.time())
+    payer.pay(time.time())
     assert state_of(kept, ids[1]) == "done"
     assert batch_state(kept, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
-    assert ender.close_overdue(time.time()) is None
+    assert payer.ender.close_overdue(time.time()) is None
 
 
 def test_the_last_job_waits_for_the_retirement_only_so_long(kept: Kept, site: Site) -> None:
@@ -239,18 +239,18 @@ def test_the_last_job_waits_for_the_retirement_only_so_long(kept: Kept, site: Si
     batch, ids = submitted(kept, site, 1)
     finish(kept, batch, ids[0])
     site.local.stop_web()
-    ender = Ender(kept)
-    ender.pay(time.time())
-    until = ender.close_overdue(time.time())
+    payer = Payer(kept)
+    payer.pay(time.time())
+    until = payer.ender.close_overdue(time.time())
     assert until is not None
     assert state_of(kept, ids[0]) == "fetched"
     # Another process goes on; how long the job has waited stands in the ledger.
-    ender = Ender(kept)
-    assert ender.close_overdue(until + 0.01) is None
+    payer = Payer(kept)
+    assert payer.ender.close_overdue(until + 0.01) is None
     assert state_of(kept, ids[0]) == "done"
     assert batch_state(kept, batch) == "ended"
     site.heal()
-    ender.pay(time.time() + 400)
+    payer.pay(time.time() + 400)
     assert batch_state(kept, batch) == "retired"
 
 
@@ -259,7 +259,7 @@ def test_a_batch_that_is_not_on_the_project_counts_as_retired(kept: Kept, site: 
     for job_id in ids:
         kept.jobs.cancel(job_id)
     assert batch_state(kept, batch) == "ended"
-    Ender(kept).pay(time.time())
+    Payer(kept).pay(time.time())
     assert batch_state(kept, batch) == "retired"
 
 
@@ -267,8 +267,8 @@ def test_a_batch_that_somebody_may_be_making_is_let_be(kept: Kept, site: Site) -
     batch, ids = planned(kept, site)
     for job_id in ids:
         kept.jobs.cancel(job_id)
-    ender = Ender(kept, is_sending={batch.id}.__contains__)
-    ender.pay(time.time())
+    payer = Payer(kept, is_sending={batch.id}.__contains__)
+    payer.pay(time.time())
     assert site.proxy.count("retire_batch") == 0
     assert batch_state(kept, batch) == "ended"
 
@@ -285,15 +285,15 @@ def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(
         b"</retire_batch>"
     )
     site.proxy.fail("retire_batch", refusal)
-    ender = Ender(kept)
-    ender.pay(time.time())
+    payer = Payer(kept)
+    payer.pay(time.time())
     assert batch_state(kept, first) == "ended"
     assert batch_state(kept, second) == "retired"
     row = kept.jobs.batch(first.id)
     assert row is not None
     assert "not now" in str(row.trouble)
     assert row.not_before > time.time()
-    ender.pay(row.not_before)
+    payer.pay(row.not_before)
     assert batch_state(kept, first) == "retired"
 
 
@@ -306,20 +306,20 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(kept: Kept, site:
     first, ids = submitted(kept, site, 1)
     second, _ = submitted(kept, site, 1)
     now = time.time()
-    ender = Ender(kept)
-    ender.renew_leases(now)
+    payer = Payer(kept)
+    payer.pay(now)
     assert site.proxy.count("set_expire_time") == 0
     later = now + 2 * DAY
     kept.jobs.asked(ids, later)
-    ender.renew_leases(later)
+    payer.pay(later)
     assert site.proxy.count("set_expire_time") == 2
     assert expire_times(site) == pytest.approx([later + lease] * 2, abs=2)
-    ender.renew_leases(later)
+    payer.pay(later)
     assert site.proxy.count("set_expire_time") == 2
     # The second's job was not asked about for longer than a lease lasts.
     much_later = now + lease + DAY
     kept.jobs.asked(ids, much_later)
-    ender.renew_leases(much_later)
+    payer.pay(much_later)
     assert expire_times(site) == pytest.approx([much_later + lease, later + lease], abs=2)
     rows = [kept.jobs.batch(batch.id) for batch in (first, second)]
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
@@ -329,13 +329,14 @@ def test_a_lease_that_cannot_be_renewed_is_tried_again(kept: Kept, site: Site) -
     _, ids = submitted(kept, site, 1)
     later = time.time() + 2 * DAY
     kept.jobs.asked(ids, later)
-    ender = Ender(kept)
+    payer = Payer(kept)
     site.local.stop_web()
-    ender.renew_leases(later)
+    payer.pay(later)
     site.local.stop_web(False)
-    # Of a lease that another client of the account has ended, the ledger need not know.
-    ender.renew_leases(later)
-    assert expire_times(site) == pytest.approx([later + kept.settings.htcondor.lease], abs=2)
+    again = payer.due(later)
+    assert again > later
+    payer.pay(again)
+    assert expire_times(site) == pytest.approx([again + kept.settings.htcondor.lease], abs=2)
 
 
 def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
@@ -345,38 +346,38 @@ def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
     kept.jobs.submitted(batch.id, 1)
     later = time.time() + 2 * DAY
     kept.jobs.asked(ids, later)
-    ender = Ender(kept)
-    ender.renew_leases(later)
-    ender.renew_leases(later)
+    payer = Payer(kept)
+    payer.pay(later)
+    payer.pay(later)
     assert site.proxy.count("set_expire_time") == 1
 
 
 def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(kept: Kept, site: Site) -> None:
     batch, job_ids = submitted(kept, site)
-    ender = Ender(kept)
+    payer = Payer(kept)
     tomorrow = time.time() + 86400
-    ender.pay(tomorrow)
+    payer.pay(tomorrow)
     for job_id in job_ids:
         finish(kept, batch, job_id)
     kept.jobs.postpone(batch.id, tomorrow + 60, "it was tried tomorrow")
     now = time.time()
-    assert ender.due(now) <= now
-    ender.pay(now)
+    assert payer.due(now) <= now
+    payer.pay(now)
     assert batch_state(kept, batch) == "retired"
-    assert ender.due(now) > now
-    assert ender.close_overdue(now - 3600) is None
+    assert payer.due(now) > now
+    assert payer.ender.close_overdue(now - 3600) is None
 
 
 def test_what_ended_long_ago_is_forgotten(kept: Kept, site: Site) -> None:
     _, ids = submitted(kept, site, 2)
     kept.jobs.cancel(ids[0])
     kept.jobs.cancel(ids[1])
-    ender = Ender(kept)
-    ender.pay(time.time())
+    payer = Payer(kept)
+    payer.pay(time.time())
     wait_for(lambda: owed(kept) == 0, "the aborts")
-    ender.prune(time.time())
+    payer.ender.prune(time.time())
     assert kept.jobs.job(ids[0]) is not None
-    ender.prune(time.time() + 31 * DAY)
+    payer.ender.prune(time.time() + 31 * DAY)
     assert kept.jobs.job(ids[0]) is None
     assert kept.jobs.batches(kept.url, kept.account) == []
 
@@ -386,7 +387,7 @@ def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(
 ) -> None:
     _, ids = submitted(kept, site, 1)
     kept.jobs.cancel(ids[0])
-    Ender(kept).pay(time.time(), until=time.monotonic() - 1)
+    Payer(kept).pay(time.time(), goes_on=False)
     kept.stopping.set()
-    Ender(kept).pay(time.time())
+    Payer(kept).pay(time.time())
     assert owed(kept) == 1

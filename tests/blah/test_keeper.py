@@ -289,11 +289,14 @@ def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(
     if when == "submit":
         site.local.stop_web()
     elif when == "poll":
-        site.proxy.fail("query_batch2", faultproxy.status(503), times=None)
+        site.local.pause_volunteers()
     else:
         site.proxy.fail("result_file", faultproxy.reset(), times=None)
     job = site.job()
     job_id = service.submit(job.ad)
+    if when == "poll":
+        await_state(jobs, job_id, "queued")
+        site.proxy.fail("*", faultproxy.status(503), times=None)
     wait_for(lambda: jobs.troubles() or row_of(jobs, job_id).trouble, "the trouble")
     assert service.status(job_id)[0] in {1, 2}
     assert row_of(jobs, job_id).is_alive

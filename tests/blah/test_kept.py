@@ -86,7 +86,7 @@ def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs() -> None:
 
 
 def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
-    patience = Patience(5.0, 300.0)
+    patience = Patience(lambda: (5.0, 300.0))
     assert not patience.succeeded()
     pauses = [patience.failed(1000.0) - 1000.0 for _ in range(10)]
     for pause, expected in zip(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300, 300], strict=True):
@@ -98,7 +98,7 @@ def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
 
 
 def test_a_pause_ends_in_time_though_the_clock_is_set_back() -> None:
-    patience = Patience(0.01, 0.01)
+    patience = Patience(lambda: (0.01, 0.01))
     tomorrow = time.time() + 86400
     assert patience.failed(tomorrow) > tomorrow
     wait_for(lambda: patience.until <= time.time(), "the end of the pause")

@@ -149,7 +149,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
             desk.turn()
         assert set(desk.states(ids)) == {"waiting"}
         site.local.stop_web(False)
-        desk.sender._patience.succeeded()
+        desk.kept.troubles.succeeded()
         desk.sender.send(desk.batches("planned")[0])
         desk.run()
         desk.check_once(first + ids)
@@ -326,7 +326,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
 
     def says_so() -> bool:
         desk.turn()
-        return "authenticator" in desk.kept.jobs.troubles()[desk.kept.url, desk.kept.account].text
+        return any("authenticator" in each.text for each in desk.kept.jobs.troubles().values())
 
     wait_for(says_so, "the trouble with the account")
     assert desk.states(ids) == ["sending", "sending"]
@@ -354,9 +354,9 @@ def test_jobs_that_are_all_cancelled_while_files_are_sent_are_not_sent(
     assert len(desk.batches("ended")) == 1
 
 
-def test_batches_keep_to_the_size_that_the_project_takes(site: Site) -> None:
+def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
+    site.reset(batch_bytes=4_000)
     with desk_of(site) as desk:
-        desk.sender._batch_bytes = 4_000
         ids = desk.accept(30)
         desk.run()
         desk.check_once(ids)
@@ -420,7 +420,7 @@ def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
     ids = desk.accept(2)
     desk.turn()
     assert desk.states(ids) == ["sending", "sending"]
-    monkeypatch.setattr("boinc_gahp.blah.sending._BELIEVED", 0.0)
+    monkeypatch.setattr("boinc_gahp.blah.sending.BELIEVED", 0.0)
     desk.run()
     row = desk.row(ids[0])
     assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)

@@ -39,7 +39,14 @@ bridge = Bridge(project, settings, ledger, Path(directory) / "cache", ProjectSet
 jobs = JobLedger(ledger.store)
 stopping = threading.Event()
 kept = Kept(
-    bridge, jobs, project.url, project.account, settings, lambda: None, stopping, Gates()
+    bridge=bridge,
+    jobs=jobs,
+    url=project.url,
+    account=project.account,
+    settings=settings,
+    wake=lambda: None,
+    stopping=stopping,
+    gates=Gates(),
 )
 desk = Desk(None, kept)
 while not desk.is_idle():

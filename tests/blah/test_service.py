@@ -307,7 +307,7 @@ def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_ag
 ) -> None:
     monkeypatch.setattr("boinc_gahp.blah.service.TRYING", 0.1)
     site.timeouts = replace(site.timeouts, retry=120.0)
-    site.proxy.fail("query_batch", faultproxy.status(503), times=None)
+    site.proxy.fail("*", faultproxy.status(503), times=None)
     with site.service() as service:
         job_id = service.submit(site.job().ad)
         wait_for(lambda: jobs.troubles().get(site.owner), "the trouble in the ledger")

@@ -1,0 +1,77 @@
+"""Renews the leases of batches, so that the project does not end them while HTCondor wants them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.duties import Duty
+from boinc_gahp.blah.patience import is_ahead
+from boinc_gahp.errors import NotFound, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.blah.kept import Kept
+
+log = logging.getLogger("boinc_gahp.blah")
+
+#: Seconds between looks for leases that run out, and the part of a short lease that does as well.
+_EVERY = 60.0
+_PART = 8.0
+#: A lease is renewed when it has lost this much, in seconds; a short one at its half.
+_USED = 86400.0
+
+
+def look_every(lease: float) -> float:
+    """Return seconds between looks whether leases of so many seconds have to be renewed."""
+    return min(_EVERY, lease / _PART)
+
+
+class Leases:
+    """Renews leases, whatever else the project has trouble with; for one thread at a time."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._next = 0.0
+        self.duty = Duty("lease", self.due, self.pay)
+
+    def due(self, now: float) -> float:
+        """Return when to look again."""
+        every = look_every(self._kept.htcondor.lease)
+        ahead = self._next if is_ahead(self._next, now, every) else 0.0
+        return max(ahead, self._kept.troubles.wait(None, now))
+
+    def pay(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Renew the leases of batches with jobs that HTCondor has asked about lately.
+
+        One that the project does not renew keeps no other from it.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        kept = self._kept
+        lease = kept.htcondor.lease
+        self._next = now + look_every(lease)
+        ahead = lease - min(_USED, lease / 2)
+        for batch in kept.jobs.leases(kept.url, kept.account, now, ahead, lease):
+            key = ("lease", batch.id)
+            if not goes_on():
+                return
+            if kept.troubles.wait(key, now):
+                continue
+            try:
+                kept.bridge.set_lease(batch.name, now + lease)
+            except NotFound as error:
+                # Its jobs are lost: what follows them finds out.
+                log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
+                kept.troubles.forget(key)
+            except RpcError as error:
+                if kept.troubles.is_of_project(error, now):
+                    return
+                log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
+                kept.troubles.later(key, now)
+                continue
+            else:
+                kept.troubles.succeeded(key)
+            kept.jobs.leased(batch.id, now + lease)

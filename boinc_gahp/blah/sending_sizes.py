@@ -1,0 +1,59 @@
+"""How large batches are: their requests, and the files that go before them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.sending_request import local_bytes
+from boinc_gahp.errors import BatchTooLarge
+
+if TYPE_CHECKING:
+    from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.ledger.jobs import BatchRow
+
+#: What a request has besides its jobs, at most.
+_HEAD_BYTES = 5_000
+#: A batch's request is not made smaller than this, in bytes of jobs.
+_SMALLEST = 10_000
+
+
+class Sizes:
+    """What is known of sizes; for one keeper."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        #: What was learned of the largest request that goes.
+        self._learned = math.inf
+        self._slots: dict[int, str] = {}
+
+    @property
+    def batch_bytes(self) -> int:
+        """The most bytes of jobs in a batch's request."""
+        allowed = self._kept.bridge.max_post_bytes - _HEAD_BYTES
+        return int(min(self._kept.htcondor.batch_bytes, allowed, self._learned))
+
+    def learn(self, error: GahpError) -> None:
+        """Make later batches smaller than the one that was too large."""
+        if isinstance(error, BatchTooLarge):
+            self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
+
+    def slot_of(self, batch: BatchRow) -> str:
+        """Return what work on a batch counts as: batches do not wait for those of other slots.
+
+        "give up": it is given up; "stage": its local files take more than one upload, and so
+        perhaps hours; "send": all others.
+        """
+        if batch.state == "giving_up":
+            return "give up"
+        slot = self._slots.get(batch.id)
+        if slot is None:
+            nbytes = local_bytes(self._kept.jobs.jobs_of(batch.id, "sending"))
+            one_post = self._kept.settings.staging.bytes_per_post
+            slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
+        return slot
+
+    def forget(self, batch: BatchRow) -> None:
+        """Drop what is remembered of a batch."""
+        self._slots.pop(batch.id, None)

@@ -1,0 +1,58 @@
+"""Which files of a batch are still needed, while they are on their way to the project."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+#: Seconds for which an answer does in the middle of a file.
+_LASTS = 0.5
+
+
+class Needs:
+    """Asks whoever wants the jobs; thread-safe. Every method raises what that raises.
+
+    Args:
+        wanted: returns the names of the jobs that are still wanted; None: all are.
+        users: by file, the jobs that take it.
+    """
+
+    def __init__(
+        self,
+        wanted: Callable[[], Iterable[str]] | None = None,
+        users: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        self._wanted = wanted
+        self._users = users or {}
+        self._lock = threading.Lock()
+        self._jobs: frozenset[str] = frozenset()
+        self._asked = -_LASTS
+
+    def of(self, files: Iterable[str], *, now: bool = True) -> list[str]:
+        """Return those of the files that a job still takes.
+
+        Args:
+            files: some of the batch's.
+            now: whether to ask; if not, half a second may pass from one answer to the next.
+        """
+        if self._wanted is None:
+            return list(files)
+        jobs = self._ask(now=now)
+        return [file for file in files if not jobs.isdisjoint(self._users[file])]
+
+    def check(self) -> None:
+        """Ask now and then, for what is done for all jobs."""
+        if self._wanted is not None:
+            self._ask(now=False)
+
+    def _ask(self, *, now: bool) -> frozenset[str]:
+        assert self._wanted is not None  # noqa: S101  (for the type checker)
+        with self._lock:
+            if now or time.monotonic() >= self._asked + _LASTS:
+                self._jobs = frozenset(self._wanted())
+                self._asked = time.monotonic()
+            return self._jobs
