@@ -225,7 +225,7 @@ def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSet
     url = project_url(selection.url)
     known = [settings.project, *settings.projects.values()]
     for project in known:
-        if project is not None and _is_at(project, url):
+        if project is not None and urls.are_one_project(project.url, url):
             break
     else:
         project = ProjectSettings(url)
@@ -246,10 +246,3 @@ def _default(settings: Settings) -> tuple[ProjectSettings, str]:
             "[project] section, or use BOINC_SELECT_PROJECT url authenticator"
         )
     return replace(project, url=project_url(project.url)), project.authenticator.account
-
-
-def _is_at(project: ProjectSettings, url: str) -> bool:
-    try:
-        return project_url(project.url) == url
-    except BadRequest:
-        return False

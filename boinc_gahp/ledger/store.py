@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.filesystem import MOUNTINFO, network_filesystem
 from boinc_gahp.ledger.migrations import VERSION
-from boinc_gahp.ledger.opening import (
-    BUSY_TIMEOUT,
-    check_version,
-    explain,
-    open_to_read,
-    open_to_write,
-)
+from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain, open_to_read, open_to_write
+from boinc_gahp.ledger.upgrading import Copy, check_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,8 +72,8 @@ class Store:
     Args:
         path: the file; it and its directory are made if they are missing, private to the user.
         mountinfo: the kernel's list of mounts.
-        read_only: nothing is made, migrated or written; a version later than this program's is
-            refused, an earlier one is accepted (see :attr:`version`).
+        read_only: nothing is made, migrated or written; of an earlier version's file a copy is
+            read, as of this moment.
 
     Raises:
         LedgerError: by every method: the file cannot be opened, read or written, is of a later
@@ -97,6 +92,8 @@ class Store:
         self._is_closed = False
         self._next_log_wait = 0.0
         self._read_only = read_only
+        self._read_path = path
+        self._copy: Copy | None = None
         kind = network_filesystem(path.parent, mountinfo)
         if kind is not None:
             raise LedgerError(
@@ -107,8 +104,8 @@ class Store:
         try:
             self._connection = open_to_read(path) if read_only else open_to_write(path)
             try:
-                #: The number of the last migration that the file has gone through.
-                self.version = check_version(path, self._connection) if read_only else VERSION
+                if read_only and check_version(path, self._connection) < VERSION:
+                    self._read_a_copy()
                 self._data_version = _data_version(self._connection)
             except BaseException:
                 self._connection.close()
@@ -126,6 +123,8 @@ class Store:
                     reader.close()
                 self._readers.clear()
                 self._connection.close()
+                if self._copy is not None:
+                    self._copy.close()
             self._turn.notify_all()
 
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
@@ -177,6 +176,11 @@ class Store:
                 except sqlite3.Error as error:
                     raise LedgerError(explain(self.path, "read", error)) from error
             return self._data_version
+
+    def _read_a_copy(self) -> None:
+        self._copy = Copy(self._connection)
+        self._connection.close()
+        self._connection, self._read_path = self._copy.connection, self._copy.path
 
     def _await_turn(self, mine: _Change[T], thread: int) -> list[_Change[Any]]:
         """Wait until ``mine`` is over, or return the changes that this thread has to commit."""
@@ -264,7 +268,7 @@ class Store:
             self._check_open()
             if self._readers:
                 return self._readers.pop()
-        return open_to_read(self.path)
+        return open_to_read(self._read_path)
 
     def _put_back(self, connection: sqlite3.Connection) -> None:
         try:

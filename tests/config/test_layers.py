@@ -382,5 +382,9 @@ def test_scheme_default_port_and_final_slash_make_no_other_project(host: str, pa
         spellings += [f"http://{host}:80{path}", f"https://{host.upper()}:443{path}"]
     spellings += [f"{spelling}/" for spelling in spellings]
     assert all(are_one_project(spelling, spellings[0]) for spelling in spellings)
-    others = [f"http://x{host}{path}", f"https://{host}{path}/x", f"http://{host.split(':')[0]}:81"]
+    others = [
+        f"http://x{host}{path}",
+        f"https://{host}{path}/x",
+        f"http://{host.partition(':')[0]}:81",
+    ]
     assert not any(are_one_project(other, spellings[0]) for other in others)
