@@ -52,7 +52,7 @@ class Troubles:
         if lasting and jobs.take_turn("troubles said", now):
             for each in lasting[:_NAMED]:
                 hours = (now - each.since) / 3600
-                log.warning("For %.0f hours, %s: %s", hours, each.url, each.text)
+                log.warning("For %.0f h, %s: %s", hours, each.url, each.text)
             if len(lasting) > _NAMED:
                 more = len(lasting) - _NAMED
                 log.warning("and %d more: boinc_gahp ledger list has them all", more)
@@ -93,7 +93,7 @@ class Troubles:
         wait = settings.htcondor.stranded_wait
         if words not in self._said:
             self._said.add(words)
-            log.warning("%s; jobs are put on hold after %g hours", words, wait / 3600)
+            log.warning("%s; jobs are put on hold after %g h", words, wait / 3600)
         if since is None or now - since < wait:
             return
         reason = f"{words}; condor_release then sends this job again, as a new one"

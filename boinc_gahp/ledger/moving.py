@@ -21,18 +21,6 @@ class Moved(NamedTuple):
     debts: int
 
 
-class KnownBatch(NamedTuple):
-    """A batch that the project has, or may have.
-
-    Attributes:
-        name: on the project.
-        is_certain: whether it is known to be there.
-    """
-
-    name: str
-    is_certain: bool
-
-
 class Moving(Requests):
     """What ``boinc_gahp ledger move`` needs."""
 
@@ -46,17 +34,6 @@ class Moving(Requests):
                 (identity(url),) * 3,
             )
             return [account for (account,) in rows]
-
-    def batches_there(self, url: str, account: str) -> list[KnownBatch]:
-        """Return the batches of an owner that are not over, where the project may have them."""
-        with self._store.read() as connection:
-            rows = connection.execute(
-                "SELECT name, state IN ('submitted', 'ended') FROM batch "
-                "WHERE project_id = ? AND state IN ('sent', 'submitted', 'giving_up', 'ended') "
-                "AND project_batch_id IS NOT NULL ORDER BY id",
-                (project_id(connection, url, account),),
-            )
-            return [KnownBatch(name, bool(certain)) for name, certain in rows]
 
     def move(self, old: tuple[str, str], new: tuple[str, str], name: str) -> Moved:
         """Give all that there is of one owner to another, which may have something already.

@@ -136,7 +136,7 @@ _OF_BATCHES = (
 # A cancelled job's state changes no more. Those of a batch that is being given up end with it.
 _OF_ABORTS = (
     "SELECT url, account, project.name, NULL, min(job.changed), "
-    "count(*) || ' jobs are still to be aborted', 0 "
+    "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "
     "FROM job CROSS JOIN project ON project.id = job.project_id "
     "CROSS JOIN batch ON batch.id = job.batch_id "
     "WHERE job.abort_owed = 1 AND batch.state IN ('submitted', 'ended', 'retired') "
