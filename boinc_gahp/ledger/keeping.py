@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import threading
+import weakref
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import urls
@@ -15,6 +16,23 @@ from boinc_gahp.errors import LedgerError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+
+#: Those that this process holds.
+_held: weakref.WeakSet[KeeperLock] = weakref.WeakSet()
+
+
+def renew_locks(state_dir: Path) -> None:
+    """Make the files of the locks that this process holds again, if they are gone.
+
+    For a state directory that was deleted, as long as nobody else can have taken its place.
+
+    Raises:
+        LedgerError: a lock's file cannot be made, or another process holds it.
+    """
+    for lock in list(_held):
+        if lock.path.parent == state_dir:
+            lock.renew()
 
 
 class KeeperLock:
@@ -59,6 +77,7 @@ class KeeperLock:
                         return False
                 self._sign(held[0])
                 self._descriptors, held = held, []
+                _held.add(self)
             finally:
                 _close(held)
             return True
@@ -93,6 +112,19 @@ class KeeperLock:
         with self._guard:
             _close(self._descriptors)
             self._descriptors = []
+            _held.discard(self)
+
+    def renew(self) -> None:
+        """Hold the file that has the lock's name now; for :func:`renew_locks`."""
+        with self._guard:
+            if not self._descriptors or self.path.exists():
+                return
+            descriptor = self._open(self.path)
+            if not _lock(descriptor, fcntl.LOCK_EX):
+                os.close(descriptor)
+                raise LedgerError(f"the lock {self.path} is held by another process")
+            self._sign(descriptor)
+            self._descriptors.append(descriptor)
 
     def _open_all(self) -> Iterator[int]:
         """Yield the file, made if need be, and those of earlier versions."""

@@ -31,6 +31,8 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
     )
     try:
+        # Of use only to a file that is new; boinc_gahp.ledger.upkeep sees to others.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
