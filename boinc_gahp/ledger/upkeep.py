@@ -19,6 +19,7 @@ from boinc_gahp.ledger.rows import ENDED_SQL
 
 if TYPE_CHECKING:
     import threading
+    from pathlib import Path
 
     from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.store import Store
@@ -103,48 +104,49 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
 
 
 def shrink(store: Store, stopping: threading.Event) -> None:
-    """Give free pages back, if there are many."""
-    with store.read() as connection:
-        mode, pages, size = (
-            int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-            for name in ("auto_vacuum", "page_count", "page_size")
-        )
-    if mode != _INCREMENTAL:
-        _rewrite(store, pages * size)
-        return
-    while not stopping.is_set() and _has_many_free(store):
-        store.write(_give_back)
-        stopping.wait(_PAUSE)
+    """Give free pages back, if there are many.
 
-
-def _has_many_free(store: Store) -> bool:
-    with store.read() as connection:
-        free, pages = (
-            int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-            for name in ("freelist_count", "page_count")
-        )
-    return free > max(_KEPT_PAGES, pages // _KEPT_PART)
-
-
-def _give_back(connection: sqlite3.Connection) -> None:
-    # A row comes with every page, and what is not fetched is not done.
-    connection.execute(f"PRAGMA incremental_vacuum({STEP:d})").fetchall()
-
-
-def _rewrite(store: Store, size: int) -> None:
-    """Let the file be one whose free pages can be given back."""
-    if size > REWRITTEN:
-        log.debug("the ledger %s is too large to be written anew", store.path)
-        return
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
     try:
-        if shutil.disk_usage(store.path.parent).free < _ROOM * size:
-            log.warning("the ledger %s does not shrink: the disk is nearly full", store.path)
-            return
+        # Its transactions are its own.
         connection = sqlite3.connect(store.path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
-            connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL:d}")
-            connection.execute("VACUUM")
+            if _number(connection, "auto_vacuum") != _INCREMENTAL:
+                _rewrite(store.path, connection)
+            while not stopping.is_set() and _has_many_free(connection):
+                _give_back(connection)
+                stopping.wait(_PAUSE)
         finally:
             connection.close()
     except (sqlite3.Error, OSError) as error:
-        raise LedgerError(explain(store.path, "written anew", error)) from error
+        raise LedgerError(explain(store.path, "made smaller", error)) from error
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _has_many_free(connection: sqlite3.Connection) -> bool:
+    if _number(connection, "auto_vacuum") != _INCREMENTAL:
+        return False
+    pages = _number(connection, "page_count")
+    return _number(connection, "freelist_count") > max(_KEPT_PAGES, pages // _KEPT_PART)
+
+
+def _give_back(connection: sqlite3.Connection) -> None:
+    # execute() would end it after the first page.
+    connection.executescript(f"PRAGMA incremental_vacuum({STEP:d})")
+
+
+def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
+    """Let the file be one whose free pages can be given back."""
+    size = _number(connection, "page_count") * _number(connection, "page_size")
+    if size > REWRITTEN:
+        log.debug("The ledger %s is too large to be written anew", path)
+    elif shutil.disk_usage(path.parent).free < _ROOM * size:
+        log.warning("The ledger %s does not shrink: the disk is nearly full", path)
+    else:
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL:d}")
+        connection.execute("VACUUM")

@@ -174,7 +174,6 @@ def test_an_old_file_is_written_anew_while_others_write_it_and_shrinks(old_path:
         assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
     assert size(store) < before / 2
     assert ids(jobs) == kept + made
-    assert len(kept) == 3
     filled(jobs, 100)
     upkeep.shrink(store, NEVER)
     assert size(store) < before / 2
@@ -310,7 +309,7 @@ def test_where_it_cannot_be_put_back_that_is_told(store: Store, tmp_path: Path) 
     moved = tmp_path / "moved"
     store.path.parent.rename(moved)
     store.path.parent.touch()
-    with pytest.raises(LedgerError, match="cannot be put back: Not a directory|File exists"):
+    with pytest.raises(LedgerError, match=r"cannot be put back: (Not a directory|File exists)"):
         store.keep_place()
     store.path.parent.unlink()
     moved.rename(store.path.parent)
