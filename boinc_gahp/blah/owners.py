@@ -1,6 +1,6 @@
 """Whose jobs this daemon can work on: the projects and accounts that the settings have secrets of.
 
-The ledger knows an owner by a project's URL and an account; what it takes to work for one, the
+The ledger knows an owner by a project and an account; what it takes to work for one, the
 authenticator, is in the settings alone, and may be gone or another by now.
 """
 
@@ -16,7 +16,7 @@ from boinc_gahp.secret import hide_logins
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
 
-    #: A project's URL and an account on it, as the ledger has them.
+    #: What tells a project from others (:func:`boinc_gahp.config.urls.identity`), and an account.
     Owner = tuple[str, str]
 
 
@@ -35,7 +35,12 @@ def owner_of(project: ProjectSettings) -> tuple[Owner, ProjectSettings]:
             f"the settings name no authenticator for {url}: set authenticator_file in the "
             "project's section (boinc_gahp check tells where the settings are)"
         )
-    return (url, project.authenticator.account), replace(project, url=url)
+    return owner_key(url, project.authenticator.account), replace(project, url=url)
+
+
+def owner_key(url: str, account: str) -> Owner:
+    """Return the owner of what the ledger has of a project's URL and an account."""
+    return urls.identity(url), account
 
 
 def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
@@ -51,11 +56,11 @@ def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
     return found
 
 
-def explain_unknown(owner: Owner, project_name: str) -> str:
+def explain_unknown(url: str, account: str, project_name: str) -> str:
     """Return what to tell of jobs whose owner the settings do not know any more."""
     section = f"[projects.{project_name}]" if project_name else "[project]"
     return (
-        f"the settings have no project {owner[0]} with the account (key {owner[1]}) that these "
-        f"jobs were accepted for, once in {section}: they wait until its url and authenticator "
-        "are there again, or until they are removed"
+        f"the settings have no project {url} with the account (key {account}) that jobs were "
+        f"accepted for, once in {section}: put its url and authenticator back, or, if the project "
+        "has another address or the account another authenticator now, use boinc_gahp ledger move"
     )

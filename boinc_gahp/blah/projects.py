@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.urls import project_url
+from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import ConfigError, shorten
 from boinc_gahp.secret import hide_logins
 
@@ -54,13 +54,11 @@ def _default(settings: Settings) -> tuple[ProjectSettings, str]:
 def _named(settings: Settings, wanted: str) -> tuple[ProjectSettings, str]:
     if wanted in settings.projects:
         return settings.projects[wanted], wanted
-    url = _url(wanted)
-    if url is not None:
-        if settings.project is not None and _url(settings.project.url) == url:
-            return settings.project, DEFAULT
-        for name, project in settings.projects.items():
-            if _url(project.url) == url:
-                return project, name
+    if settings.project is not None and are_one_project(settings.project.url, wanted):
+        return settings.project, DEFAULT
+    for name, project in settings.projects.items():
+        if are_one_project(project.url, wanted):
+            return project, name
     raise ConfigError(
         f'the job wants project "{shorten(hide_logins(wanted), 200)}", which is not in the '
         f"settings; name it as they do ({_known(settings)}), or add it to them"
@@ -74,10 +72,3 @@ def _known(settings: Settings) -> str:
     if not named:
         return "there are none"
     return f"there {'is' if len(named) == 1 else 'are'} {', '.join(named)}"
-
-
-def _url(text: str) -> str | None:
-    try:
-        return project_url(text)
-    except ValueError:
-        return None

@@ -13,8 +13,9 @@ from boinc_gahp.blah.ad import AdRefused, job_directory, read_ad
 from boinc_gahp.blah.fetching import clear_away
 from boinc_gahp.blah.keeper import Keeper
 from boinc_gahp.blah.kept import Gates
+from boinc_gahp.blah.lasting import LastingTroubles
 from boinc_gahp.blah.leases import look_every
-from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_of
+from boinc_gahp.blah.owners import known_owners, owner_key, owner_of
 from boinc_gahp.blah.projects import find_project
 from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad
 from boinc_gahp.config import state_dir
@@ -86,6 +87,7 @@ class Service:
         self._opener = opener
         self._known = known_owners(settings)
         self._gates = Gates()
+        self._lasting = LastingTroubles()
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
         self._keepers: dict[Owner, Keeper] = {}
@@ -148,7 +150,7 @@ class Service:
         row = jobs.accept(
             NewJob(
                 job_directory=description.job_directory,
-                project_url=owner[0],
+                project_url=project.url,
                 account=owner[1],
                 project_name=name,
                 app_name=description.app_name,
@@ -192,7 +194,7 @@ class Service:
         if row.is_alive:
             with self._noting:
                 self._asked[row.id] = time.time()
-        return self._in_order(row, status_ad(row))
+        return self._in_order(row, self._lasting.shown(row, status_ad(row)))
 
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
@@ -210,7 +212,7 @@ class Service:
         with self._noting:
             self._shown_running.discard(before.id)
         self._gates.close(before.id)
-        owner = (before.project_url, before.account)
+        owner = owner_key(before.project_url, before.account)
         keeper = self._keepers.get(owner)
         if before.writing and not (keeper and keeper.holds):
             self._await_withdrawal(jobs, before)
@@ -349,6 +351,7 @@ class Service:
                 if is_time or self._changed:
                     self._changed = False
                     self._start_keepers(jobs)
+                    self._lasting.look(jobs, time.time())
             except LedgerError as error:
                 log.error("%s", error)
             except Exception:  # the thread has to live on
@@ -384,24 +387,24 @@ class Service:
 
     def _start_keepers(self, jobs: JobLedger) -> None:
         for url, account, name in jobs.owners():
-            owner = (url, account)
+            owner = owner_key(url, account)
             project = self._known.get(owner)
-            trouble = explain_unknown(owner, name) if project is None else None
-            if project is not None:
-                try:
-                    self._keeper(owner, project)
-                except (GahpError, RuntimeError) as error:  # others have theirs
-                    trouble = str(error)
-            if trouble is not None:
-                log.warning("%s", trouble)
-                jobs.project_trouble(url, account, trouble)
+            if project is None:
+                self._lasting.unknown(jobs, self._settings, (url, account, name), time.time())
+                continue
+            jobs.unknown(url, account, False)
+            try:
+                self._keeper(owner, project)
+            except (GahpError, RuntimeError) as error:  # others have theirs
+                log.warning("%s", error)
+                jobs.project_trouble(url, account, str(error))
 
     def _wake(self, owner: Owner, project: ProjectSettings) -> None:
         """Have a keeper look at a new job; the job is accepted whatever comes of that."""
         try:
             keeper = self._keeper(owner, project)
         except (GahpError, RuntimeError) as error:
-            log.error("Jobs for %s have to wait for a keeper: %s", owner[0], error)
+            log.error("Jobs for %s have to wait for a keeper: %s", project.url, error)
         else:
             if keeper is not None:
                 keeper.wake()
@@ -423,7 +426,7 @@ class Service:
                 keeper = Keeper(
                     self._opener.open(*chosen),
                     self._ledger,
-                    owner,
+                    (project.url, owner[1]),
                     settings=chosen[0],
                     gates=self._gates,
                     state_dir=state_dir(self._settings),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.keeper import Keeper, Settled
 from boinc_gahp.blah.kept import Gates
-from boinc_gahp.blah.owners import explain_unknown, known_owners
+from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.config import state_dir
 from boinc_gahp.errors import GahpError
 from boinc_gahp.ledger import JobLedger
@@ -53,16 +53,16 @@ def settle(settings: Settings, opener: Opener, deadline: float) -> tuple[Settlem
     ledger = opener.ledger(settings)
     jobs = JobLedger(ledger.store)
     known = known_owners(settings)
-    names = {(url, account): name for url, account, name in jobs.owners()}
-    for owner in known:
+    names = {owner_key(url, account): (url, name) for url, account, name in jobs.owners()}
+    for owner, its in known.items():
         # Submissions of BOINC_* commands that were cut short are owed for, too.
         if owner not in names and ledger.debts(*owner, time.time()):
-            names[owner] = ""
+            names[owner] = (its.url, "")
     settlements = []
-    for (url, account), name in names.items():
-        project = known.get((url, account))
+    for (identity, account), (url, name) in names.items():
+        project = known.get((identity, account))
         if project is None:
-            problem = explain_unknown((url, account), name)
+            problem = explain_unknown(url, account, name)
             settlements.append(Settlement(url, account, name, problem=problem))
             continue
         try:

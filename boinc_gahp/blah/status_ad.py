@@ -15,7 +15,7 @@ from boinc_gahp.errors import shorten, visible
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobRow
 
-IDLE, RUNNING, REMOVED, COMPLETED, HELD = 1, 2, 3, 4, 5
+IDLE, RUNNING, REMOVED, COMPLETED, HELD, SUSPENDED = 1, 2, 3, 4, 5, 7
 
 _WORDS = {
     "waiting": IDLE,

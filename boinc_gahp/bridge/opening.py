@@ -59,6 +59,11 @@ class Opener:
                 self._ledger = Ledger(ledger_file(settings))
             return self._ledger
 
+    @property
+    def opened(self) -> Ledger | None:
+        """The ledger, if it was opened."""
+        return self._ledger
+
     def close(self) -> None:
         """Close the ledger, for whoever makes several of these in one process."""
         with self._lock:

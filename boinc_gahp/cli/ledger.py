@@ -16,6 +16,7 @@ ACTIONS = {
     "list": ("ledger_list", "run", "list jobs, batches, troubles, and what is owed to projects"),
     "show": ("ledger_show", "run", "tell all that is known of a job or a batch"),
     "settle": ("ledger_settle", "run", "pay what is owed to projects now; good for cron"),
+    "move": ("ledger_move", "run", "give all of one project or account to another"),
     "forget": ("ledger_forget", "run", "drop jobs from the ledger"),
 }
 

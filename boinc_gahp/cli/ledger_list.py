@@ -8,11 +8,13 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.blah.owners import owner_key
 from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.cli.ledger_wrong import wrong, wrong_words
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.config import ledger_file
-from boinc_gahp.ledger.jobs import ALIVE, STATES, Tally
+from boinc_gahp.ledger.jobs import ALIVE, STATES
 from boinc_gahp.ledger.listing import Owner, all_debts
 
 if TYPE_CHECKING:
@@ -21,11 +23,13 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.ledger_words import Opened
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger import BatchRow, Debt, JobRow
-    from boinc_gahp.ledger.jobs import Trouble
+    from boinc_gahp.ledger.jobs import Tally, Trouble
+    from boinc_gahp.ledger.troubles import Lasting
 
 _DESCRIPTION = """\
 Lists projects (what is wrong with them, what is owed to them), batches, and the jobs that are not
-over; jobs that HTCondor does not ask about any more are called orphans. It only reads.
+over; jobs that HTCondor does not ask about any more are called orphans. At the end stands what has
+been wrong for an hour, and whose project or account the settings do not have. It only reads.
 """
 _EXAMPLES = (
     "boinc_gahp ledger list",
@@ -57,29 +61,44 @@ class _Project:
 class _Found:
     projects: list[_Project] = field(default_factory=list)
     counts: dict[int, dict[str, int]] = field(default_factory=dict)
+    wrong: list[Lasting] = field(default_factory=list)
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Print the lists; return 0."""
+    """Print the lists; return 1 if something has been wrong for long, else 0."""
     options = run_parser(config).read(arguments)
     settings = words.settings_of(options)
     with words.opened(settings) as ledger:
         if ledger is None:
             path = ledger_file(settings)
-            empty: dict[str, Any] = {"ledger": str(path), "token": None, "projects": []}
+            empty: dict[str, Any] = {
+                "ledger": str(path),
+                "token": None,
+                "projects": [],
+                "wrong": [],
+            }
             print(json.dumps(empty) if options.json else words.none_yet(path))
             return 0
         found = _find(ledger, options.state, options.all, options.project)
+        now = words.now()
+        found.wrong = [
+            each for each in wrong(ledger.jobs, settings, now) if _chosen(each, options.project)
+        ]
         if options.json:
             print(json.dumps(_as_json(ledger, found, settings), indent=1))
         else:
             _print(ledger, found, settings, batches=options.state is None)
-    return 0
+    return 1 if found.wrong else 0
 
 
 def run_parser(config: str | None = None) -> Parser:
     """Return the parser of the action's arguments."""
-    parser = Parser("ledger list", _DESCRIPTION, examples=_EXAMPLES)
+    parser = Parser(
+        "ledger list",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={1: "something has been wrong for an hour, or the ledger cannot be read"},
+    )
     parser.add_argument(
         "--state",
         action="append",
@@ -101,17 +120,16 @@ def run_parser(config: str | None = None) -> Parser:
 
 def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str | None) -> _Found:
     jobs = ledger.jobs
-    owners = [] if jobs is None else jobs.all_owners()
+    owners = jobs.all_owners()
     debts: dict[tuple[str, str], list[Debt]] = {}
+    listed = {owner_key(each.url, each.account) for each in owners}
     for url, account, debt in all_debts(ledger.store):
-        debts.setdefault((url, account), []).append(debt)
-    owners += [
-        Owner(*owner, "")
-        for owner in debts
-        if owner not in {(each.url, each.account) for each in owners}
-    ]
+        key = owner_key(url, account)
+        if key not in listed | debts.keys():
+            owners.append(Owner(url, account, ""))
+        debts.setdefault(key, []).append(debt)
     if only is not None:
-        chosen = [owner for owner in owners if only == owner.project_name or only in owner.url]
+        chosen = [owner for owner in owners if _chosen(owner, only)]
         if not chosen:
             known = ", ".join(f"{owner.url} ({owner.project_name})" for owner in owners)
             raise words.LedgerWish(
@@ -121,10 +139,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
     found = _Found()
     for owner in owners:
         mine = (owner.url, owner.account)
-        owed = debts.get(mine, [])
-        if jobs is None:
-            found.projects.append(_Project(owner, Tally(), None, 0, debts=owed))
-            continue
+        owed = debts.get(owner_key(*mine), [])
         wanted = states or (STATES if everything else tuple(ALIVE | {"failed"}))
         rows = jobs.listed(*mine, wanted, owing=states is None)
         if states is None and not everything:
@@ -146,11 +161,25 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
     return found
 
 
+def _chosen(each: Owner | Lasting, only: str | None) -> bool:
+    return only is None or only == each.project_name or only in each.url
+
+
 def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) -> None:
     now = words.now()
     if not found.projects:
         print(f"The ledger {ledger.path} is empty.")
         return
+    _print_lists(ledger, found, settings, now, batches=batches)
+    if found.wrong:
+        _title("\nTo be looked into")
+        for each in found.wrong:
+            print("  " + coloured(wrong_words(each, now), "yellow", sys.stdout))
+
+
+def _print_lists(
+    ledger: Opened, found: _Found, settings: Settings, now: float, *, batches: bool
+) -> None:
     _title("Projects")
     accounts = Counter((each.owner.url, each.owner.project_name) for each in found.projects)
     for project in found.projects:
@@ -167,15 +196,14 @@ def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) 
             print(f"  {line}")
             _print_notes(words.batch_notes(batch, now))
     rows = [job for project in found.projects for job in project.jobs]
-    jobs = ledger.jobs
-    if jobs is None or not rows:
+    if not rows:
         print("\nNo job is under way." if batches else "\nNo such jobs.")
         return
     _title("\nJobs")
     table = words.columns(
         [
             (
-                words.job_id(jobs, job),
+                words.job_id(ledger.jobs, job),
                 words.cluster_proc(job) or words.printable(job.job_directory),
                 words.state_words(job),
                 f"for {words.span(now - job.changed)}",
@@ -248,7 +276,7 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
     now = words.now()
     return {
         "ledger": str(ledger.path),
-        "token": None if ledger.jobs is None else ledger.jobs.token,
+        "token": ledger.jobs.token,
         "projects": [
             {
                 **project.owner._asdict(),
@@ -270,6 +298,7 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
             }
             for project in found.projects
         ],
+        "wrong": [each._asdict() for each in found.wrong],
     }
 
 
@@ -279,7 +308,7 @@ def as_json(ledger: Opened, job: JobRow, orphaned_after: float, now: float) -> d
     del values["description"]
     return {
         **values,
-        "htcondor_id": "" if ledger.jobs is None else words.job_id(ledger.jobs, job),
+        "htcondor_id": words.job_id(ledger.jobs, job),
         "cluster_proc": words.cluster_proc(job),
         "orphan": words.is_orphan(job, orphaned_after, now),
     }

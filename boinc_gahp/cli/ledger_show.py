@@ -35,12 +35,8 @@ def run(arguments: list[str], config: str | None) -> int:
     options = run_parser(config).read(arguments)
     settings = words.settings_of(options)
     with words.opened(settings) as ledger:
-        if ledger is None or ledger.jobs is None:
-            raise words.LedgerWish(
-                words.none_yet(ledger_file(settings))
-                if ledger is None
-                else f"the ledger {ledger.path} has no jobs yet"
-            )
+        if ledger is None:
+            raise words.LedgerWish(words.none_yet(ledger_file(settings)))
         jobs, batches = find(ledger.jobs, options.name)
         if options.json:
             print(json.dumps(_as_json(ledger, jobs, batches, settings), indent=1))

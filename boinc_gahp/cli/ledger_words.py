@@ -12,7 +12,6 @@ from boinc_gahp.cli.words import at, columns, count, now, printable, span
 from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
-from boinc_gahp.ledger.listing import WITH_JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,15 +77,11 @@ class LedgerWish(GahpError):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A ledger that is open only to be read.
-
-    Attributes:
-        jobs: None if the ledger is older than jobs are.
-    """
+    """A ledger that is open only to be read."""
 
     path: Path
     store: Store
-    jobs: JobLedger | None
+    jobs: JobLedger
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -122,7 +117,7 @@ def opened(settings: Settings) -> Iterator[Opened | None]:
         return
     store = Store(path, read_only=True)
     try:
-        yield Opened(path, store, JobLedger(store) if store.version >= WITH_JOBS else None)
+        yield Opened(path, store, JobLedger(store))
     finally:
         store.close()
 

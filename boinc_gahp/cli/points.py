@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -10,13 +11,17 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import cache_dir, ledger_file, log_file
 from boinc_gahp.config.ownership import NotOurs, make_private_directory
 from boinc_gahp.errors import GahpError
-from boinc_gahp.ledger import Ledger
+from boinc_gahp.ledger import JobLedger, Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from boinc_gahp.config import ProjectSettings, Settings
+
+
+#: Troubles of the ledger that are listed.
+NAMED = 10
 
 
 class Level(Enum):
@@ -97,7 +102,7 @@ def directory_points(settings: Settings) -> Iterator[Point]:
     else:
         setting = "[logging] file or [state] dir"
         yield _writable("log", path.parent, str(path), setting, or_shared=True)
-    yield _ledger_point(settings)
+    yield from _ledger_points(settings)
     trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
     if trouble.level is Level.FAILED:
         # Files are read again then, which only takes time.
@@ -105,12 +110,24 @@ def directory_points(settings: Settings) -> Iterator[Point]:
     yield trouble
 
 
-def _ledger_point(settings: Settings) -> Point:
+def _ledger_points(settings: Settings) -> Iterator[Point]:
+    from boinc_gahp.cli.ledger_wrong import wrong, wrong_words
+
     try:
-        Ledger(ledger_file(settings)).close()
+        ledger = Ledger(ledger_file(settings))
+        try:
+            now = time.time()
+            found = wrong(JobLedger(ledger.store), settings, now)
+        finally:
+            ledger.close()
     except GahpError as error:
-        return failed(f"ledger: {error}")
-    return ok(f"ledger: {ledger_file(settings)}")
+        yield failed(f"ledger: {error}")
+        return
+    yield ok(f"ledger: {ledger_file(settings)}")
+    for each in found[:NAMED]:
+        yield warning(f"ledger: {wrong_words(each, now)}")
+    if len(found) > NAMED:
+        yield warning(f"ledger: {len(found) - NAMED} more, which boinc_gahp ledger list has")
 
 
 def _writable(

@@ -42,6 +42,9 @@ CLOCK_DIFFERENCE = 60.0
 #: A job's documents can grow by the lengths of names and command lines; from here on that matters.
 NEARLY_FULL = 0.8
 
+#: How the project's words begin for an account without rights (``web-rpcs.md``).
+NO_RIGHT = ("no file access", "no submit access")
+
 #: An MD5 with an extension; a job's name of the length that is taken, and its result's suffix
 #: (``web-rpcs.md``, "The RPCs" and "submit_batch").
 LONG_FILE_NAME = f"{'f' * 32}.extension"
@@ -104,12 +107,26 @@ def _account_points(
             "account: no authenticator is set; put the account's into the file that "
             "authenticator_file names, readable by you alone (the project's web site shows it)"
         )
-        yield note("files and apps: not looked at without an account")
+        yield note("files and apps: not looked at without an authenticator")
         return
-    trouble = _trouble(project.query_batches)
+    without = None
+    try:
+        trouble = _trouble(project.query_batches, but=PermissionDenied)
+    except PermissionDenied as error:
+        trouble, without = str(error), "an account that the project knows"
+        if error.words.lower().startswith(NO_RIGHT):
+            trouble = (
+                f"the project knows it, but it has no right to submit ({error.words}): ask the "
+                "project's admin for it (a row in user_submit)"
+            )
+            without = "the right to submit"
     if trouble is not None:
         yield failed(f"account: {trouble}")
-        yield note("files and apps: not looked at without an account")
+        yield note(
+            "files and apps: not looked at, since the project did not answer for the account"
+            if without is None
+            else f"files and apps: not looked at without {without}"
+        )
         return
     yield ok("account: the project knows it")
     yield _clock_point(project)
@@ -224,10 +241,12 @@ def _names(files: Sequence[object]) -> str:
     return ", ".join(str(getattr(file, "open_name", file)) for file in files) or "none"
 
 
-def _trouble(ask: Callable[[], object]) -> str | None:
-    """Return what went wrong with a question, or None."""
+def _trouble(ask: Callable[[], object], but: type[GahpError] | tuple[()] = ()) -> str | None:
+    """Return what went wrong with a question, or None; errors of the class ``but`` are raised."""
     try:
         ask()
+    except but:
+        raise
     except ProtocolError as error:
         return f"{error}; if the project's URL is right, its admin has to look into this"
     except (ProjectDown, TransportError, PermissionDenied) as error:

@@ -33,7 +33,7 @@ LEVELS = ("debug", "info", "warning", "error", "off")
 _COUNTS_WITH_ZERO = frozenset({"keep"})
 _TIMES_WITH_ZERO = frozenset(
     {"retry", "submit_margin", "templates_cached"}
-    | {"quiet", "longest_wait", "retire_wait", "history"}
+    | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
 )
 #: Never quoted in an error.
 _SECRET_KEYS = frozenset({"authenticator", "proxy"})

@@ -119,6 +119,11 @@ class HTCondor:
     retire_wait: float = 30.0
     #: Jobs that ended stay in the ledger for this long.
     history: float = 30 * 86400.0
+    #: Jobs whose project or account the settings do not have any more are put on hold after this.
+    stranded_wait: float = 86400.0
+    #: What is over and never needed again is dropped after this time: jobs whose end HTCondor did
+    #: not ask for, and what is owed to a project that does not take it.
+    forget_after: float = 90 * 86400.0
     #: Take jobs with an environment, which does not reach the volunteers, and would put them on
     #: hold else.
     ignore_environment: bool = False

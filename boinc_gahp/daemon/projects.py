@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import threading
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -72,6 +74,7 @@ class Projects:
         make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge.opening`.
         on_settings: called once with the settings, before anything is done with them.
         make_service: makes the service of HTCondor's jobs; None: :mod:`boinc_gahp.blah.service`.
+        end: ends the daemon, which HTCondor then starts anew.
     """
 
     def __init__(
@@ -80,8 +83,10 @@ class Projects:
         make_bridge: MakeBridge | None = None,
         on_settings: Callable[[Settings], object] | None = None,
         make_service: MakeService | None = None,
+        end: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGTERM),
     ) -> None:
         self._load_settings = load_settings
+        self._end = end
         self._make_bridge = make_bridge
         self._make_service = make_service
         self._shared_opener: Opener | None = None
@@ -183,6 +188,9 @@ class Projects:
         with self._loading:
             if self._shared_opener is None:
                 self._shared_opener = Opener()
+                threading.Thread(
+                    target=self._tend, args=(self._shared_opener,), name="ledger", daemon=True
+                ).start()
             return self._shared_opener
 
     def _new_service(self, settings: Settings) -> Service:
@@ -191,6 +199,11 @@ class Projects:
         from boinc_gahp.blah.service import Service  # noqa: PLC0415  (heavy: after the banner)
 
         return Service(settings, self._one_opener(), self._load_settings)
+
+    def _tend(self, opener: Opener) -> None:
+        from boinc_gahp.bridge.tending import tend_ledger  # noqa: PLC0415  (after the banner)
+
+        tend_ledger(opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end)
 
     def _keep_settling(self, bridge: Bridge, url: str) -> None:
         threading.Thread(
@@ -225,7 +238,7 @@ def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSet
     url = project_url(selection.url)
     known = [settings.project, *settings.projects.values()]
     for project in known:
-        if project is not None and _is_at(project, url):
+        if project is not None and urls.are_one_project(project.url, url):
             break
     else:
         project = ProjectSettings(url)
@@ -246,10 +259,3 @@ def _default(settings: Settings) -> tuple[ProjectSettings, str]:
             "[project] section, or use BOINC_SELECT_PROJECT url authenticator"
         )
     return replace(project, url=project_url(project.url)), project.authenticator.account
-
-
-def _is_at(project: ProjectSettings, url: str) -> bool:
-    try:
-        return project_url(project.url) == url
-    except BadRequest:
-        return False

@@ -15,6 +15,7 @@ from boinc_gahp.ledger.jobs import (
 from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Debt, Ledger
 from boinc_gahp.ledger.store import Store
+from boinc_gahp.ledger.upkeep import tend
 
 __all__ = [
     "ALIVE",
@@ -31,4 +32,5 @@ __all__ = [
     "Tally",
     "Waiting",
     "network_filesystem",
+    "tend",
 ]

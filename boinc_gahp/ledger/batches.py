@@ -10,6 +10,7 @@ from boinc_gahp.ledger.requests import Requests, end_if_last
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     BATCH_STATES,
+    HAS_BUSINESS,
     STATES,
     BatchRow,
     JobRow,
@@ -34,12 +35,7 @@ class Batches(Requests):
         """Return project URL, account and project name of all with anything alive or owed."""
         with self._store.read() as connection:
             rows = connection.execute(
-                "SELECT url, account, name FROM project WHERE "  # noqa: S608
-                "EXISTS (SELECT * FROM job WHERE project_id = project.id "
-                f"AND state IN {ALIVE_SQL}) "
-                "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_owed = 1) "
-                "OR EXISTS (SELECT * FROM batch WHERE project_id = project.id "
-                "AND state IN ('planned', 'sent', 'submitted', 'giving_up', 'ended')) ORDER BY id"
+                f"SELECT url, account, name FROM project WHERE {HAS_BUSINESS} ORDER BY id"  # noqa: S608
             )
             return tuple((url, account, name) for url, account, name in rows)
 
@@ -142,7 +138,8 @@ class Batches(Requests):
             now = time.time()
             changed = connection.execute(
                 "UPDATE batch SET state = 'submitted', project_batch_id = ?, changed = ?, "
-                "not_before = 0, trouble = NULL WHERE id = ? AND state IN ('planned', 'sent')",
+                "not_before = 0, trouble = NULL, trouble_since = NULL "
+                "WHERE id = ? AND state IN ('planned', 'sent')",
                 (project_batch_id, now, batch_id),
             )
             if changed.rowcount == 1:
@@ -156,10 +153,15 @@ class Batches(Requests):
         self._store.write(change)
 
     def postpone(self, batch_id: int, until: float, trouble: str | None) -> None:
-        """Note why the batch has to wait, and until when (seconds since the epoch)."""
+        """Note why the batch has to wait, and until when (seconds since the epoch).
+
+        Since when there is something is kept.
+        """
+        words = None if trouble is None else text(trouble)
         self._change_batch(
-            "SET not_before = ?, trouble = ?",
-            (until, None if trouble is None else text(trouble)),
+            "SET not_before = ?, trouble = ?, trouble_since = "
+            "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END",
+            (until, words, words, time.time()),
             batch_id,
             ("planned", "sent", "submitted", "giving_up", "ended"),
         )
@@ -217,8 +219,8 @@ class Batches(Requests):
             )
             if retired:
                 connection.execute(
-                    "UPDATE batch SET state = 'retired', changed = ?, trouble = NULL "
-                    "WHERE id = ? AND state = 'ended'",
+                    "UPDATE batch SET state = 'retired', changed = ?, trouble = NULL, "
+                    "trouble_since = NULL WHERE id = ? AND state = 'ended'",
                     (now, batch_id),
                 )
 

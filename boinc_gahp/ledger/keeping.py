@@ -5,20 +5,43 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import threading
+import weakref
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config import urls
 from boinc_gahp.config.ownership import NotOurs, make_private_directory, open_private_file
 from boinc_gahp.errors import LedgerError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+
+#: Those that this process holds.
+_held: weakref.WeakSet[KeeperLock] = weakref.WeakSet()
+
+
+def renew_locks(state_dir: Path) -> None:
+    """Make the files of the locks that this process holds again, if they are gone.
+
+    For a state directory that was deleted, as long as nobody else can have taken its place.
+
+    Raises:
+        LedgerError: a lock's file cannot be made, or another process holds it.
+    """
+    for lock in list(_held):
+        if lock.path.parent == state_dir:
+            lock.renew()
 
 
 class KeeperLock:
     """A lock on a file in the state directory; the kernel frees it when its process dies.
 
-    Thread-safe. Two of these exclude each other within one process, too.
+    Thread-safe. Two of these exclude each other within one process, too. All addresses of a project
+    have the same lock; 0.1.0 had a file for each, which are held, too, where there are any: one of
+    its daemons may still run.
 
     Args:
         state_dir: where the ledger is.
@@ -30,67 +53,99 @@ class KeeperLock:
     """
 
     def __init__(self, state_dir: Path, url: str, account: str) -> None:
-        digest = hashlib.sha256(f"{url}\0{account}".encode("utf-8", "surrogateescape")).hexdigest()
-        self.path = state_dir / f"keeper-{digest[:16]}.lock"
+        self.path, *earlier = (
+            state_dir / f"keeper-{_digest(each, account)}.lock" for each in _spellings(url)
+        )
+        self._earlier = tuple(earlier)
         self._guard = threading.Lock()
-        self._descriptor: int | None = None
+        self._descriptors: list[int] = []
 
     @property
     def is_held(self) -> bool:
         """Whether this object holds it."""
-        return self._descriptor is not None
+        return bool(self._descriptors)
 
     def try_acquire(self) -> bool:
         """Take the lock, or leave it to whoever has it; tell whether this object holds it."""
         with self._guard:
-            if self._descriptor is not None:
+            if self._descriptors:
                 return True
-            descriptor = self._open()
-            if not _lock(descriptor, fcntl.LOCK_EX):
-                os.close(descriptor)
-                return False
-            self._descriptor = descriptor
-            self._sign(descriptor)
+            held: list[int] = []
+            try:
+                for descriptor in self._open_all():
+                    held.append(descriptor)
+                    if not _lock(descriptor, fcntl.LOCK_EX):
+                        return False
+                self._sign(held[0])
+                self._descriptors, held = held, []
+                _held.add(self)
+            finally:
+                _close(held)
             return True
 
     def held_elsewhere(self) -> bool:
         """Tell whether another process (or object) holds it at this moment."""
         with self._guard:
-            if self._descriptor is not None:
+            if self._descriptors:
                 return False
-            descriptor = self._open()
+            opened: list[int] = []
             try:
-                # Shared, so that two that only ask do not get in each other's way.
-                return not _lock(descriptor, fcntl.LOCK_SH)
+                for descriptor in self._open_all():
+                    opened.append(descriptor)
+                    # Shared, so that two that only ask do not get in each other's way.
+                    if not _lock(descriptor, fcntl.LOCK_SH):
+                        return True
             finally:
-                os.close(descriptor)
+                _close(opened)
+            return False
 
     def holder(self) -> int | None:
         """Return the id of the process that last took it, for people; None if that is not known."""
-        try:
-            return int(self.path.read_text("ascii"))
-        except (OSError, ValueError):
-            return None
+        for path in (self.path, *self._earlier):
+            try:
+                return int(path.read_text("ascii"))
+            except (OSError, ValueError):
+                continue
+        return None
 
     def release(self) -> None:
         """Let others have it; does nothing if this object does not hold it."""
         with self._guard:
-            if self._descriptor is not None:
-                os.close(self._descriptor)
-                self._descriptor = None
+            _close(self._descriptors)
+            self._descriptors = []
+            _held.discard(self)
 
-    def _open(self) -> int:
+    def renew(self) -> None:
+        """Hold the file that has the lock's name now; for :func:`renew_locks`."""
+        with self._guard:
+            if not self._descriptors or self.path.exists():
+                return
+            descriptor = self._open(self.path)
+            if not _lock(descriptor, fcntl.LOCK_EX):
+                os.close(descriptor)
+                raise LedgerError(f"the lock {self.path} is held by another process")
+            self._sign(descriptor)
+            self._descriptors.append(descriptor)
+
+    def _open_all(self) -> Iterator[int]:
+        """Yield the file, made if need be, and those of earlier versions."""
+        yield self._open(self.path)
+        for path in self._earlier:
+            if path.exists():
+                yield self._open(path)
+
+    def _open(self, path: Path) -> int:
         try:
-            make_private_directory(self.path.parent)
-            return open_private_file(self.path, os.O_RDWR | os.O_CREAT)
+            make_private_directory(path.parent)
+            return open_private_file(path, os.O_RDWR | os.O_CREAT)
         except NotOurs as error:
             raise LedgerError(
-                f"the lock {self.path} cannot be opened: {error}; or set another dir in the "
+                f"the lock {path} cannot be opened: {error}; or set another dir in the "
                 "section [state]"
             ) from error
         except OSError as error:
             raise LedgerError(
-                f"the lock {self.path} cannot be opened: {error.strerror}; check the directory, "
+                f"the lock {path} cannot be opened: {error.strerror}; check the directory, "
                 "or set another dir in [state]"
             ) from error
 
@@ -101,6 +156,31 @@ class KeeperLock:
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         except OSError:
             pass
+
+
+def _digest(url: str, account: str) -> str:
+    return hashlib.sha256(f"{url}\0{account}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _spellings(url: str) -> tuple[str, ...]:
+    """Return the addresses of a project under which its lock may be; today's first."""
+    try:
+        parts = urls.parse(url)
+    except ValueError:
+        return (url,)
+    usual = [f"{scheme}:{parts.identity}" for scheme in ("https", "http")]
+    if re.search(r":[0-9]+\Z", parts.host):
+        return tuple(usual)
+    return (
+        *usual,
+        f"https://{parts.host}:443{parts.path}",
+        f"http://{parts.host}:80{parts.path}",
+    )
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _lock(descriptor: int, kind: int) -> bool:

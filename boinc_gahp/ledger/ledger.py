@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from boinc_gahp.config.urls import identity
 from boinc_gahp.ledger.filesystem import MOUNTINFO
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.store import Store
@@ -40,9 +41,10 @@ class Debt:
 class Ledger:
     """What must outlive the process: debts to projects, and the jobs that were aborted.
 
-    Rows belong to a project (its URL) and an account (:attr:`Authenticator.account`, never the
-    authenticator). Every method may be called from any thread, by several processes at once; a
-    write has reached the disk when its method returns (WAL, synchronous FULL).
+    Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.urls.identity`) and
+    an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
+    from any thread, by several processes at once; a write has reached the disk when its method
+    returns (WAL, synchronous FULL).
 
     Raises:
         LedgerError: by every method: the file cannot be opened, read or written, is of a later
@@ -82,8 +84,8 @@ class Ledger:
         """Return the names of the jobs that were aborted and whose batch was not retired yet."""
         with self.store.read() as connection:
             rows = connection.execute(
-                "SELECT job_name FROM aborted_job WHERE project_url = ? AND account = ?",
-                (project_url, account),
+                "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ?",
+                (identity(project_url), account),
             )
             return frozenset(name for (name,) in rows)
 
@@ -96,24 +98,24 @@ class Ledger:
         with self.store.read() as connection:
             # Asked at every query of a batch: write only where there is something to learn.
             rows = connection.execute(
-                "SELECT job_name FROM aborted_job WHERE project_url = ? AND account = ? "
+                "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ? "
                 "AND batch_name IS NOT ?",
-                (project_url, account, batch),
+                (identity(project_url), account, batch),
             )
             new = [name for (name,) in rows if name in wanted]
         if not new:
             return
         self._change(
             "UPDATE aborted_job SET batch_name = ? "
-            "WHERE project_url = ? AND account = ? AND job_name = ?",
-            *((batch, project_url, account, name) for name in new),
+            "WHERE identity = ? AND account = ? AND job_name = ?",
+            *((batch, identity(project_url), account, name) for name in new),
         )
 
     def forget_aborted(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the aborted jobs of a batch that was retired."""
         self._change(
-            "DELETE FROM aborted_job WHERE project_url = ? AND account = ? AND batch_name = ?",
-            (project_url, account, text(batch_name)),
+            "DELETE FROM aborted_job WHERE identity = ? AND account = ? AND batch_name = ?",
+            (identity(project_url), account, text(batch_name)),
         )
 
     # Submissions under way, and aborts owed.
@@ -134,9 +136,9 @@ class Ledger:
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the note of a submission: it went well, or the batch was asked about again."""
         self._change(
-            "DELETE FROM debt WHERE project_url = ? AND account = ? AND batch_name = ? "
+            "DELETE FROM debt WHERE identity = ? AND account = ? AND batch_name = ? "
             "AND kind = 'submitting'",
-            (project_url, account, text(batch_name)),
+            (identity(project_url), account, text(batch_name)),
         )
 
     def owe_abort(
@@ -152,9 +154,9 @@ class Ledger:
             Whether it was still as it was: else somebody is at it.
         """
         changed = self._change(
-            "UPDATE debt SET kind = 'abort', due = ? WHERE project_url = ? AND account = ? "
+            "UPDATE debt SET kind = 'abort', due = ? WHERE identity = ? AND account = ? "
             "AND batch_id = ? AND kind = 'submitting' AND due = ?",
-            (not_before, project_url, account, debt.batch_id, debt.due),
+            (not_before, identity(project_url), account, debt.batch_id, debt.due),
         )
         return changed == 1
 
@@ -163,16 +165,16 @@ class Ledger:
         with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT batch_name, batch_id, kind, due, recorded FROM debt "
-                "WHERE project_url = ? AND account = ? ORDER BY due > ?, due, batch_id",
-                (project_url, account, now),
+                "WHERE identity = ? AND account = ? ORDER BY due > ?, due, batch_id",
+                (identity(project_url), account, now),
             )
             return tuple(Debt(*row) for row in rows)
 
     def paid(self, project_url: str, account: str, batch_id: int) -> None:
         """Drop what was owed for a batch."""
         self._change(
-            "DELETE FROM debt WHERE project_url = ? AND account = ? AND batch_id = ?",
-            (project_url, account, batch_id),
+            "DELETE FROM debt WHERE identity = ? AND account = ? AND batch_id = ?",
+            (identity(project_url), account, batch_id),
         )
 
     def _owe(

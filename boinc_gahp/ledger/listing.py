@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.ledger.ledger import Debt
 from boinc_gahp.ledger.opening import text
@@ -20,6 +20,7 @@ from boinc_gahp.ledger.rows import (
     batch_rows,
     fits,
     job_rows,
+    project_id,
     sql_set,
 )
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from boinc_gahp.ledger.store import Store
-
-#: The first version of the ledger that has jobs.
-WITH_JOBS: Final = 2
 
 _JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,19})")
 _CLUSTER_PROC = re.compile(r"[0-9]+\.[0-9]+")
@@ -76,9 +74,9 @@ class Listing(Requests):
         with self._store.read() as connection:
             return job_rows(
                 connection,
-                "WHERE project.url = ? AND project.account = ? "
-                f"AND (job.state IN {wanted} OR (? AND job.abort_owed)) ORDER BY job.id",
-                (url, account, owing),
+                f"WHERE job.project_id = ? AND (job.state IN {wanted} OR (? AND job.abort_owed)) "
+                "ORDER BY job.id",
+                (project_id(connection, url, account), owing),
                 described=False,
             )
 
@@ -88,9 +86,9 @@ class Listing(Requests):
         with self._store.read() as connection:
             return batch_rows(
                 connection,
-                f"WHERE project.url = ? AND project.account = ? "
-                f"AND batch.state IN {sql_set(states)} ORDER BY batch.id",
-                (url, account),
+                f"WHERE batch.project_id = ? AND batch.state IN {sql_set(states)} "
+                "ORDER BY batch.id",
+                (project_id(connection, url, account),),
             )
 
     def counts(self, batch_id: int) -> dict[str, int]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+#: What follows the scheme in a table's ``project_url``.
+IDENTITY_SQL: Final = "substr(project_url, instr(project_url, ':') + 1)"
+
 #: Step n (counted from 1) takes a ledger from version n - 1 to version n. Steps that were ever
 #: released do not change; a later need is a later step.
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
@@ -125,6 +128,31 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             json   TEXT NOT NULL
         )
         """,
+    ),
+    (
+        # One project has addresses that differ in scheme or default port: what is after the scheme
+        # of one in its usual form tells which it is (boinc_gahp.config.urls).
+        f"ALTER TABLE debt ADD COLUMN identity TEXT GENERATED ALWAYS AS ({IDENTITY_SQL}) VIRTUAL",
+        # Of a batch that is owed for under two addresses, an abort that was decided on counts.
+        """
+        DELETE FROM debt WHERE EXISTS (SELECT * FROM debt AS other
+            WHERE (other.identity, other.account, other.batch_id)
+                = (debt.identity, debt.account, debt.batch_id)
+            AND (other.kind, other.project_url) < (debt.kind, debt.project_url))
+        """,
+        "CREATE UNIQUE INDEX debt_of_batch ON debt (identity, account, batch_id)",
+        f"""
+        ALTER TABLE aborted_job
+            ADD COLUMN identity TEXT GENERATED ALWAYS AS ({IDENTITY_SQL}) VIRTUAL
+        """,
+        "DROP INDEX aborted_job_of_batch",
+        "CREATE INDEX aborted_job_of_batch ON aborted_job (identity, account, batch_name)",
+        "CREATE INDEX aborted_job_recorded ON aborted_job (recorded)",
+        # Since when the settings have no authenticator for it.
+        "ALTER TABLE project ADD COLUMN unknown_since REAL",
+        # Since when there has been one trouble after the other.
+        "ALTER TABLE batch ADD COLUMN trouble_since REAL",
+        "UPDATE batch SET trouble_since = changed WHERE trouble IS NOT NULL",
     ),
 )
 

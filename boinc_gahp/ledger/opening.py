@@ -15,8 +15,7 @@ from boinc_gahp.config.ownership import (
     open_private_file,
     sync_directory,
 )
-from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from boinc_gahp.ledger.upgrading import check_version, upgrade
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +38,14 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
     )
     try:
+        # Of use only to a file that is new; boinc_gahp.ledger.upkeep sees to others.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         connection.execute(f"PRAGMA journal_size_limit = {LOG_KEPT:d}")
-        _migrate(connection)
+        upgrade(connection)
     except BaseException:
         connection.close()
         raise
@@ -58,26 +59,6 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
     )
-
-
-def version(connection: sqlite3.Connection) -> int:
-    """Return the number of the last migration that the ledger has gone through."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def check_version(path: Path, connection: sqlite3.Connection) -> int:
-    """Return the ledger's version.
-
-    Raises:
-        LedgerError: it is later than this program.
-    """
-    found = version(connection)
-    if found > VERSION:
-        raise LedgerError(
-            f"the ledger {path} is of version {found}, this program knows versions up to "
-            f"{VERSION}: install a later boinc_gahp, or set another dir in the section [state]"
-        )
-    return found
 
 
 def explain(path: Path, verb: str, error: Exception) -> str:
@@ -146,19 +127,3 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             pause.wait(0.02)
         else:
             return
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    if version(connection) == VERSION:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Again, now that no other process can be at it.
-        for number in range(version(connection) + 1, VERSION + 1):
-            for statement in MIGRATIONS[number - 1]:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number:d}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise

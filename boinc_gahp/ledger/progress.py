@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal
 
+from boinc_gahp.config.urls import identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, drop_jobs, end_if_last
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     ENDED_SQL,
+    PROJECT_IDENTITY,
     Hold,
     JobRow,
     Tally,
@@ -32,7 +34,7 @@ class Progress(Requests):
 
         def change(connection: sqlite3.Connection) -> None:
             for job_id in wanted:
-                _fail(connection, job_id, hold, None, None)
+                fail_job(connection, job_id, hold)
 
         self._store.write(change)
 
@@ -44,7 +46,9 @@ class Progress(Requests):
         cpu_time: float | None = None,
     ) -> None:
         """Let a job that is alive fail; its batch ends if it was the last one alive."""
-        self._store.write(lambda connection: _fail(connection, job_id, hold, exit_code, cpu_time))
+        self._store.write(
+            lambda connection: fail_job(connection, job_id, hold, exit_code, cpu_time)
+        )
 
     def statuses(
         self, batch_id: int, changes: Mapping[str, Literal["queued", "running", "finished"]]
@@ -153,8 +157,9 @@ class Progress(Requests):
         words = None if trouble is None else text(trouble)
         with self._store.read() as connection:
             # Said at every poll: write only what is new.
+            owner = project_id(connection, url, account)
             row = connection.execute(
-                "SELECT trouble FROM project WHERE url = ? AND account = ?", (url, account)
+                "SELECT trouble FROM project WHERE id = ?", (owner,)
             ).fetchone()
         if row is None or row[0] == words:
             return
@@ -163,8 +168,8 @@ class Progress(Requests):
                 connection.execute(
                     "UPDATE project SET trouble = ?, trouble_since = "
                     "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END "
-                    "WHERE url = ? AND account = ?",
-                    (words, words, time.time(), url, account),
+                    "WHERE id = ?",
+                    (words, words, time.time(), owner),
                 ).rowcount
             )
         )
@@ -182,9 +187,10 @@ class Progress(Requests):
         """Count the jobs of all, of a project's, or of an account's on a project."""
         with self._store.read() as connection:
             rows = connection.execute(
-                "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "
-                "WHERE url = coalesce(?, url) AND account = coalesce(?, account)) GROUP BY state",
-                (url, account),
+                "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "  # noqa: S608
+                f"WHERE {PROJECT_IDENTITY} = coalesce(?, {PROJECT_IDENTITY}) "
+                "AND account = coalesce(?, account)) GROUP BY state",
+                (None if url is None else identity(url), account),
             )
             return Tally(**dict(rows.fetchall()))
 
@@ -219,13 +225,14 @@ class Progress(Requests):
         return len(ids)
 
 
-def _fail(
+def fail_job(
     connection: sqlite3.Connection,
     job_id: int,
     hold: Hold,
-    exit_code: int | None,
-    cpu_time: float | None,
+    exit_code: int | None = None,
+    cpu_time: float | None = None,
 ) -> None:
+    """Let a job that is alive fail, inside a change; its batch ends if it was the last one."""
     row = connection.execute(
         f"SELECT batch_id FROM job WHERE id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
         (job_id,),

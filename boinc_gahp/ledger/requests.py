@@ -119,9 +119,10 @@ class Requests:
             if job.state == "cancelled":
                 return job
             connection.execute(
-                "UPDATE job SET state = 'cancelled', changed = ?, abort_owed = ? AND EXISTS ("
+                "UPDATE job SET state = 'cancelled', changed = ?, "
+                "abort_owed = abort_owed OR (? AND EXISTS ("
                 "SELECT * FROM batch WHERE batch.id = job.batch_id "
-                "AND batch.state IN ('planned', 'sent', 'submitted')) WHERE id = ?",
+                "AND batch.state IN ('planned', 'sent', 'submitted'))) WHERE id = ?",
                 (time.time(), job.is_alive, job_id),
             )
             if job.batch_id is not None and job.is_alive:
@@ -199,23 +200,27 @@ def _job(connection: sqlite3.Connection, job_id: int) -> JobRow:
     return row
 
 
+def owner_row(connection: sqlite3.Connection, url: str, account: str, name: str) -> int:
+    """Return the row id of a project and account, made if need be, with these URL and name."""
+    owner = project_id(connection, url, account)
+    if owner:
+        # As the settings have them now.
+        connection.execute(
+            "UPDATE project SET name = ?, url = ? WHERE id = ? AND (name, url) != (?, ?)",
+            (name, url, owner, name, url),
+        )
+        return owner
+    inserted = connection.execute(
+        "INSERT INTO project (url, account, name) VALUES (?, ?, ?)", (url, account, name)
+    )
+    return int(inserted.lastrowid or 0)
+
+
 def _insert(
     connection: sqlite3.Connection, job: NewJob, directory: str, attempt: int, now: float
 ) -> int:
     name = text(job.project_name)
-    owner = project_id(connection, job.project_url, job.account)
-    if owner:
-        connection.execute(
-            "UPDATE project SET name = ? WHERE id = ? AND name != ?", (name, owner, name)
-        )
-    else:
-        owner = int(
-            connection.execute(
-                "INSERT INTO project (url, account, name) VALUES (?, ?, ?)",
-                (job.project_url, job.account, name),
-            ).lastrowid
-            or 0
-        )
+    owner = owner_row(connection, job.project_url, job.account, name)
     job_id = int(
         connection.execute(
             "INSERT INTO job (job_directory, attempt, project_id, project_name, app_name, "

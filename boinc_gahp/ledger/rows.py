@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
+from boinc_gahp.config.urls import identity
+
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
@@ -45,6 +47,14 @@ def sql_set(states: Iterable[str]) -> str:
 ALIVE_SQL: Final = sql_set(ALIVE)
 #: In the order of the index ``job_ended``'s condition, which SQLite compares word by word.
 ENDED_SQL: Final = "('done', 'failed', 'cancelled')"
+
+#: Of a row of ``project``: whether anything of it is alive or owed.
+HAS_BUSINESS: Final = (
+    f"(EXISTS (SELECT * FROM job WHERE project_id = project.id AND state IN {ALIVE_SQL}) "  # noqa: S608
+    "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_owed = 1) "
+    "OR EXISTS (SELECT * FROM batch WHERE project_id = project.id AND state IN "
+    "('planned', 'sent', 'submitted', 'giving_up', 'ended')))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,7 @@ class BatchRow:
         lease_until: when the project may expire it.
         not_before: when it is to be tried again.
         trouble: the latest that went wrong with it, for people.
+        trouble_since: since when something has.
     """
 
     id: int
@@ -150,6 +161,7 @@ class BatchRow:
     lease_until: float
     not_before: float
     trouble: str | None
+    trouble_since: float | None = None
 
 
 class Waiting(NamedTuple):
@@ -229,10 +241,13 @@ _SELECT_JOBS_BRIEFLY: Final = SELECT_JOBS.replace(_DESCRIPTION, "").replace(
 SELECT_BATCHES: Final = """
     SELECT batch.id, batch.name, project.url, project.account, batch.app_name, batch.together,
         batch.state, batch.project_batch_id, batch.created, batch.lease_until,
-        batch.not_before, batch.trouble
+        batch.not_before, batch.trouble, batch.trouble_since
     FROM batch
     CROSS JOIN project ON project.id = batch.project_id
 """
+
+#: What tells projects apart: what follows the scheme of an address in its usual form.
+PROJECT_IDENTITY: Final = "substr(project.url, instr(project.url, ':') + 1)"
 
 _FIRST_FLAG = 16
 
@@ -262,9 +277,13 @@ def batch_rows(
 
 
 def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
-    """Return the row id of a project and account; 0, which no row has, if there is none."""
+    """Return the row id of a project and account; 0, which no row has, if there is none.
+
+    Any address of the project will do.
+    """
     row = connection.execute(
-        "SELECT id FROM project WHERE url = ? AND account = ?", (url, account)
+        f"SELECT id FROM project WHERE {PROJECT_IDENTITY} = ? AND account = ?",  # noqa: S608
+        (identity(url), account),
     ).fetchone()
     return 0 if row is None else int(row[0])
 

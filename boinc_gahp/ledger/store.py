@@ -6,18 +6,14 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.filesystem import MOUNTINFO, network_filesystem
 from boinc_gahp.ledger.migrations import VERSION
-from boinc_gahp.ledger.opening import (
-    BUSY_TIMEOUT,
-    check_version,
-    explain,
-    open_to_read,
-    open_to_write,
-)
+from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain, open_to_read, open_to_write
+from boinc_gahp.ledger.place import place_of, put_back
+from boinc_gahp.ledger.upgrading import Copy, check_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,8 +73,8 @@ class Store:
     Args:
         path: the file; it and its directory are made if they are missing, private to the user.
         mountinfo: the kernel's list of mounts.
-        read_only: nothing is made, migrated or written; a version later than this program's is
-            refused, an earlier one is accepted (see :attr:`version`).
+        read_only: nothing is made, migrated or written; of an earlier version's file a copy is
+            read, as of this moment.
 
     Raises:
         LedgerError: by every method: the file cannot be opened, read or written, is of a later
@@ -96,7 +92,11 @@ class Store:
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
         self._next_log_wait = 0.0
+        #: Counts the files that it has had.
+        self.generation = 1
         self._read_only = read_only
+        self._read_path = path
+        self._copy: Copy | None = None
         kind = network_filesystem(path.parent, mountinfo)
         if kind is not None:
             raise LedgerError(
@@ -107,9 +107,10 @@ class Store:
         try:
             self._connection = open_to_read(path) if read_only else open_to_write(path)
             try:
-                #: The number of the last migration that the file has gone through.
-                self.version = check_version(path, self._connection) if read_only else VERSION
+                if read_only and check_version(path, self._connection) < VERSION:
+                    self._read_a_copy()
                 self._data_version = _data_version(self._connection)
+                self._place = place_of(path)
             except BaseException:
                 self._connection.close()
                 raise
@@ -126,6 +127,8 @@ class Store:
                     reader.close()
                 self._readers.clear()
                 self._connection.close()
+                if self._copy is not None:
+                    self._copy.close()
             self._turn.notify_all()
 
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
@@ -155,14 +158,41 @@ class Store:
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection that sees the ledger as of one moment; it cannot write."""
         try:
-            connection = self._take_reader()
+            connection, generation = self._take_reader()
             try:
                 connection.execute("BEGIN")
                 yield connection
             finally:
-                self._put_back(connection)
+                self._put_back(connection, generation)
         except sqlite3.Error as error:
             raise LedgerError(explain(self.path, "read", error)) from error
+
+    def keep_place(self) -> Literal["kept", "put back", "replaced"]:
+        """See whether the file still has its name; give it back to a file that was deleted.
+
+        A file that was replaced by another one stays as it is, and is lost with this process.
+        """
+        with self._turn:
+            self._turn.wait_for(lambda: self._leader is None)
+            self._check_open()
+            try:
+                now = place_of(self.path)
+                if now == self._place:
+                    return "kept"
+                if now is not None or not put_back(self._connection, self.path):
+                    return "replaced"
+                before = [self._connection, *self._readers]
+                self._connection = open_to_write(self.path)
+                self._place = place_of(self.path)
+                self._data_version = _data_version(self._connection)
+            except (sqlite3.Error, OSError) as error:
+                raise LedgerError(explain(self.path, "put back", error)) from error
+            self._readers.clear()
+            self.generation += 1
+            # SQLite lets the log alone that has the name of theirs now: it sees that they moved.
+            for connection in before:
+                connection.close()
+            return "put back"
 
     def data_version(self) -> int:
         """Return a number that changes when another process (or Store) has committed.
@@ -177,6 +207,11 @@ class Store:
                 except sqlite3.Error as error:
                     raise LedgerError(explain(self.path, "read", error)) from error
             return self._data_version
+
+    def _read_a_copy(self) -> None:
+        self._copy = Copy(self._connection)
+        self._connection.close()
+        self._connection, self._read_path = self._copy.connection, self._copy.path
 
     def _await_turn(self, mine: _Change[T], thread: int) -> list[_Change[Any]]:
         """Wait until ``mine`` is over, or return the changes that this thread has to commit."""
@@ -259,14 +294,15 @@ class Store:
         finally:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000:.0f}")
 
-    def _take_reader(self) -> sqlite3.Connection:
+    def _take_reader(self) -> tuple[sqlite3.Connection, int]:
         with self._turn:
             self._check_open()
+            generation = self.generation
             if self._readers:
-                return self._readers.pop()
-        return open_to_read(self.path)
+                return self._readers.pop(), generation
+        return open_to_read(self._read_path), generation
 
-    def _put_back(self, connection: sqlite3.Connection) -> None:
+    def _put_back(self, connection: sqlite3.Connection, generation: int) -> None:
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -274,7 +310,8 @@ class Store:
             connection.close()
             return
         with self._turn:
-            if not self._is_closed and len(self._readers) < IDLE_READERS:
+            is_current = generation == self.generation and not self._is_closed
+            if is_current and len(self._readers) < IDLE_READERS:
                 self._readers.append(connection)
                 return
         connection.close()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import ProjectSettings, Settings, cache_dir
+from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc import ClientOptions
 from boinc_gahp.rpc import Project as Rpc
@@ -85,8 +86,8 @@ def open_session(
         authenticator = Authenticator(authenticator)
     plain, _ = address(url)
     listed = settings.project if name is None else settings.projects.get(name)
-    if listed is not None and address(listed.url)[0] == plain:
-        project_settings = replace(listed, authenticator=authenticator)
+    if listed is not None and are_one_project(listed.url, plain):
+        project_settings = replace(listed, url=plain, authenticator=authenticator)
     else:
         project_settings = ProjectSettings(plain, authenticator)
     options = ClientOptions.of(settings, project_settings)

@@ -167,7 +167,7 @@ class Caller:
 
     def log_line(self, rpc: Rpc, outcome: str, traffic: Traffic) -> None:
         """Log the one line that every RPC gets."""
-        log.info(
+        log.debug(
             "%s %s: %s, %.3f s, %d bytes out, %d bytes in%s",
             rpc.name,
             self.host,

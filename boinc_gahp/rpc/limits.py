@@ -20,7 +20,8 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    import ssl
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,10 @@ def limited(limits: Limits) -> Iterator[None]:
         _current.limits = None
 
 
-def timed_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
-    """Return pools whose connections keep to :class:`Limits`.
+def timed_pools(
+    patience: float, trust: Callable[[], ssl.SSLContext]
+) -> dict[str, type[HTTPConnectionPool]]:
+    """Return pools whose connections keep to :class:`Limits`, and trust what ``trust`` does.
 
     While a request is sent they wait ``patience`` seconds for each block, if so much is left for
     the whole, and not only the short time for connecting: a server that takes a breath during an
@@ -75,6 +78,9 @@ def timed_pools(patience: float) -> dict[str, type[HTTPConnectionPool]]:
         response_class = _TimedResponse
 
         def connect(self) -> None:
+            # requests sets the file of certifi where it is told no other.
+            self.ca_certs = self.ca_cert_dir = self.ca_cert_data = None
+            self.ssl_context = trust()
             super().connect()
             _be_patient(self, patience)
 

@@ -24,7 +24,7 @@ class ClientOptions:
         reply_timeout: for the whole of an RPC's reply to arrive once it has begun; outputs have
             no such limit.
         retry_total: for the attempts of one RPC that may be repeated.
-        ca_bundle: a PEM file to check certificates with; None: the one of certifi.
+        ca_bundle: a PEM file to check certificates with; None: those of the system.
         proxy: a proxy's URL; None: the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, ...).
         pool_size: connections that are kept alive.
         user_agent: how to introduce itself to the web server.

@@ -18,9 +18,11 @@ from requests.adapters import HTTPAdapter
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc.limits import Limits, limited, timed_pools
 from boinc_gahp.rpc.redact import guard_library_logs
+from boinc_gahp.rpc.trust import trusting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from ssl import SSLContext
 
     from boinc_gahp.rpc.options import ClientOptions
 
@@ -111,12 +113,13 @@ class HttpTransport:
                 "certificates of the authorities to trust"
             )
         self._options = options
-        self._kept = _session(options)
+        self._trust = trusting(options.ca_bundle)
+        self._kept = _session(options, self._trust)
         self._environment: dict[tuple[str, str], dict[str, str]] = {}
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request`` and return the reply when its headers are there."""
-        session = _session(self._options) if request.fresh else self._kept
+        session = _session(self._options, self._trust) if request.fresh else self._kept
         only_here = session if request.fresh else None
         headers = {"Accept-Encoding": "identity" if request.plain else "gzip"}
         if request.fresh:
@@ -134,7 +137,6 @@ class HttpTransport:
                     prepared,
                     stream=True,
                     timeout=(request.connect_timeout, request.read_timeout),
-                    verify=self._options.ca_bundle or True,
                     proxies=self._proxies(request.url),
                 )
         except BaseException:
@@ -190,13 +192,13 @@ class _Reply:
             self._session.close()
 
 
-def _session(options: ClientOptions) -> requests.Session:
+def _session(options: ClientOptions, trust: Callable[[], SSLContext]) -> requests.Session:
     session = requests.Session()
     # No netrc, no certificates from the environment; the proxies are looked up in send().
     session.trust_env = False
     session.headers["User-Agent"] = options.user_agent
     session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
-    adapter = _Adapter(options)
+    adapter = _Adapter(options, trust)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     return session
@@ -205,8 +207,9 @@ def _session(options: ClientOptions) -> requests.Session:
 class _Adapter(HTTPAdapter):
     """An adapter whose connections keep to the limits of :mod:`boinc_gahp.rpc.limits`."""
 
-    def __init__(self, options: ClientOptions) -> None:
-        self._pools = timed_pools(options.read_timeout)
+    def __init__(self, options: ClientOptions, trust: Callable[[], SSLContext]) -> None:
+        self._trust = trust
+        self._pools = timed_pools(options.read_timeout, trust)
         super().__init__(pool_connections=4, pool_maxsize=options.pool_size, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -214,6 +217,8 @@ class _Adapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = self._pools
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        if proxy.startswith("https:"):
+            kwargs["proxy_ssl_context"] = self._trust()
         manager = super().proxy_manager_for(proxy, **kwargs)
         manager.pool_classes_by_scheme = self._pools
         return manager

@@ -95,6 +95,10 @@ class Gahp:
         self._daemon.process.kill()
         self._daemon.process.wait()
 
+    def wait(self) -> int:
+        """Wait until it has ended by itself; return its exit status."""
+        return self._daemon.process.wait(60)
+
     def __enter__(self) -> Self:
         return self
 

@@ -322,6 +322,7 @@ def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so
     other = replace(
         site.settings, project=replace(site.project, authenticator=Authenticator("o" * 32))
     )
+    lock.release()
     with site.service(other) as service:
         assert service.status(job_id)[0] == 1
         ((text, _),) = wait_for(lambda: list(jobs.troubles().values()), "the trouble")

@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ import pexpect
 import pytest
 
 from boinc_gahp.cli import project_points
+from boinc_gahp.ledger import JobLedger, Ledger, NewJob
+from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
@@ -163,6 +166,24 @@ def other_server() -> Iterator[str]:
     server.server_close()
 
 
+class TestLedger:
+    @pytest.mark.usefixtures("settings")
+    def test_jobs_whose_account_is_not_in_the_settings_any_more_are_a_warning(
+        self, check: Check, home: Path, project: LocalProject
+    ) -> None:
+        account = Authenticator("of before").account
+        with closing(Ledger(home / ".local/state/boinc_gahp/ledger.sqlite")) as ledger:
+            jobs = JobLedger(ledger.store)
+            jobs.accept(NewJob("a", project.url, account, "", "uppercase", "t", 6, "{}"))
+        report = check("--app", "uppercase")
+        assert report.status == 1
+        (good, (level, text)) = report.of("ledger")
+        assert (good[0], level) == ("ok", "warning")
+        wanted = f"the settings have no project {project.url} with the account (key {account})"
+        assert wanted in text
+        assert "boinc_gahp ledger move" in text
+
+
 class TestAddress:
     def test_nobody_there(self, check: Check, settings: Path) -> None:
         with socket.socket() as free:
@@ -252,6 +273,8 @@ class TestAccount:
         assert level == "FAILED"
         assert "check the authenticator" in text
         assert "0123456789abcdef" not in report.text
+        without = ": not looked at without an account that the project knows"
+        assert report.of("files and apps") == [("note", without)]
 
     def test_one_without_any_right(
         self, check: Check, settings: Path, project: LocalProject
@@ -259,7 +282,11 @@ class TestAccount:
         with_key(settings, project.add_user("guest", access=False))
         report = check("--app", "uppercase")
         assert report.status == 1
-        assert any("right to submit" in text for level, text in report.points if level == "FAILED")
+        [(level, text)] = report.of("account")
+        assert level == "FAILED"
+        assert "the project knows it, but it has no right to submit (no file access)" in text
+        without = ": not looked at without the right to submit"
+        assert report.of("files and apps") == [("note", without)]
 
     def test_one_without_the_right_for_an_app(
         self, check: Check, settings: Path, project: LocalProject

@@ -16,6 +16,7 @@ from boinc_gahp.cli import ledger_words
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import Hold, JobLedger, Ledger, NewJob
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from boinc_gahp.secret import Authenticator
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 URL = "https://boinc.example.edu/test/"
 OTHER = "https://elsewhere.example/"
-ACCOUNT = "0123456789abcdef"
+SECRET = "0123456789abcdef0123456789abcdef"
+ACCOUNT = Authenticator(SECRET).account
 DAY = 86400.0
 NAME = "bg-" + "0a" * 16
 
@@ -47,7 +49,20 @@ def path(home: Path) -> Path:
 
 
 @pytest.fixture
-def ledger(path: Path) -> Iterator[Ledger]:
+def settings(home: Path) -> Path:
+    """The user's settings, which have both projects."""
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    path.parent.mkdir(parents=True)
+    path.touch(0o600)
+    path.write_text(
+        f"[project]\nurl = '{URL}'\nauthenticator = '{SECRET}'\n"
+        f"[projects.alpha]\nurl = '{OTHER}'\nauthenticator = '{SECRET}'\n"
+    )
+    return path
+
+
+@pytest.fixture
+def ledger(path: Path, settings: Path) -> Iterator[Ledger]:
     ledger = Ledger(path)
     yield ledger
     ledger.close()
@@ -234,7 +249,7 @@ def test_a_ledger_of_the_first_version_is_read_as_it_is(do: Any, path: Path) -> 
         debt = (URL, ACCOUNT, 7, "b", "abort", 0.0, 0.0)
         connection.execute("INSERT INTO debt VALUES (?, ?, ?, ?, ?, ?, ?)", debt)
         assert "owed: batch b to be aborted" in do("list").out
-        assert "has no jobs yet" in do("show", "1").err
+        assert "has no job or batch '1'" in do("show", "1").err
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp import config
 from boinc_gahp.config import ProjectSettings, Settings, places
-from boinc_gahp.config.urls import project_url
+from boinc_gahp.config.urls import are_one_project, project_url
 from tests.config.conftest import SECRET, Node, error_of, revealed
 
 A = "https://a.example.edu/project/"
@@ -351,9 +351,11 @@ def test_other_projects_have_names(node: Node) -> None:
     [
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080/"),
         ("https://X.edu/Test", "https://x.edu/Test/"),
-        ("HTTP://[::1]:80/a/", "http://[::1]:80/a/"),
+        ("HTTP://[::1]:80/a/", "http://[::1]/a/"),
+        ("https://x.edu:443/a", "https://x.edu/a/"),
+        ("https://x.edu:80/a/", "https://x.edu:80/a/"),
     ],
-    ids=["no-path", "host-in-capitals", "ipv6"],
+    ids=["no-path", "host-in-capitals", "ipv6", "default-port", "other-port"],
 )
 def test_an_address_is_known_in_one_form(text: str, url: str) -> None:
     assert project_url(text) == url
@@ -367,3 +369,22 @@ def test_any_text_is_an_address_or_a_value_error(text: str) -> None:
     except ValueError:
         return
     assert project_url(url) == url
+    assert are_one_project(text, url)
+
+
+@given(
+    st.from_regex(r"[a-z][a-z0-9.-]{0,20}[a-z0-9](:(1|8080|65535))?", fullmatch=True),
+    st.from_regex(r"(/[a-zA-Z0-9._~-]{1,8}){0,3}", fullmatch=True),
+)
+def test_scheme_default_port_and_final_slash_make_no_other_project(host: str, path: str) -> None:
+    spellings = [f"{scheme}://{host}{path}" for scheme in ("http", "https")]
+    if ":" not in host:
+        spellings += [f"http://{host}:80{path}", f"https://{host.upper()}:443{path}"]
+    spellings += [f"{spelling}/" for spelling in spellings]
+    assert all(are_one_project(spelling, spellings[0]) for spelling in spellings)
+    others = [
+        f"http://x{host}{path}",
+        f"https://{host}{path}/x",
+        f"http://{host.partition(':')[0]}:81",
+    ]
+    assert not any(are_one_project(other, spellings[0]) for other in others)

@@ -17,8 +17,10 @@ HOLD = Hold("the app crashed", 2304, 11)
 LEASE = 5000.0
 
 
-def new_job(directory: str, *, account: str = ACCOUNT, description: str = "{}") -> NewJob:
-    return NewJob(directory, URL, account, "", "uppercase", "0" * 32, 600, description)
+def new_job(
+    directory: str, *, account: str = ACCOUNT, description: str = "{}", url: str = URL
+) -> NewJob:
+    return NewJob(directory, url, account, "", "uppercase", "0" * 32, 600, description)
 
 
 def planned(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[BatchRow, list[int]]:

@@ -25,10 +25,10 @@ def statements(store: Store) -> Iterator[list[str]]:
     seen: list[str] = []
     take = store._take_reader
 
-    def traced() -> sqlite3.Connection:
-        connection = take()
+    def traced() -> tuple[sqlite3.Connection, int]:
+        connection, generation = take()
         connection.set_trace_callback(seen.append)
-        return connection
+        return connection, generation
 
     store._take_reader = traced  # type: ignore[method-assign]
     store._connection.set_trace_callback(seen.append)

@@ -12,6 +12,7 @@ import trustme
 
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
 from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc.trust import trusting
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status, tunnel
 
@@ -198,6 +199,50 @@ def test_certificate_is_checked(
     assert "its certificate is not trusted" in str(caught.value)
     assert "set ca_bundle" in str(caught.value)
     assert not caught.value.may_have_happened
+
+
+def test_a_certificate_of_the_systems_store_is_trusted(
+    authority: trustme.CA, bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where OpenSSL, and so the system's store, is looked for.
+    monkeypatch.setenv("SSL_CERT_FILE", bundle)
+    with (
+        secure(authority) as server,
+        Project(server.url, AUTHENTICATOR, options=options(None)) as project,
+    ):
+        server.answers.append(ok(inside("create_batch", "<batch_id>3</batch_id>")))
+        project.ping()
+        # On a connection of its own.
+        assert project.create_batch("b", "uppercase") == 3
+
+
+def test_a_bundle_is_instead_of_the_systems_store(
+    authority: trustme.CA, bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", bundle)
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    with (
+        secure(authority) as server,
+        Project(server.url, AUTHENTICATOR, options=options(str(other))) as project,
+        pytest.raises(TransportError, match="its certificate is not trusted"),
+    ):
+        project.create_batch("b", "uppercase")
+    assert server.requests == []
+
+
+def test_where_python_knows_of_no_system_store_certifis_is_used(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "missing"))
+    assert trusting(None)().cert_store_stats()["x509_ca"] > 50
+    with (
+        secure(authority) as server,
+        Project(server.url, AUTHENTICATOR, options=options(None)) as project,
+        pytest.raises(TransportError, match="its certificate is not trusted"),
+    ):
+        project.create_batch("b", "uppercase")
 
 
 def test_redirect_from_https_to_http_is_refused(authority: trustme.CA, bundle: str) -> None:

@@ -176,12 +176,13 @@ def test_one_log_line_an_rpc_says_what_it_took(
     server.answers += [scripted.reset(), ok(), raw(http(404)), ok()]
     options = ClientOptions(retry_total=20)
     with (
-        caplog.at_level(logging.INFO, "boinc_gahp.rpc"),
+        caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),
         Project(server.url, AUTHENTICATOR, options=options) as project,
     ):
         project.ping()
         with pytest.raises(GahpError):
             project.query_batches()
+    assert {record.levelno for record in caplog.records} == {logging.DEBUG}
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 2
     assert lines[0].startswith(f"ping {server.host}: ok, ")
@@ -192,12 +193,13 @@ def test_one_log_line_an_rpc_says_what_it_took(
 def test_an_output_has_one_log_line_too(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
     server.answers.append(ok(b"12345", Content_Disposition="attachment; filename=j_0_r1_0"))
     with (
-        caplog.at_level(logging.INFO, "boinc_gahp.rpc"),
+        caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),
         Project(server.url, AUTHENTICATOR, options=OPTIONS) as project,
     ):
         with project.result_file("j_0", 0) as stream:
             list(stream.chunks())
         project.result_file("j_0", 0).close()
+    assert {record.levelno for record in caplog.records} == {logging.DEBUG}
     lines = [record.getMessage() for record in caplog.records]
     assert [line.partition(",")[0] for line in lines] == [
         f"result_file {server.host}: ok",

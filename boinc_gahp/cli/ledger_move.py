@@ -1,0 +1,163 @@
+"""``boinc_gahp ledger move``: a project has a new address, or an account a new authenticator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.owners import owner_of
+from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.config import ledger_file, state_dir
+from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.errors import RpcError
+from boinc_gahp.ledger import JobLedger, KeeperLock, Store
+
+if TYPE_CHECKING:
+    from boinc_gahp.config import ProjectSettings, Settings
+
+_DESCRIPTION = """\
+Gives all that the ledger has of one project and account (jobs, batches, what is owed) to another:
+where a project has a new address, or an account on it a new authenticator. Put the new address or
+authenticator into the settings first. The project is asked there whether the account has the
+batches, so that jobs cannot get lost. Addresses that differ only in http and https, a default port
+or the final slash are one project: nothing has to be moved then.
+"""
+_EXAMPLES = (
+    "boinc_gahp ledger move http://old.example.edu/test/ https://new.example.edu/test/",
+    "boinc_gahp ledger move https://new.example.edu/test/ https://new.example.edu/test/"
+    "  # another authenticator",
+)
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Move; print what was moved; return 0."""
+    options = run_parser(config).read(arguments)
+    settings = words.settings_of(options)
+    path = ledger_file(settings)
+    if not words.exists(path):
+        raise words.LedgerWish(words.none_yet(path))
+    project, name = _named(settings, options.new)
+    (_, account), project = owner_of(project)
+    new = (project.url, account)
+    store = Store(path)
+    try:
+        jobs = JobLedger(store)
+        old = (options.old, _account(jobs, options.old, new, options.account))
+        if not options.unchecked:
+            _check(jobs, old, settings, project)
+        lock = KeeperLock(state_dir(settings), *old)
+        if not lock.try_acquire():
+            process = lock.holder()
+            which = "a boinc_gahp" if process is None else f"process {process}"
+            end = "it" if process is None else f"it (kill {process})"
+            raise words.LedgerWish(
+                f"nothing was moved: {which} is at work for {old[0]} with the settings of before; "
+                f"end {end}, HTCondor starts another one within seconds; then do this again"
+            )
+        try:
+            moved = jobs.move(old, new, name)
+        finally:
+            lock.release()
+    finally:
+        store.close()
+    print(
+        f"Moved from {words.printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
+        f"{new[1]}): {words.count(moved.jobs, 'job')}, "
+        f"{words.count(moved.batches, 'batch', 'batches')}, {words.count(moved.debts, 'debt')}."
+    )
+    return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger move",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={1: "nothing was moved: stderr says why"},
+    )
+    parser.add_argument("old", metavar="OLD", help="the project's address as ledger list shows it")
+    parser.add_argument(
+        "new",
+        metavar="NEW",
+        help="the project as it is in the settings now: its address, or a [projects.NAME]",
+    )
+    parser.add_argument(
+        "--account",
+        metavar="KEY",
+        help="the account key of what is to be moved, where the ledger has several accounts on OLD",
+    )
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="do not ask the project; jobs of an account that does not have them are lost then",
+    )
+    parser.add_config(config)
+    return parser
+
+
+def _named(settings: Settings, wanted: str) -> tuple[ProjectSettings, str]:
+    """Return a project of the settings, and its name in them ("" for ``[project]``)."""
+    known = {"": settings.project, **settings.projects}
+    for name, project in known.items():
+        is_it = wanted == name or (project is not None and are_one_project(project.url, wanted))
+        if project is not None and is_it:
+            return project, name
+    shown = ", ".join(project.url for project in known.values() if project is not None)
+    raise words.LedgerWish(
+        f"the settings have no project {wanted!r} ({shown or 'they have none'}): put its url and "
+        "authenticator_file into them first"
+    )
+
+
+def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None) -> str:
+    """Return the account whose business is to be moved."""
+    accounts = jobs.accounts(old)
+    if are_one_project(old, new[0]) and new[1] in accounts:
+        accounts.remove(new[1])
+        if not accounts:
+            raise words.LedgerWish(
+                f"there is nothing to move: {old} and {new[0]} are one project, and all that the "
+                "ledger has of it is of the account that the settings have"
+            )
+    if wanted is not None:
+        accounts = [account for account in accounts if account == wanted]
+    if len(accounts) == 1:
+        return accounts[0]
+    if accounts:
+        raise words.LedgerWish(
+            f"the ledger has several accounts on {old}: say with --account which of the keys "
+            f"{', '.join(accounts)} is meant"
+        )
+    known = ", ".join(f"{each.url} (account key {each.account})" for each in jobs.all_owners())
+    raise words.LedgerWish(
+        f"the ledger has nothing of {old}{'' if wanted is None else f' with account key {wanted}'};"
+        f" it has {known or 'no project'}"
+    )
+
+
+def _check(
+    jobs: JobLedger, old: tuple[str, str], settings: Settings, project: ProjectSettings
+) -> None:
+    """Ask the project whether the account has the batches that are to be moved to it."""
+    batches = jobs.batches(*old, "submitted")
+    if not batches:
+        return
+    from boinc_gahp.rpc import ClientOptions, Project
+
+    try:
+        with Project(
+            project.url, project.authenticator or "", options=ClientOptions.of(settings, project)
+        ) as client:
+            there = {batch.name for batch in client.query_batches()}
+    except RpcError as error:
+        raise words.LedgerWish(
+            f"nothing was moved: {project.url} cannot be asked for the account's batches: {error}; "
+            "do this again when it answers, or say --unchecked"
+        ) from None
+    if there.isdisjoint(batch.name for batch in batches):
+        raise words.LedgerWish(
+            f"nothing was moved: the account at {project.url} has none of the "
+            f"{words.count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
+            "is it the same project, and the same account? If so, say --unchecked"
+        )

@@ -1,0 +1,40 @@
+"""What of a ledger somebody should look into, for ``ledger list`` and ``check``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_key
+from boinc_gahp.cli.words import printable, span
+from boinc_gahp.ledger.troubles import Lasting
+
+if TYPE_CHECKING:
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger import JobLedger
+
+
+def wrong(jobs: JobLedger, settings: Settings, now: float) -> list[Lasting]:
+    """Return what has been wrong for an hour, and the owners that the settings lack at this moment.
+
+    Raises:
+        LedgerError: the ledger cannot be read.
+    """
+    known = known_owners(settings)
+    found = [
+        Lasting(url, account, name, None, now, explain_unknown(url, account, name), True)
+        for url, account, name in jobs.owners()
+        if owner_key(url, account) not in known
+    ]
+    lacking = {owner_key(each.url, each.account) for each in found}
+    return found + [
+        each
+        for each in jobs.lasting(now)
+        # Of an owner that is not known, all follows from that.
+        if not (each.stops and owner_key(each.url, each.account) in lacking)
+    ]
+
+
+def wrong_words(each: Lasting, now: float) -> str:
+    """Return one of them for people, on one line."""
+    ago = f" for {span(now - each.since)}" if each.since < now else ""
+    return f"{printable(each.url)}{ago}: {printable(each.text)}"

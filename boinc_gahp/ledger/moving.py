@@ -1,0 +1,77 @@
+"""Gives all that the ledger has of one owner to another: a project's new address, or account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.config.urls import identity
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.requests import Requests, owner_row
+from boinc_gahp.ledger.rows import PROJECT_IDENTITY, project_id
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class Moved(NamedTuple):
+    """How much :meth:`Moving.move` moved."""
+
+    jobs: int
+    batches: int
+    debts: int
+
+
+class Moving(Requests):
+    """What ``boinc_gahp ledger move`` needs."""
+
+    def accounts(self, url: str) -> list[str]:
+        """Return the accounts that the ledger has anything of on a project."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
+                "UNION SELECT account FROM debt WHERE identity = ? "
+                "UNION SELECT account FROM aborted_job WHERE identity = ? ORDER BY account",
+                (identity(url),) * 3,
+            )
+            return [account for (account,) in rows]
+
+    def move(self, old: tuple[str, str], new: tuple[str, str], name: str) -> Moved:
+        """Give all that there is of one owner to another, which may have something already.
+
+        Nobody may be working for the old one (:class:`~boinc_gahp.ledger.KeeperLock`).
+
+        Args:
+            old: a project's URL and an account.
+            new: the same of where it all belongs now.
+            name: the new one's, in the settings; "" for the section ``[project]``.
+        """
+        was = (identity(old[0]), old[1])
+
+        def change(connection: sqlite3.Connection) -> Moved:
+            source = project_id(connection, *old)
+            jobs = batches = 0
+            target = owner_row(connection, *new, text(name)) if source else source
+            if target != source:
+                jobs = connection.execute(
+                    "UPDATE job SET project_id = ?, project_name = ?, writing = 0 "
+                    "WHERE project_id = ?",
+                    (target, text(name), source),
+                ).rowcount
+                # What is wrong with them is wrong no more, as far as is known.
+                batches = connection.execute(
+                    "UPDATE batch SET project_id = ?, trouble = NULL, trouble_since = NULL "
+                    "WHERE project_id = ?",
+                    (target, source),
+                ).rowcount
+                connection.execute("DELETE FROM project WHERE id = ?", (source,))
+            debts, _ = (
+                connection.execute(
+                    f"UPDATE OR REPLACE {table} SET project_url = ?, account = ? "  # noqa: S608
+                    "WHERE identity = ? AND account = ?",
+                    (*new, *was),
+                ).rowcount
+                for table in ("debt", "aborted_job")
+            )
+            return Moved(jobs, batches, debts)
+
+        return self._store.write(change)

@@ -1,0 +1,152 @@
+"""Keeps the ledger small over months: what nobody will ask about goes, and the file shrinks.
+
+Free pages are given back in steps, each of which is a short transaction among the others
+(``auto_vacuum = INCREMENTAL``). A file that 0.1.0 made cannot do that: it is written anew once, by
+SQLite's VACUUM, which is one transaction. A process that dies in it leaves the file as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain
+from boinc_gahp.ledger.requests import drop_jobs
+from boinc_gahp.ledger.rows import ENDED_SQL
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.store import Store
+
+log = logging.getLogger("boinc_gahp.ledger")
+
+#: Seconds between two of these, whoever does them.
+TENDED_EVERY = 3600.0
+
+#: Pages (4 kB) that are given back in one transaction.
+STEP = 256
+#: With fewer free pages than this, or than this part of all, none is given back: they are used
+#: again.
+_KEPT_PAGES, _KEPT_PART = 256, 8
+#: Seconds between two steps, for others' transactions.
+_PAUSE = 0.05
+
+#: Bytes of a file that is written anew at most: others wait meanwhile, for less than
+#: :data:`~boinc_gahp.ledger.opening.BUSY_TIMEOUT`.
+REWRITTEN = 512 * 1024 * 1024
+#: So many times the file's size has to be free for that.
+_ROOM = 3
+_INCREMENTAL = 2
+
+
+def tend(
+    jobs: JobLedger, now: float, forget_after: float, stopping: threading.Event, *, untold: bool
+) -> None:
+    """Do what is due, unless it was done within :data:`TENDED_EVERY`, by whatever process.
+
+    Args:
+        jobs: the ledger of jobs.
+        now: seconds since the epoch.
+        forget_after: seconds after which what is over is never needed again.
+        stopping: ends it early.
+        untold: whether jobs go, too, whose end HTCondor was not told. It may have been shut down
+            for long, and has to have had the time to ask about them.
+
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
+    if not jobs.take_turn("tended", now, TENDED_EVERY):
+        return
+    dropped = forget(jobs.store, now, now - forget_after, untold=untold)
+    if dropped:
+        log.info("%d jobs, batches and debts that are never needed again were dropped", dropped)
+    shrink(jobs.store, stopping)
+
+
+def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
+    """Drop what ended before ``before`` (seconds since the epoch); return how many rows.
+
+    Jobs and batches whose retirement or abort is still owed go when the batch's lease is over: the
+    project has ended it itself. Nothing that is alive goes.
+    """
+    with store.read() as connection:
+        ids = [
+            job_id
+            for (job_id,) in connection.execute(
+                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? AND asked < ? "  # noqa: S608
+                "AND (? OR told = 1 OR state = 'cancelled') "
+                "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
+                "AND state != 'retired' AND lease_until >= ?)",
+                (before, before, untold, now),
+            )
+        ]
+    drop_jobs(store, ids)
+    return len(ids) + store.write(
+        lambda connection: sum(
+            connection.execute(statement, values).rowcount
+            for statement, values in (
+                (
+                    "DELETE FROM batch WHERE state IN ('giving_up', 'ended') AND lease_until < ? "
+                    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
+                    (before,),
+                ),
+                ("DELETE FROM aborted_job WHERE recorded < ?", (before,)),
+                ("DELETE FROM debt WHERE max(due, recorded) < ?", (before,)),
+            )
+        )
+    )
+
+
+def shrink(store: Store, stopping: threading.Event) -> None:
+    """Give free pages back, if there are many.
+
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
+    try:
+        # Its transactions are its own.
+        connection = sqlite3.connect(store.path, timeout=BUSY_TIMEOUT, isolation_level=None)
+        try:
+            if _number(connection, "auto_vacuum") != _INCREMENTAL:
+                _rewrite(store.path, connection)
+            while not stopping.is_set() and _has_many_free(connection):
+                _give_back(connection)
+                stopping.wait(_PAUSE)
+        finally:
+            connection.close()
+    except (sqlite3.Error, OSError) as error:
+        raise LedgerError(explain(store.path, "made smaller", error)) from error
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _has_many_free(connection: sqlite3.Connection) -> bool:
+    if _number(connection, "auto_vacuum") != _INCREMENTAL:
+        return False
+    pages = _number(connection, "page_count")
+    return _number(connection, "freelist_count") > max(_KEPT_PAGES, pages // _KEPT_PART)
+
+
+def _give_back(connection: sqlite3.Connection) -> None:
+    # execute() would end it after the first page.
+    connection.executescript(f"PRAGMA incremental_vacuum({STEP:d})")
+
+
+def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
+    """Let the file be one whose free pages can be given back."""
+    size = _number(connection, "page_count") * _number(connection, "page_size")
+    if size > REWRITTEN:
+        log.debug("The ledger %s is too large to be written anew", path)
+    elif shutil.disk_usage(path.parent).free < _ROOM * size:
+        log.warning("The ledger %s does not shrink: the disk is nearly full", path)
+    else:
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL:d}")
+        connection.execute("VACUUM")
