@@ -236,6 +236,8 @@ class Judged:
         # What a file on the project says, no RPC tells: neither its names nor their number.
         named = self._request.input_template_filename is not None
         own = self._own_template(job)
+        if own is not None or not named:
+            checks.check_one_command_line(job, own or template, self._request.app_name)
         if own is not None and not named:
             wanted, counted = len(own.per_job_files), len(template.per_job_files)
             if wanted != counted:
@@ -266,7 +268,10 @@ class Judged:
                 self._templates[text] = read_input_template(text)
             except TemplateError as error:
                 raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
-        return self._templates[text]
+        template = self._templates[text]
+        names = [info.open_name for info in template.files]
+        checks.check_own_template(job, "input", names, template.command_line)
+        return template
 
     def _output_template(self, job: JobRequest) -> OutputTemplate:
         text = job.output_template
@@ -277,7 +282,9 @@ class Judged:
                 self._output_templates[text] = read_output_template(text)
             except TemplateError as error:
                 raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
-        return self._output_templates[text]
+        template = self._output_templates[text]
+        checks.check_own_template(job, "output", [info.open_name for info in template.files])
+        return template
 
     def _check_line(self, job: JobRequest, line: Job) -> None:
         own = [text for text in (job.input_template, job.output_template) if text is not None]

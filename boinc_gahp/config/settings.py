@@ -30,8 +30,9 @@ class ProjectSettings:
     #: The proxy that requests go through, instead of what ``HTTPS_PROXY``, ``HTTP_PROXY`` and
     #: ``NO_PROXY`` say.
     proxy: str | None = None
-    #: Send ``'`` and ``\`` in command lines by doubling them, as servers need it that are not
-    #: mended; without it jobs with such arguments are refused (``web-rpcs.md``, "submit_batch").
+    #: Send ``'`` and ``\`` in command lines by doubling them, and arguments with spaces between
+    #: ``'``, as servers need it that are not mended; without it jobs with such arguments are
+    #: refused (``web-rpcs.md``, "submit_batch").
     escape_command_lines: bool = False
     #: The largest request that the project's PHP takes: its ``post_max_size`` (8 MiB as shipped),
     #: less a margin.
