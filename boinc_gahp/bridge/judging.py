@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import checks
+from boinc_gahp.bridge import checks, leases
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalInput, RemoteInput, StagedInput
@@ -118,6 +118,7 @@ class Judged:
             staged=frozenset(i.physical_name for i in items if isinstance(i, StagedInput)),
             request_bytes=size,
             max_post_bytes=self._context.project_settings.max_post_bytes,
+            lease=self.lease(),
         )
 
     def refusals(self) -> dict[str, GahpError]:
@@ -143,6 +144,20 @@ class Judged:
             except GahpError as error:
                 found[job.name] = error
         return found
+
+    def lease(self) -> float:
+        """Return the seconds that a person's batch is kept without a renewal.
+
+        As long as its jobs may take, by their deadlines and retries.
+
+        Raises:
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        template, _ = self._app_templates
+        templates = (template, *self._templates.values())
+        longest = (leases.longest(each, self._request.delay_bound) for each in templates)
+        return max(self._context.settings.jobs.batch_lease, *longest)
 
     def estimate(self) -> float:
         """Return how many seconds the project thinks the jobs take; nothing is created.

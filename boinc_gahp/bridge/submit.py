@@ -127,6 +127,7 @@ class _Submission:
     ) -> None:
         self._context = context
         self._request = request
+        self._gridmanager = client.gridmanager
         self._promise = promise
         self._project = context.project
         self._until: float | None = None
@@ -177,7 +178,11 @@ class _Submission:
     @property
     def _lease(self) -> float:
         lease = self._request.lease
-        return self._context.settings.jobs.lease if lease is None else lease
+        if lease is not None:
+            return lease
+        if self._gridmanager:
+            return self._context.settings.jobs.lease
+        return self._judged.lease()
 
     # -- step 2
 

@@ -77,8 +77,12 @@ class Staging:
 class Jobs:
     """``[jobs]``: what becomes of batches and their outputs."""
 
-    #: The project may end a batch this long after it was made. HTCondor renews it.
+    #: The project may end a batch of HTCondor 9's this long after it was made. HTCondor renews it.
     lease: float = 86400.0
+    #: A batch of ``boinc_gahp batch`` or the Python API is kept for this long at least: at first
+    #: for as long as its jobs may take by their deadlines and retries, where that is longer.
+    #: Waiting for it and fetching from it renew this.
+    batch_lease: float = 14 * 86400.0
     #: An app's templates are asked for again after this; 0: each time.
     templates_cached: float = 300.0
     #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).

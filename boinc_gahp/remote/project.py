@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
 from boinc_gahp.errors import ConfigError, RpcError
-from boinc_gahp.remote import finding, submission, watching
+from boinc_gahp.remote import finding, leases, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
 from boinc_gahp.remote.finding import nearest
@@ -203,8 +203,9 @@ class Project:
             parameters: what the jobs need and may use, where they do not say so themselves.
             priority: of jobs without one of their own.
             app_version_num: run by this version of the app only.
-            lease: seconds that the batch is kept without :meth:`Batch.extend`; None: as
-                ``[jobs] lease`` of the settings says.
+            lease: seconds that the batch is kept if nobody waits for it, fetches from it or calls
+                :meth:`Batch.extend`; None: as long as its jobs may take by their deadlines and
+                retries, ``[jobs] batch_lease`` (14 days) at least.
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's. Likewise for outputs.
             output_template_filename: see there.
@@ -251,6 +252,8 @@ class Project:
             batch = Batch(self, _unseen(batch_id, name, app_name, began))
             batch.trouble = error
         batch.existed = not sending
+        if batch.existed:
+            leases.renew(batch)
         return batch
 
     def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:

@@ -47,7 +47,8 @@ class Options(TypedDict, total=False):
         parameters: what the jobs need and may use.
         priority: of jobs without one of their own.
         app_version_num: run by this version of the app only.
-        lease: seconds that the batch is kept without an extension; None: ``[jobs] lease``.
+        lease: seconds that the batch is kept without a renewal; None: as long as its jobs may take
+            by their deadlines and retries, ``[jobs] batch_lease`` at least.
         input_template_filename: a file in the project's own directory of templates; None: the
             app's. Likewise for outputs.
         output_template_filename: see there.
@@ -96,6 +97,7 @@ class Plan:
         jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
         batch_id: of the batch of this name that there is already; None: there is none.
         jobs_there: how many of the jobs it has.
+        lease: seconds that a new batch would be kept without a renewal.
     """
 
     request: SubmitRequest
@@ -108,6 +110,7 @@ class Plan:
     jobs_that_fit: int
     batch_id: int | None = None
     jobs_there: int = 0
+    lease: float = 0.0
 
     @property
     def is_good(self) -> bool:
@@ -197,6 +200,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         jobs_that_fit=_fitting(session, request, judged.request_bytes),
         batch_id=batch_id,
         jobs_there=there,
+        lease=judged.lease if request.lease is None else request.lease,
     )
 
 

@@ -102,6 +102,11 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
             "The project's own template files cannot be looked at from here: only the submit tells "
             "whether they fit."
         )
+    if plan.batch_id is None:
+        print(
+            f"The project would keep it for {words.span(plan.lease)}, and longer if you wait for "
+            "it, fetch from it or extend it."
+        )
     if plan.is_good:
         print("Nothing is wrong. Without --dry-run this is sent.")
     else:
@@ -181,6 +186,7 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
         "request_bytes": plan.request_bytes,
         "max_request_bytes": plan.max_request_bytes,
         "bytes_to_send": plan.nbytes,
+        "lease": plan.lease,
     }
     print_json(
         document,

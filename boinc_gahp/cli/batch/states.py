@@ -33,6 +33,9 @@ JOB_WORDS = {
     "UNKNOWN": ("unknown", "red"),
 }
 
+#: Seconds before the end of a lease from which on it is told.
+_SOON = 2 * 86400.0
+
 #: Jobs in these states stay as they are.
 JOB_OVER = ("DONE", "FAILED")
 
@@ -87,6 +90,25 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     if end <= now:
         return f"over {words.span(now - end)}", "red"
     return words.span(end - now), "yellow" if end < now + 86400 else "faint"
+
+
+def lease_warning(batch: Batch, now: float) -> str:
+    """Return what to say of a lease that ends soon, or has ended a batch; empty: nothing."""
+    end = batch.expire_time
+    if not end or batch.gone:
+        return ""
+    if batch.lease_is_over:
+        return (
+            f"The lease of batch {batch.id} was over at {words.at(end)}: a project aborts and "
+            "retires a batch then. Batches that are waited for or fetched from are kept."
+        )
+    if batch.state.name in {"ABORTED", "RETIRED"} or end > now + _SOON:
+        return ""
+    left = f"ends in {words.span(end - now)}" if end > now else "is over"
+    return (
+        f"The lease of batch {batch.id} {left}: then the project may abort and retire it, and "
+        "delete its outputs. It is kept longer by waiting for it, fetching from it, or"
+    )
 
 
 def job_words(state: JobState) -> tuple[str, str]:

@@ -83,7 +83,9 @@ def submit_parser(config: str | None = None) -> Parser:
         "--lease",
         type=span,
         metavar="SPAN",
-        help="keep the batch so long unless it is extended: 12h, 7d, 2w (default: [jobs] lease)",
+        help="keep the batch so long if nobody waits for it, fetches from it or extends it: 12h, "
+        "7d, 2w (default: as its jobs may take by their deadlines and retries, at least [jobs] "
+        "batch_lease, 14 days)",
     )
     parser.add_argument(
         "--dry-run",
@@ -206,6 +208,11 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     if batch.existed:
         # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
         print("It was there already, with jobs of these names: nothing was sent.")
+    if batch.expire_time:
+        print(
+            f"The project keeps it until {words.at(batch.expire_time)}, and longer if you wait for "
+            "it, fetch from it or extend it."
+        )
     print("Next:")
     for action in ("wait", "fetch"):
         print(f"  {command(options, action, batch.id)}")
