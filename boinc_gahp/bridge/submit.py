@@ -162,6 +162,8 @@ class _Submission:
         )
         for item in _local(inputs):
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
+        if self._request.files_read is not None:
+            self._request.files_read({path: file.md5 for path, file in files.items()})
         physical = Physical(files)
         brought = physical.by_name(files)
         self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}

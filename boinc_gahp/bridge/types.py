@@ -123,6 +123,8 @@ class SubmitRequest:
         progress: told how far the submit is.
         about_to_send: called with the project's id of the batch right before every submit_batch,
             which is not sent if this raises.
+        files_read: called with the MD5s, in hex and by path, of the local files that the jobs to be
+            sent need, before they are staged.
     """
 
     batch_name: str
@@ -140,6 +142,7 @@ class SubmitRequest:
     by_name: bool = False
     lease: float | None = None
     about_to_send: Callable[[int], None] | None = None
+    files_read: Callable[[Mapping[str, str]], None] | None = None
     progress: OnProgress | None = None
 
 

@@ -59,6 +59,8 @@ class Batch:
         gone: whether the project does not know it any more.
         existed: whether the :meth:`Project.submit` that gave it found it there with all of its
             jobs, by their names, and sent nothing.
+        compared: whether that submit knows that its jobs have the same arguments and files, from
+            what was written down on this machine.
     """
 
     def __init__(self, project: Project, info: rpc.Batch) -> None:
@@ -67,6 +69,7 @@ class Batch:
         self.trouble: GahpError | None = None
         self.gone = False
         self.existed = False
+        self.compared = False
         #: A time of time.monotonic() before which its lease is not renewed.
         self.renew_from = 0.0
         self._forecast = Forecast()

@@ -194,7 +194,9 @@ class Project:
         completes what an earlier call began, or finds it done. So a program that may be killed
         while it submits chooses the name itself. Files are sent once, by content, and those that
         the project has are not sent at all. What it finds done is told by :attr:`Batch.existed`: by
-        the jobs' names, for a project does not tell what arguments and files a job has.
+        the jobs' names, for a project does not tell what arguments and files a job has. These are
+        written down on this machine: where other ones were submitted under the name, that is an
+        error, and :attr:`Batch.compared` tells whether that is known.
 
         Args:
             app: the app that the jobs run.
@@ -214,7 +216,8 @@ class Project:
         Raises:
             BadRequest: something is not of the type that it should have.
             JobRefused: the project would mangle a job or choke on it; nothing was created.
-            BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+            BatchConflict: the name belongs to another batch, to one that takes no jobs any more, or
+                to one that was submitted with other arguments or files.
             StagingError: an input file cannot be read, measured or sent.
             NotFound: there is no such app.
             PermissionDenied: the account may not submit to it.
@@ -232,7 +235,7 @@ class Project:
             if progress is not None:
                 progress(news)
 
-        batch_id = submission.submit(
+        batch_id, compared = submission.submit(
             self.session,
             app_name,
             jobs,
@@ -251,7 +254,7 @@ class Project:
             # All jobs are there: whoever heard of an error now would submit them once more.
             batch = Batch(self, _unseen(batch_id, name, app_name, began))
             batch.trouble = error
-        batch.existed = not sending
+        batch.existed, batch.compared = not sending, compared
         if batch.existed:
             leases.renew(batch)
         return batch

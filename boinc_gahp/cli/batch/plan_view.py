@@ -75,6 +75,8 @@ def _problems(plan: Plan, jobs: Jobs) -> Iterator[tuple[str, str, str]]:
 
 
 def _print(project: Project, options: Namespace, plan: Plan) -> None:
+    from boinc_gahp.cli.batch.submitting import NOT_COMPARED
+
     request = plan.request
     called = repr(words.printable(request.batch_name))
     if options.name is None:
@@ -86,6 +88,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
             f"It is there already (id {plan.batch_id}) with {plan.jobs_there:,} of these jobs; "
             "only the others would be sent."
         )
+        if not plan.compared:
+            print(NOT_COMPARED)
     print()
     _print_some(
         _JOBS,
@@ -182,6 +186,7 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
         "id": plan.batch_id,
         "jobs": len(request.jobs),
         "jobs_there": plan.jobs_there,
+        "compared": plan.compared,
         "jobs_that_fit": plan.jobs_that_fit,
         "request_bytes": plan.request_bytes,
         "max_request_bytes": plan.max_request_bytes,

@@ -52,6 +52,12 @@ how to go on.
 would be sent and which the project has, and whether the request is too large.
 """
 
+#: What is said where a batch was not submitted from this machine, or long ago.
+NOT_COMPARED = (
+    "What arguments and files they have was not compared: that is known only where they were "
+    "submitted."
+)
+
 #: Errors after which the same command would fail in the same way.
 _FINAL = (BadRequest, BatchConflict, ConfigError, JobRefused, NotFound, PermissionDenied)
 _STEPS = {
@@ -133,7 +139,8 @@ def submit(arguments: list[str], config: str | None) -> int:
             return 1
         try:
             if options.json:
-                print_json({**batch_json(batch), "existed": batch.existed})
+                more_keys = {"existed": batch.existed, "compared": batch.compared}
+                print_json({**batch_json(batch), **more_keys})
             else:
                 _tell(project, options, batch)
             sys.stdout.flush()
@@ -206,8 +213,12 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     app = words.printable(batch.info.app_name)
     print(f"Batch {batch.id} {name!r}: {jobs} of {app} on {project.host}.")
     if batch.existed:
-        # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
-        print("It was there already, with jobs of these names: nothing was sent.")
+        if batch.compared:
+            print("It was there already, with these jobs: nothing was sent.")
+        else:
+            # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
+            print("It was there already, with jobs of these names: nothing was sent.")
+            print(NOT_COMPARED)
     if batch.expire_time:
         print(
             f"The project keeps it until {words.at(batch.expire_time)}, and longer if you wait for "

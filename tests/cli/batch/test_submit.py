@@ -136,11 +136,28 @@ def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
     status, first, _ = batch(*words)
     assert (status, "already" in first) == (0, False)
     head, rest = first.split("\n", 1)
-    said = "It was there already, with jobs of these names: nothing was sent."
+    said = "It was there already, with these jobs: nothing was sent."
     assert batch(*words) == (0, f"{head}\n{said}\n{rest}", "")
-    status, out, err = batch(*words, "--args", "-x", "--json")
-    assert (status, err) == (0, ""), "the jobs' names are what tells"
-    assert json.loads(out)["existed"] is True
+    status, out, err = batch(*words, "--json")
+    assert (status, err) == (0, "")
+    document = json.loads(out)
+    assert (document["existed"], document["compared"]) == (True, True)
+
+
+def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
+    batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--each", "data/*", "--name", f"other {here.name}"]
+    assert batch(*words)[0] == 0
+    for dry in ([], ["--dry-run"]):
+        status, _, err = batch(*words, "--args", "-x", *dry)
+        assert status == 1
+        assert 'were "", now they are "-x" (and' in err
+        assert err.count("choose another name") == 1
+    done = batch.piped(*words, "--args", "-x", XDG_STATE_HOME=str(here / "elsewhere"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "It was there already, with jobs of these names: nothing was sent.\n" in done.stdout
+    assert "What arguments and files they have was not compared: " in done.stdout
 
 
 def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: Site) -> None:
