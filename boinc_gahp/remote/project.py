@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
-from boinc_gahp.errors import ConfigError, RpcError
+from boinc_gahp.errors import ConfigError, GahpError, RpcError
 from boinc_gahp.remote import finding, leases, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
@@ -204,7 +204,8 @@ class Project:
             name: unique over the whole project; None: ``<app>-<time>-<letters>``.
             parameters: what the jobs need and may use, where they do not say so themselves.
             priority: of jobs without one of their own.
-            app_version_num: run by this version of the app only.
+            app_version_num: run by this version of the app only. No project tells which there are:
+                jobs for one that does not exist are taken, and stay queued for ever.
             lease: seconds that the batch is kept if nobody waits for it, fetches from it or calls
                 :meth:`Batch.extend`; None: as long as its jobs may take by their deadlines and
                 retries, ``[jobs] batch_lease`` (14 days) at least.
@@ -225,6 +226,7 @@ class Project:
             RpcError: the project said no or could not be asked.
         """
         app_name = _name(app)
+        is_made_up = name is None
         name = submission.new_batch_name(app_name) if name is None else name
         began = time.time()
         sending = False
@@ -235,19 +237,25 @@ class Project:
             if progress is not None:
                 progress(news)
 
-        batch_id, compared = submission.submit(
-            self.session,
-            app_name,
-            jobs,
-            name=name,
-            parameters=parameters,
-            priority=priority,
-            app_version_num=app_version_num,
-            lease=lease,
-            input_template_filename=input_template_filename,
-            output_template_filename=output_template_filename,
-            progress=told,
-        )
+        try:
+            batch_id, compared = submission.submit(
+                self.session,
+                app_name,
+                jobs,
+                name=name,
+                parameters=parameters,
+                priority=priority,
+                app_version_num=app_version_num,
+                lease=lease,
+                input_template_filename=input_template_filename,
+                output_template_filename=output_template_filename,
+                progress=told,
+            )
+        except GahpError as error:
+            if is_made_up and submission.is_final(error):
+                # Nobody else knows its name.
+                submission.drop_begun(self.session, name)
+            raise
         try:
             batch = Batch(self, self.rpc.batch(batch_id))
         except RpcError as error:

@@ -203,6 +203,11 @@ class Records:
             log.warning("What was submitted is not known: %s: %s", path, error)
             return None
 
+    def common(self, batch_name: str, batch_id: int) -> Mapping[str, Any]:
+        """Return what all jobs of a batch were given; nothing, if that is not known here."""
+        record = self.find(batch_name)
+        return {} if record is None or record.batch_id != batch_id else record.common
+
     def write(self, batch_name: str, record: Record, *, new: bool) -> bool:
         """Keep what is about to be sent; return False if with ``new`` there is a record already.
 

@@ -6,6 +6,8 @@ and a submit of the same jobs under the same name completes the first one, or fi
 
 from __future__ import annotations
 
+import errno
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.types import Job, Parameters, RemoteFile
 
 __all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
+
+log = logging.getLogger("boinc_gahp.remote")
 
 #: Requests of some of the jobs that are written to learn how many fit.
 _LOOKS = 6
@@ -170,7 +174,7 @@ def submit(
     try:
         batch_id = session.bridge.submit(request)
     except GahpError as error:
-        if not isinstance(error, (TransportError, ProtocolError, ProjectDown)):
+        if is_final(error):
             comparison.refused()
         if isinstance(error, NotFound):
             raise _explained(session, app_name, error) from error
@@ -178,6 +182,26 @@ def submit(
             raise _split(session, request, error) from error
         raise
     return batch_id, comparison.knows(batch_id)
+
+
+def is_final(error: GahpError) -> bool:
+    """Whether the same submit would fail in the same way, and nothing of it is going on."""
+    if isinstance(error, StagingError):
+        # Others are about files that change, or about time.
+        return error.errno in (errno.EFBIG, errno.EEXIST)
+    return not isinstance(error, (TransportError, ProtocolError, ProjectDown))
+
+
+def drop_begun(session: Session, batch_name: str) -> bool:
+    """Retire the batch of a submit that failed for good, if it has no jobs; return if it had none.
+
+    Its name is taken from then on: this is for names that were made up.
+    """
+    try:
+        return session.bridge.withdraw_empty(batch_name)
+    except GahpError as error:
+        log.warning("Whether a batch %s was begun is not known: %s", batch_name, error)
+        return False
 
 
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
 from boinc_gahp.cli import table, words
+from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.saying import complain
@@ -106,6 +107,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
             "The project's own template files cannot be looked at from here: only the submit tells "
             "whether they fit."
         )
+    if request.app_version_num is not None:
+        print(states.version_words(request.app_name, request.app_version_num))
     if plan.batch_id is None:
         print(
             f"The project would keep it for {words.span(plan.lease)}, and longer if you wait for "

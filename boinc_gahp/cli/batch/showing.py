@@ -106,6 +106,9 @@ def show(arguments: list[str], config: str | None) -> int:
             for line in chain(_facts(batch, cpu_time), lease_lines(options, batch)):
                 print(line)
             _print_jobs(options, batch, jobs)
+            unsent = states.unsent_words(batch)
+            if unsent is not None:
+                print(unsent)
     return 0
 
 

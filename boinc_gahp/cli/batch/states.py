@@ -79,6 +79,30 @@ def end_words(batch: Batch, now: float) -> str:
     return "" if end is None else words.ahead(end, now)
 
 
+def version_words(app_name: str, version: int) -> str:
+    """Return what to say of jobs that are for one version of an app."""
+    return (
+        f"They are for version {version} of {words.printable(app_name)} alone. No project tells "
+        "which versions it has: where there is no such one for the volunteers' computers, the jobs "
+        "stay queued for ever."
+    )
+
+
+def unsent_words(batch: Batch) -> str | None:
+    """Return why a batch may have no jobs that were sent, as far as this machine knows.
+
+    What version they are for is known where they were submitted.
+    """
+    from boinc_gahp.remote.records import Records
+
+    if batch.state.name != "IN_PROGRESS" or batch.fraction_done or batch.gone:
+        return None
+    asked = Records(batch.project.session).common(batch.name, batch.id).get("app_version_num")
+    if asked is None:
+        return None
+    return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, asked)}"
+
+
 def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     """Return for how long the project keeps a batch, and the colour for it; empty: no end is set.
 

@@ -115,6 +115,9 @@ def wait(arguments: list[str], config: str | None) -> int:
                     "broken off, repeat its submit with the same --name, or abort it: it is never "
                     "over by itself"
                 )
+            unsent = states.unsent_words(batch)
+            if unsent is not None:
+                complain(unsent)
         try:
             _wait(options, project, batches, until)
         except KeyboardInterrupt:

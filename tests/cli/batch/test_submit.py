@@ -255,3 +255,17 @@ def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> 
     status, out, _ = batch(*words, "--name", found[2])
     assert status == 0
     assert f"'{found[2]}': 1 job" in out
+
+
+def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(
+    batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--input", "in=data/a.1.txt", "--app-version", "999"]
+    told = "for version 999 of uppercase alone. No project tells which versions it has: "
+    assert told in batch(*words, "--dry-run")[1]
+    name = f"version-{here.name}"
+    assert told in batch(*words, "--name", name)[1]
+    assert told in batch("show", name)[1]
+    status, _, err = batch("wait", name, "--timeout", "0.1")
+    assert status == 5
+    assert told in err
