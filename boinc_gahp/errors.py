@@ -86,6 +86,22 @@ def visible(text: str, show: Callable[[str], str] = show) -> str:
     return "".join(each if each.isprintable() else show(each) for each in text)
 
 
+def quoted(text: str, limit: int = 80) -> str:
+    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
+    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
+    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)
+
+
+def character_name(character: str) -> str:
+    """Return what to call a character that cannot be shown."""
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
+    return {"\n": "a newline", "\r": "a carriage return", "\t": "a tab"}.get(
+        character, f"the character U+{code:04X}"
+    )
+
+
 class GahpError(Exception):
     """Anything that boinc_gahp reports on purpose."""
 

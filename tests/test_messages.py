@@ -17,6 +17,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "troubleshooting.rst"
 
 #: Where a message is another's text, or made of what the source does not hold, and why that is so.
 PASSED_ON = {
+    ("bridge/checks.py", "command_line"): "which job, and the error's own text",
     ("blah/failures.py", "fail"): "the project's words, and a table: below 'Failed jobs'",
     ("blah/sending_verdict.py", "hold_for"): "the error's own text",
     ("cli/batch/job_options.py", "_shared_inputs"): "which option, and the error's own text",
@@ -93,7 +94,7 @@ def test_where_a_message_cannot_be_read_from_the_source_there_is_a_reason(source
 def test_messages_that_are_put_together_in_several_places_are_found_whole(source: Source) -> None:
     found = source.messages()
     # A variable of the function; a parameter; a constant; a method's result.
-    assert any(t.startswith('job …: argument … holds a "') for t in found)
+    assert any(t.startswith('argument … holds a "') for t in found)
     assert "the ledger … cannot be …: it is no ledger: move it away" in found
     assert any(t.endswith("condor_release sends it again, as a new job") for t in found)
     assert any(t.startswith("… of …: an answer that lacks") for t in found)

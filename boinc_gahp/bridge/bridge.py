@@ -131,9 +131,9 @@ class Bridge:
         names = list(dict.fromkeys(physical_names))
         return set(Association(self._context.project, 0, 1).absent(names))
 
-    def withdraw_empty(self, name: str) -> None:
+    def withdraw_empty(self, name: str) -> bool:
         """See :func:`boinc_gahp.bridge.withdrawing.withdraw_empty`."""
-        withdrawing.withdraw_empty(self._context, name)
+        return withdrawing.withdraw_empty(self._context, name)
 
     def withdraw(self, batch_id: int, name: str, *, retire: bool = True) -> bool:
         """See :func:`boinc_gahp.bridge.withdrawing.withdraw`."""

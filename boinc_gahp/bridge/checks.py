@@ -13,9 +13,10 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from boinc_gahp import rpc
 from boinc_gahp.bridge.selection import find
 from boinc_gahp.bridge.types import InlineInput, LocalInput, RemoteInput, StagedInput
-from boinc_gahp.errors import JobRefused
+from boinc_gahp.errors import BadRequest, JobRefused, character_name, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,13 +54,16 @@ _BATCH_NAME_TROUBLE = {
     ">": "every later list of this account's batches would be broken",
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
-_WHITE = re.compile(r"\s")
 _NOT_IN_URL = re.compile(r"""[\s"'\\<>\x00-\x20\x7f]|[^\x00-\x7f]""")
+#: What clients make another character of, when they read a workunit.
+_ENTITY = re.compile(r"&(?:[a-z]+|#[0-9]+);")
+#: What nothing escapes between a job's template and SQL, or the XML that clients read.
+_NOT_IN_TEMPLATE = re.compile(r"[<&'\\]")
 _MD5 = re.compile(r"[0-9A-Fa-f]{32}")
 _NOT_IN_PHYSICAL_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _TEMPLATE_FILENAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
-#: Nearly all names and arguments are such, and want no closer look.
+#: Nearly all names are such, and want no closer look.
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 
@@ -81,15 +85,15 @@ def check_batch_name(name: str) -> None:
         raise JobRefused("the batch's name is empty: the project would make one up")
     if name == "0":
         raise JobRefused("a batch cannot be called 0: the project takes that for no name at all")
-    _check_characters(f"batch name {_quote(name)}", name, _BATCH_NAME_TROUBLE)
+    _check_characters(f"batch name {quoted(name)}", name, _BATCH_NAME_TROUBLE)
     if name != name.strip():
         raise JobRefused(
-            f"batch name {_quote(name)} begins or ends with white space, which the project ignores "
+            f"batch name {quoted(name)} begins or ends with white space, which the project ignores "
             "when it compares names: leave it out"
         )
     if len(name) > MAX_BATCH_NAME:
         raise JobRefused(
-            f"batch name {_quote(name)} has {len(name)} characters; a project keeps at most "
+            f"batch name {quoted(name)} has {len(name)} characters; a project keeps at most "
             f"{MAX_BATCH_NAME}"
         )
 
@@ -104,16 +108,16 @@ def check_job_names(jobs: Iterable[JobRequest], seen: dict[str, str] | None = No
         name = job.name
         if not name or name == "0":
             raise JobRefused(
-                f"a job is called {_quote(name)}: the project would make up a name for it, and "
+                f"a job is called {quoted(name)}: the project would make up a name for it, and "
                 "could then make the job twice; give every job a name",
                 job_name=name,
             )
         if not _HARMLESS.fullmatch(name):
-            _check_characters(f"job name {_quote(name)}", name, _JOB_NAME_TROUBLE, name)
+            _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE, name)
         size = len(name.encode())
         if size > MAX_JOB_NAME:
             raise JobRefused(
-                f"job name {_quote(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
+                f"job name {quoted(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
                 "project's transitioner: use a shorter name",
                 job_name=name,
             )
@@ -121,7 +125,7 @@ def check_job_names(jobs: Iterable[JobRequest], seen: dict[str, str] | None = No
         other = seen.get(key)
         if other is not None:
             raise JobRefused(
-                f"job name {_quote(name)} stands in this request twice (as {_quote(other)}): a "
+                f"job name {quoted(name)} stands in this request twice (as {quoted(other)}): a "
                 "project compares names without regard to case and accents",
                 job_name=name,
             )
@@ -129,79 +133,17 @@ def check_job_names(jobs: Iterable[JobRequest], seen: dict[str, str] | None = No
 
 
 def command_line(job: JobRequest, *, escape: bool) -> str:
-    r"""Return the job's arguments as the one string that goes to the project.
+    """Return the job's arguments as the one text that a project stores.
 
-    Args:
-        job: the job; its arguments are separate words.
-        escape: whether ``'`` and ``\`` may be sent doubled, which the project's database turns
-            back into single ones (``web-rpcs.md``, "submit_batch", command line); then arguments
-            with spaces, and empty ones, are put between ``'``.
+    See :func:`boinc_gahp.rpc.command_line`, with ``escape`` for its ``doubled``.
 
     Raises:
         JobRefused: for an argument that would not arrive as it is.
     """
-    line = " ".join(_argument(job, argument, escape=escape) for argument in job.args)
-    if line == "0":
-        raise JobRefused(
-            f"job {_quote(job.name)}: its command line is 0, which the project drops; write it "
-            "another way (00, or with an option before it)",
-            job_name=job.name,
-        )
-    return line
-
-
-def _argument(job: JobRequest, argument: str, *, escape: bool) -> str:
-    if _HARMLESS.fullmatch(argument):
-        return argument
-    where = f"job {_quote(job.name)}: argument {_quote(argument)}"
-    if '"' in argument:
-        raise JobRefused(
-            f'{where} holds a ", which ends the command line on the project: pass such a value in '
-            "an input file",
-            job_name=job.name,
-        )
-    control = _CONTROL.search(argument.replace("\t", " "))
-    if control:
-        raise JobRefused(
-            f"{where} holds {_name(control[0])}, which cannot travel to the project: pass such a "
-            "value in an input file",
-            job_name=job.name,
-        )
-    if not escape:
-        for character in "'\\":
-            if character in argument:
-                raise JobRefused(
-                    f"{where} holds a {character}, which the project's database would not keep: "
-                    "pass it in an input file, or set escape_command_lines for this project",
-                    job_name=job.name,
-                )
-        if not argument or _WHITE.search(argument):
-            raise JobRefused(
-                f"{where} {'holds white space' if argument else 'is empty'}: a BOINC job has one "
-                "command line, which is split at spaces on the volunteer's computer; pass it in "
-                "an input file, or set escape_command_lines for this project",
-                job_name=job.name,
-            )
-        return argument
-    return _doubled(_quoted_for_client(job, where, argument))
-
-
-def _quoted_for_client(job: JobRequest, where: str, argument: str) -> str:
-    """Put ``argument`` between quotes for the client, which knows no escape inside them."""
-    bare = bool(argument) and not _WHITE.search(argument)
-    if bare and not argument.startswith("'"):
-        return argument
-    if "'" in argument:
-        raise JobRefused(
-            f"{where} holds a ' at its beginning or beside white space: the client that splits the "
-            "command line has no way to write that; pass it in an input file",
-            job_name=job.name,
-        )
-    return f"'{argument}'"
-
-
-def _doubled(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "''")
+    try:
+        return rpc.command_line(job.args, doubled=escape)
+    except BadRequest as error:
+        raise JobRefused(f"job {quoted(job.name)}: {error}", job_name=job.name) from error
 
 
 def check_job_line(
@@ -221,7 +163,7 @@ def check_job_line(
     size += sum(1 + len(word.encode()) for word in (*words, *more))
     if size > MAX_JOB_LINE:
         raise JobRefused(
-            f"job {_quote(job_name)}: its name, arguments and file names come to {size} bytes; a "
+            f"job {quoted(job_name)}: its name, arguments and file names come to {size} bytes; a "
             f"project reads at most {MAX_JOB_LINE} for one job: pass long arguments in an input "
             "file, or put many input files into one archive",
             job_name=job_name,
@@ -232,7 +174,7 @@ def check_template_filename(filename: str | None) -> None:
     """Raise JobRefused for what is no name of a file in the project's directory of templates."""
     if filename is not None and not _TEMPLATE_FILENAME.fullmatch(filename):
         raise JobRefused(
-            f"template file name {_quote(filename)}: expected the name of a file in the project's "
+            f"template file name {quoted(filename)}: expected the name of a file in the project's "
             "templates directory, of letters, digits and the characters _ . -"
         )
 
@@ -250,7 +192,7 @@ def check_input(job: JobRequest, item: Input) -> None:
 def _check_staged(job: JobRequest, file: StagedInput) -> None:
     """Check a physical name, which stands in the job's line without quotes."""
     name = file.physical_name
-    where = f"job {_quote(job.name)}: staged file {_quote(name)}"
+    where = f"job {quoted(job.name)}: staged file {quoted(name)}"
     bad = _NOT_IN_PHYSICAL_NAME.search(name)
     if bad:
         raise JobRefused(
@@ -273,7 +215,7 @@ def _check_staged(job: JobRequest, file: StagedInput) -> None:
 
 
 def _check_inline(job: JobRequest, file: InlineInput) -> None:
-    where = f"job {_quote(job.name)}: inline file {_quote(file.logical_name)}"
+    where = f"job {quoted(job.name)}: inline file {quoted(file.logical_name)}"
     if not file.text:
         raise JobRefused(
             f"{where} is empty, which a project cannot write: give an empty file by its path",
@@ -282,8 +224,8 @@ def _check_inline(job: JobRequest, file: InlineInput) -> None:
     bad = _NOT_IN_XML.search(file.text)
     if bad:
         raise JobRefused(
-            f"{where} holds {_name(bad[0])}, which a request to a project cannot hold: give such "
-            "contents as a file by its path",
+            f"{where} holds {character_name(bad[0])}, which a request to a project cannot hold: "
+            "give such contents as a file by its path",
             job_name=job.name,
         )
 
@@ -293,7 +235,7 @@ def check_fpops(job: JobRequest) -> None:
     fpops = job.rsc_fpops_est
     if fpops is not None and not 0 < fpops < math.inf:
         raise JobRefused(
-            f"job {_quote(job.name)}: rsc_fpops_est is {fpops}; expected the floating-point "
+            f"job {quoted(job.name)}: rsc_fpops_est is {fpops}; expected the floating-point "
             "operations that it takes, more than 0",
             job_name=job.name,
         )
@@ -304,7 +246,7 @@ def check_remote(job: JobRequest, file: RemoteInput) -> None:
 
     It stands in the job's line without quotes, and then in SQL.
     """
-    where = f"job {_quote(job.name)}: remote file {_quote(file.url)}"
+    where = f"job {quoted(job.name)}: remote file {quoted(file.url)}"
     bad = _NOT_IN_URL.search(file.url)
     if bad:
         raise JobRefused(
@@ -312,10 +254,53 @@ def check_remote(job: JobRequest, file: RemoteInput) -> None:
             "write it as %XX",
             job_name=job.name,
         )
+    entity = _ENTITY.search(file.url)
+    if entity:
+        raise JobRefused(
+            f"{where}: its URL holds {entity[0]}, for which volunteers' clients read another "
+            "character: write its & as %26, or name the file by another URL",
+            job_name=job.name,
+        )
     if not _MD5.fullmatch(file.md5) or file.nbytes < 0:
         raise JobRefused(
             f"{where}: expected its size in bytes and its MD5 as 32 hexadecimal digits, found "
-            f"{file.nbytes} and {_quote(file.md5)}",
+            f"{file.nbytes} and {quoted(file.md5)}",
+            job_name=job.name,
+        )
+
+
+def check_own_template(
+    job: JobRequest, kind: str, open_names: Iterable[str], command: str | None = None
+) -> None:
+    """Raise JobRefused for texts of a job's own template that nobody is known to receive.
+
+    A project puts them into SQL and into the XML that clients read (``containers.md``, "On the
+    server"; ``web-rpcs.md``, "What a client makes of a command line").
+
+    Args:
+        job: the job.
+        kind: of the template, ``input`` or ``output``.
+        open_names: its files'.
+        command: its command line.
+    """
+    for what, text in [*(("open name", name) for name in open_names), ("command line", command)]:
+        bad = _NOT_IN_TEMPLATE.search(text or "")
+        if bad:
+            raise JobRefused(
+                f"job {quoted(job.name)}: its own {kind} template has the {what} "
+                f"{quoted(text or '')}, which holds a {bad[0]}: neither the project's database nor "
+                "volunteers' clients are known to keep that; use another name, or arguments",
+                job_name=job.name,
+            )
+
+
+def check_one_command_line(job: JobRequest, template: InputTemplate, app_name: str) -> None:
+    """Raise JobRefused if both the job and its template have a command line."""
+    if job.args and template.command_line:
+        raise JobRefused(
+            f"job {quoted(job.name)} has arguments, and so has the input template of app "
+            f"{app_name} ({quoted(template.command_line)}): a project takes one of them; leave "
+            "out the job's",
             job_name=job.name,
         )
 
@@ -339,19 +324,19 @@ def ordered_inputs(
     matching = [item for item in job.inputs if item.logical_name in known]
     if not by_name and not matching and len(job.inputs) == len(wanted):
         return job.inputs
-    names = ", ".join(_quote(name) for name in wanted) or "none"
-    found = ", ".join(_quote(item.logical_name) for item in job.inputs) or "none"
+    names = ", ".join(quoted(name) for name in wanted) or "none"
+    found = ", ".join(quoted(item.logical_name) for item in job.inputs) or "none"
     stranger = next((i for i in job.inputs if i.logical_name not in known), None)
     detail = ""
     if stranger is not None and by_name:
-        detail = f"; {_quote(stranger.logical_name)} is none of these"
+        detail = f"; {quoted(stranger.logical_name)} is none of these"
         free = {name.casefold(): name for name in wanted if name not in given}
         near = difflib.get_close_matches(stranger.logical_name.casefold(), free, n=1)
-        detail += f", did you mean {_quote(free[near[0]])}?" if near else ""
+        detail += f", did you mean {quoted(free[near[0]])}?" if near else ""
     elif stranger is not None and matching:
-        detail = f"; {_quote(_source(stranger))} is none of these"
+        detail = f"; {quoted(_source(stranger))} is none of these"
     raise JobRefused(
-        f"job {_quote(job.name)}: app {app_name} wants {len(wanted)} input file"
+        f"job {quoted(job.name)}: app {app_name} wants {len(wanted)} input file"
         f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(job.inputs)} "
         f"({found}){detail}",
         job_name=job.name,
@@ -369,9 +354,9 @@ def check_outputs(job: JobRequest, template: OutputTemplate, app_name: str) -> N
     made = dict.fromkeys(names, "")
     for name in job.outputs:
         if find(name, made) is None:
-            known = ", ".join(_quote(each) for each in names) or "none"
+            known = ", ".join(quoted(each) for each in names) or "none"
             raise JobRefused(
-                f"job {_quote(job.name)}: transfer_output_files names {_quote(name)}; the outputs "
+                f"job {quoted(job.name)}: transfer_output_files names {quoted(name)}; the outputs "
                 f"of app {app_name} are: {known}",
                 job_name=job.name,
             )
@@ -404,7 +389,7 @@ def _check_characters(
     control = _CONTROL.search(text)
     if control:
         raise JobRefused(
-            f"{what} holds {_name(control[0])}: use letters, digits and punctuation",
+            f"{what} holds {character_name(control[0])}: use letters, digits and punctuation",
             job_name=job_name,
         )
     for character, harm in trouble.items():
@@ -418,19 +403,4 @@ def _check_characters(
 def _character(character: str) -> str:
     if character == " ":
         return "a space"
-    return f"a {character}" if "!" <= character <= "~" else _name(character)
-
-
-def _name(character: str) -> str:
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
-    return {"\n": "a newline", "\r": "a carriage return", "\t": "a tab"}.get(
-        character, f"the character U+{code:04X}"
-    )
-
-
-def _quote(text: str, limit: int = 80) -> str:
-    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
-    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
-    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)
+    return f"a {character}" if "!" <= character <= "~" else character_name(character)

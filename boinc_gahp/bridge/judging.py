@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import checks
+from boinc_gahp.bridge import checks, leases
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalInput, RemoteInput, StagedInput
@@ -118,6 +118,7 @@ class Judged:
             staged=frozenset(i.physical_name for i in items if isinstance(i, StagedInput)),
             request_bytes=size,
             max_post_bytes=self._context.project_settings.max_post_bytes,
+            lease=self.lease(),
         )
 
     def refusals(self) -> dict[str, GahpError]:
@@ -143,6 +144,20 @@ class Judged:
             except GahpError as error:
                 found[job.name] = error
         return found
+
+    def lease(self) -> float:
+        """Return the seconds that a person's batch is kept without a renewal.
+
+        As long as its jobs may take, by their deadlines and retries.
+
+        Raises:
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        template, _ = self._app_templates
+        templates = (template, *self._templates.values())
+        longest = (leases.longest(each, self._request.delay_bound) for each in templates)
+        return max(self._context.settings.jobs.batch_lease, *longest)
 
     def estimate(self) -> float:
         """Return how many seconds the project thinks the jobs take; nothing is created.
@@ -239,6 +254,8 @@ class Judged:
         # What a file on the project says, no RPC tells: neither its names nor their number.
         named = self._request.input_template_filename is not None
         own = self._own_template(job)
+        if own is not None or not named:
+            checks.check_one_command_line(job, own or template, self._request.app_name)
         if own is not None and not named:
             wanted, counted = len(own.per_job_files), len(template.per_job_files)
             if wanted != counted:
@@ -269,7 +286,10 @@ class Judged:
                 self._templates[text] = read_input_template(text)
             except TemplateError as error:
                 raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
-        return self._templates[text]
+        template = self._templates[text]
+        names = [info.open_name for info in template.files]
+        checks.check_own_template(job, "input", names, template.command_line)
+        return template
 
     def _output_template(self, job: JobRequest) -> OutputTemplate:
         text = job.output_template
@@ -280,7 +300,9 @@ class Judged:
                 self._output_templates[text] = read_output_template(text)
             except TemplateError as error:
                 raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
-        return self._output_templates[text]
+        template = self._output_templates[text]
+        checks.check_own_template(job, "output", [info.open_name for info in template.files])
+        return template
 
     def _check_line(self, job: JobRequest, line: Job) -> None:
         own = [text for text in (job.input_template, job.output_template) if text is not None]

@@ -370,7 +370,8 @@ class Staging:
         file = self._files[name]
         return StagingError(
             f"input file {file.path!r} has {file.nbytes} bytes, more than {self._project.host} "
-            f"takes: the project's admin can raise {limit}",
+            f"takes: the project's admin can raise {limit}; or split the file, or name a URL from "
+            "which volunteers fetch it",
             path=file.path,
             errno=errno.EFBIG,
         )

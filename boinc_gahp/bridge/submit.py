@@ -166,6 +166,8 @@ class _Submission:
         files = self._context.digests.of(paths, keep_going, self._meter)
         for item in _local(inputs):
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
+        if self._request.files_read is not None:
+            self._request.files_read({path: file.md5 for path, file in files.items()})
         physical = Physical(files)
         brought = physical.by_name(files)
         self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
@@ -182,7 +184,11 @@ class _Submission:
     @property
     def _lease(self) -> float:
         lease = self._request.lease
-        return self._context.settings.jobs.lease if lease is None else lease
+        if lease is not None:
+            return lease
+        if self._client.gridmanager:
+            return self._context.settings.jobs.lease
+        return self._judged.lease()
 
     # -- step 2
 

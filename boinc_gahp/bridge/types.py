@@ -117,13 +117,17 @@ class SubmitRequest:
         by_name: whether input files fit by their logical names only. Otherwise those of a job, if
             none of its names fits and there are as many as are wanted, go in the order given: a
             gridmanager knows files by their paths.
-        lease: seconds that a new batch is kept without a renewal; None: ``[jobs] lease``.
+        lease: seconds that a new batch is kept without a renewal; None: ``[jobs] lease`` for a
+            gridmanager, who renews it, and for others as long as the jobs may take by their
+            deadlines and retries, ``[jobs] batch_lease`` at least.
         progress: told how far the submit is.
         about_to_send: called with the project's id of the batch right before every submit_batch,
             which is not sent if this raises.
         wanted: returns the names of the jobs that are still wanted: called while files are read and
             sent, so that none are sent that only others need. Ends the submit if it raises. None:
             all are.
+        files_read: called with the MD5s, in hex and by path, of the local files that the jobs to be
+            sent need, before they are staged.
     """
 
     batch_name: str
@@ -142,6 +146,7 @@ class SubmitRequest:
     lease: float | None = None
     about_to_send: Callable[[int], None] | None = None
     wanted: Callable[[], Iterable[str]] | None = None
+    files_read: Callable[[Mapping[str, str]], None] | None = None
     progress: OnProgress | None = None
 
 
@@ -157,6 +162,7 @@ class Judgement:
         staged: physical names of these jobs' files that are said to be on the project.
         request_bytes: of the request that would hold these jobs; 0 if it cannot be written.
         max_post_bytes: the largest request that the project's settings allow.
+        lease: seconds that the batch would be kept without a renewal, if the request says nothing.
     """
 
     refusal: GahpError | None
@@ -166,6 +172,7 @@ class Judgement:
     staged: frozenset[str]
     request_bytes: int
     max_post_bytes: int
+    lease: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.bridge")
 
 
-def withdraw_empty(context: Context, name: str) -> None:
-    """Retire a batch of this name that no submit_batch was ever sent for, if there is one.
+def withdraw_empty(context: Context, name: str) -> bool:
+    """Retire a batch of this name that no submit_batch was ever sent for; return if there was one.
 
     Raises:
         RpcError: the project could not be asked, or does not let the account retire it.
@@ -25,11 +25,12 @@ def withdraw_empty(context: Context, name: str) -> None:
     try:
         details = naming.find(context.project, name)
     except NotFound:
-        return
+        return False
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
-        return  # not what is meant, or over already
+        return False  # not what is meant, or over already
     context.project.retire_batch(batch_id=details.batch.id)
     context.known.forget_batch(name)
+    return True
 
 
 def withdraw(context: Context, batch_id: int, name: str, *, retire: bool = True) -> bool:

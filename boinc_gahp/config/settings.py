@@ -30,8 +30,9 @@ class ProjectSettings:
     #: The proxy that requests go through, instead of what ``HTTPS_PROXY``, ``HTTP_PROXY`` and
     #: ``NO_PROXY`` say.
     proxy: str | None = None
-    #: Send ``'`` and ``\`` in command lines by doubling them, as servers need it that are not
-    #: mended; without it jobs with such arguments are refused (``web-rpcs.md``, "submit_batch").
+    #: Send ``'`` and ``\`` in command lines by doubling them, and arguments with spaces between
+    #: ``'``, as servers need it that are not mended; without it jobs with such arguments are
+    #: refused (``web-rpcs.md``, "submit_batch").
     escape_command_lines: bool = False
     #: The largest request that the project's PHP takes: its ``post_max_size`` (8 MiB as shipped),
     #: less a margin.
@@ -76,8 +77,12 @@ class Staging:
 class Jobs:
     """``[jobs]``: what becomes of batches and their outputs."""
 
-    #: The project may end a batch this long after it was made. HTCondor renews it.
+    #: The project may end a batch of HTCondor 9's this long after it was made. HTCondor renews it.
     lease: float = 86400.0
+    #: A batch of ``boinc_gahp batch`` or the Python API is kept for this long at least: at first
+    #: for as long as its jobs may take by their deadlines and retries, where that is longer.
+    #: Waiting for it and fetching from it renew this.
+    batch_lease: float = 14 * 86400.0
     #: An app's templates are asked for again after this; 0: each time.
     templates_cached: float = 300.0
     #: The most bytes that an output may have, unpacked; a larger one is not kept. Of a job with an

@@ -11,17 +11,18 @@ from .core import APPS
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A token that begins with a quote goes on to the same quote; elsewhere quotes are characters like
-# any other, and nothing is an escape (lib/str_util.cpp of the real client).
-_TOKEN = re.compile(r"""\s*(?:"([^"]*)"?|'([^']*)'?|(\S+))""")
+#: A token that begins with a quote goes on to the same quote, or to the end; the character after
+#: the opening quote is not looked at. Elsewhere quotes are characters like any other, and nothing
+#: is an escape. White space is C's (``web-rpcs.md``, "What a client makes of a command line", and
+#: ``wire/submit_batch__cmdline_empty_dq``, where create_work reads with the same function).
+_TOKEN = re.compile(
+    r"""\s*(?:"((?:.[^"]*)?)"?|'((?:.[^']*)?)'?|([^\s"']\S*))""", re.DOTALL | re.ASCII
+)
 
 
 def split_command_line(text: str) -> list[str]:
-    """Return the arguments that a command line stands for."""
-    return [
-        match[1] if match[1] is not None else match[2] if match[2] is not None else match[3]
-        for match in _TOKEN.finditer(text)
-    ]
+    """Return the words that create_work and clients read in a text."""
+    return [quoted or single or bare for quoted, single, bare in _TOKEN.findall(text)]
 
 
 def fill_in(word: str, directory: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from .command_line import split_command_line
 from .new_job import NewJob, RemoteFile
 from .replies import RpcFailed
 from .request import as_integer, php_float
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 #: fgets() reads 4,096 bytes with the final zero; a line that fills them is refused.
 _MAX_LINE = 4094
-
-# create_work's splitter does not look at the character right after an opening quote, and takes a
-# quote that is never closed for the rest of the line (wire/submit_batch__cmdline_empty_dq).
-_TOKEN = re.compile(r"""\s*(?:"((?:.[^"]*)?)"?|'((?:.[^']*)?)'?|(\S+))""", re.DOTALL)
 
 _BACKSLASHES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
@@ -59,7 +56,7 @@ def read_job_line(text: str) -> list[NewJob]:
 
 
 def _read(line: str) -> NewJob:
-    words = iter([quoted or single or plain for quoted, single, plain in _TOKEN.findall(line)])
+    words = iter(split_command_line(line))
     files: list[str | RemoteFile] = []
     own: dict[str, Any] = {}
     for word in words:

@@ -27,6 +27,7 @@ class NewJob:
 
     Attributes:
         name: unique in the project; empty: one is made up.
+        command_line: as it is stored, ``&`` and ``<`` escaped: hosts unescape it once.
         files: physical names of staged files, or remote files, in the input template's order.
         rsc_fpops_est, rsc_fpops_bound: floating-point operations.
         rsc_memory_bound, rsc_disk_bound: bytes.

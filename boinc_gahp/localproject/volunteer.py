@@ -188,6 +188,12 @@ class Volunteer:
     def _run_app(self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]) -> Ended | None:
         """Bring the inputs, run the app, and keep what is to stay on the host."""
         workunit = read_workunit(task.xml_doc)
+        if "<" in workunit.stored_command_line:
+            # A real client refuses the scheduler's whole reply, and the job hangs for good.
+            raise JobFailed(
+                ERR_RESULT_START,
+                "Can't parse workunit in scheduler reply: the command line holds a <",
+            )
         linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
         bounds = Bounds(task.time_limit, task.memory_bound, task.disk_bound)
         watch = Watch(bounds, self._slot, linked)

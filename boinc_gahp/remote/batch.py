@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.remote import controlling, fetching, finding, watching
+from boinc_gahp.remote import controlling, fetching, finding, leases, watching
 from boinc_gahp.remote.job import BatchJob, state_of
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.remote.watching import Forecast, Poll
@@ -58,6 +59,8 @@ class Batch:
         gone: whether the project does not know it any more.
         existed: whether the :meth:`Project.submit` that gave it found it there with all of its
             jobs, by their names, and sent nothing.
+        compared: whether that submit knows that its jobs have the same arguments and files, from
+            what was written down on this machine.
     """
 
     def __init__(self, project: Project, info: rpc.Batch) -> None:
@@ -66,6 +69,9 @@ class Batch:
         self.trouble: GahpError | None = None
         self.gone = False
         self.existed = False
+        self.compared = False
+        #: A time of time.monotonic() before which its lease is not renewed.
+        self.renew_from = 0.0
         self._forecast = Forecast()
         self._forecast.see(info)
 
@@ -126,8 +132,18 @@ class Batch:
 
     @property
     def expire_time(self) -> float | None:
-        """When the project may abort and retire it; None: never."""
+        """When its lease ends: then the project may abort and retire it; None: never.
+
+        :meth:`wait`, :meth:`Project.watch`, :meth:`fetch` and :meth:`fetch_zip` renew it for
+        ``[jobs] batch_lease`` seconds, and :meth:`extend` sets it.
+        """
         return self.info.expire_time or None
+
+    @property
+    def lease_is_over(self) -> bool:
+        """Whether it was aborted or retired, and its lease was over by now: that may be why."""
+        ended = self.state in (BatchState.ABORTED, BatchState.RETIRED)
+        return ended and 0 < self.info.expire_time <= time.time()
 
     @property
     def completion_time(self) -> float | None:
@@ -210,6 +226,8 @@ class Batch:
     ) -> Batch:
         """Wait until the batch is over: complete, aborted, retired, or gone.
 
+        Meanwhile its lease is renewed, so that the project does not end it.
+
         A project that is down is waited for: ``progress`` is called all the same, and
         :attr:`trouble` says what is wrong.
 
@@ -258,6 +276,7 @@ class Batch:
             RpcError: the project is down or away, or refuses the account.
             TemplateError: the app's output template cannot be read.
         """
+        leases.renew(self, stale=True)
         return fetching.fetch(
             self.project.session,
             self.id,
@@ -286,6 +305,7 @@ class Batch:
         See :func:`boinc_gahp.remote.fetching.fetch_zip`, and :meth:`fetch` for the arguments and
         errors.
         """
+        leases.renew(self, stale=True)
         return fetching.fetch_zip(
             self.project.session,
             self.id,

@@ -63,7 +63,11 @@ def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
 
 def retire(batch: Batch) -> None:
     """Retire a batch."""
+    from boinc_gahp.remote.records import Records  # noqa: PLC0415  (not for lists of batches)
+
     batch.project.rpc.retire_batch(batch_id=batch.id)
+    # Its name and those of its jobs stay taken, which the project itself can tell.
+    Records(batch.project.session).forget(batch.name, batch.id)
     batch.refresh()
 
 

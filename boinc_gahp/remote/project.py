@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
-from boinc_gahp.errors import ConfigError, RpcError
-from boinc_gahp.remote import finding, submission, watching
+from boinc_gahp.errors import ConfigError, GahpError, RpcError
+from boinc_gahp.remote import finding, leases, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
 from boinc_gahp.remote.finding import nearest
@@ -194,7 +194,9 @@ class Project:
         completes what an earlier call began, or finds it done. So a program that may be killed
         while it submits chooses the name itself. Files are sent once, by content, and those that
         the project has are not sent at all. What it finds done is told by :attr:`Batch.existed`: by
-        the jobs' names, for a project does not tell what arguments and files a job has.
+        the jobs' names, for a project does not tell what arguments and files a job has. These are
+        written down on this machine: where other ones were submitted under the name, that is an
+        error, and :attr:`Batch.compared` tells whether that is known.
 
         Args:
             app: the app that the jobs run.
@@ -202,9 +204,11 @@ class Project:
             name: unique over the whole project; None: ``<app>-<time>-<letters>``.
             parameters: what the jobs need and may use, where they do not say so themselves.
             priority: of jobs without one of their own.
-            app_version_num: run by this version of the app only.
-            lease: seconds that the batch is kept without :meth:`Batch.extend`; None: as
-                ``[jobs] lease`` of the settings says.
+            app_version_num: run by this version of the app only. No project tells which there are:
+                jobs for one that does not exist are taken, and stay queued for ever.
+            lease: seconds that the batch is kept if nobody waits for it, fetches from it or calls
+                :meth:`Batch.extend`; None: as long as its jobs may take by their deadlines and
+                retries, ``[jobs] batch_lease`` (14 days) at least.
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's. Likewise for outputs.
             output_template_filename: see there.
@@ -213,7 +217,8 @@ class Project:
         Raises:
             BadRequest: something is not of the type that it should have.
             JobRefused: the project would mangle a job or choke on it; nothing was created.
-            BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+            BatchConflict: the name belongs to another batch, to one that takes no jobs any more, or
+                to one that was submitted with other arguments or files.
             StagingError: an input file cannot be read, measured or sent.
             NotFound: there is no such app.
             PermissionDenied: the account may not submit to it.
@@ -221,6 +226,7 @@ class Project:
             RpcError: the project said no or could not be asked.
         """
         app_name = _name(app)
+        is_made_up = name is None
         name = submission.new_batch_name(app_name) if name is None else name
         began = time.time()
         sending = False
@@ -231,26 +237,34 @@ class Project:
             if progress is not None:
                 progress(news)
 
-        batch_id = submission.submit(
-            self.session,
-            app_name,
-            jobs,
-            name=name,
-            parameters=parameters,
-            priority=priority,
-            app_version_num=app_version_num,
-            lease=lease,
-            input_template_filename=input_template_filename,
-            output_template_filename=output_template_filename,
-            progress=told,
-        )
+        try:
+            batch_id, compared = submission.submit(
+                self.session,
+                app_name,
+                jobs,
+                name=name,
+                parameters=parameters,
+                priority=priority,
+                app_version_num=app_version_num,
+                lease=lease,
+                input_template_filename=input_template_filename,
+                output_template_filename=output_template_filename,
+                progress=told,
+            )
+        except GahpError as error:
+            if is_made_up and submission.is_final(error):
+                # Nobody else knows its name.
+                submission.drop_begun(self.session, name)
+            raise
         try:
             batch = Batch(self, self.rpc.batch(batch_id))
         except RpcError as error:
             # All jobs are there: whoever heard of an error now would submit them once more.
             batch = Batch(self, _unseen(batch_id, name, app_name, began))
             batch.trouble = error
-        batch.existed = not sending
+        batch.existed, batch.compared = not sending, compared
+        if batch.existed:
+            leases.renew(batch)
         return batch
 
     def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:

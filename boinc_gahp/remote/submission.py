@@ -6,6 +6,8 @@ and a submit of the same jobs under the same name completes the first one, or fi
 
 from __future__ import annotations
 
+import errno
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
@@ -17,10 +19,14 @@ from boinc_gahp.errors import (
     GahpError,
     NotFound,
     PermissionDenied,
+    ProjectDown,
+    ProtocolError,
     StagingError,
+    TransportError,
 )
 from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.app import unknown_app
+from boinc_gahp.remote.comparing import Comparison
 from boinc_gahp.remote.request import build_request, list_of, new_batch_name, unmeasured
 from boinc_gahp.rpc import BatchState
 
@@ -35,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
 
+log = logging.getLogger("boinc_gahp.remote")
+
 #: Requests of some of the jobs that are written to learn how many fit.
 _LOOKS = 6
 
@@ -47,7 +55,8 @@ class Options(TypedDict, total=False):
         parameters: what the jobs need and may use.
         priority: of jobs without one of their own.
         app_version_num: run by this version of the app only.
-        lease: seconds that the batch is kept without an extension; None: ``[jobs] lease``.
+        lease: seconds that the batch is kept without a renewal; None: as long as its jobs may take
+            by their deadlines and retries, ``[jobs] batch_lease`` at least.
         input_template_filename: a file in the project's own directory of templates; None: the
             app's. Likewise for outputs.
         output_template_filename: see there.
@@ -96,6 +105,8 @@ class Plan:
         jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
         batch_id: of the batch of this name that there is already; None: there is none.
         jobs_there: how many of the jobs it has.
+        compared: whether its jobs are known to have these arguments and files.
+        lease: seconds that a new batch would be kept without a renewal.
     """
 
     request: SubmitRequest
@@ -108,6 +119,8 @@ class Plan:
     jobs_that_fit: int
     batch_id: int | None = None
     jobs_there: int = 0
+    compared: bool = False
+    lease: float = 0.0
 
     @property
     def is_good(self) -> bool:
@@ -129,8 +142,13 @@ class Plan:
         )
 
 
-def submit(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> int:
-    """Make the jobs exist on the project, each exactly once; return the batch's id there.
+def submit(
+    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+) -> tuple[int, bool]:
+    """Make the jobs exist on the project, each exactly once.
+
+    Returns:
+        The batch's id there, and whether its jobs are known to have these arguments and files.
 
     Repeated with the same jobs and the same name, at any time and from any process, it completes
     the first submit or finds it done.
@@ -138,7 +156,8 @@ def submit(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpa
     Raises:
         BadRequest: something is not of the type that it should have.
         JobRefused: the project would mangle a job or choke on it; nothing was created.
-        BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+        BatchConflict: the name belongs to another batch, to one that takes no jobs any more, or to
+            one that was submitted with other arguments or files.
         StagingError: an input file cannot be read, measured or sent.
         NotFound: there is no such app.
         PermissionDenied: the account may not submit to it.
@@ -147,12 +166,42 @@ def submit(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpa
     """
     measure = partial(_measure, session, options.get("progress"))
     request = build_request(app_name, jobs, measure=measure, **options)
+    comparison = Comparison(session, request)
+    comparison.check()
+    request = replace(
+        request, about_to_send=comparison.about_to_send, files_read=comparison.files_read
+    )
     try:
-        return session.bridge.submit(request)
-    except NotFound as error:
-        raise _explained(session, app_name, error) from error
-    except BatchTooLarge as error:
-        raise _split(session, request, error) from error
+        batch_id = session.bridge.submit(request)
+    except GahpError as error:
+        if is_final(error):
+            comparison.refused()
+        if isinstance(error, NotFound):
+            raise _explained(session, app_name, error) from error
+        if isinstance(error, BatchTooLarge):
+            raise _split(session, request, error) from error
+        raise
+    return batch_id, comparison.knows(batch_id)
+
+
+def is_final(error: GahpError) -> bool:
+    """Whether the same submit would fail in the same way, and nothing of it is going on."""
+    if isinstance(error, StagingError):
+        # Others are about files that change, or about time.
+        return error.errno in (errno.EFBIG, errno.EEXIST)
+    return not isinstance(error, (TransportError, ProtocolError, ProjectDown))
+
+
+def drop_begun(session: Session, batch_name: str) -> bool:
+    """Retire the batch of a submit that failed for good, if it has no jobs; return if it had none.
+
+    Its name is taken from then on: this is for names that were made up.
+    """
+    try:
+        return session.bridge.withdraw_empty(batch_name)
+    except GahpError as error:
+        log.warning("Whether a batch %s was begun is not known: %s", batch_name, error)
+        return False
 
 
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
@@ -179,12 +228,15 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     problems = dict(judged.refusals)
     for name, absent in _absent_staged(session, request, judged.staged).items():
         problems.setdefault(name, absent)
-    batch_id, there = None, 0
+    batch_id, there, compared = None, 0, False
     if options.get("name") is not None and refusal is None:
+        comparison = Comparison(session, request)
         try:
             batch_id, there = _already(session, request)
+            comparison.check()
         except BatchConflict as error:
             refusal = error
+        compared = batch_id is not None and comparison.knows(batch_id)
     return Plan(
         request=request,
         refusal=refusal,
@@ -197,6 +249,8 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         jobs_that_fit=_fitting(session, request, judged.request_bytes),
         batch_id=batch_id,
         jobs_there=there,
+        compared=compared,
+        lease=judged.lease if request.lease is None else request.lease,
     )
 
 

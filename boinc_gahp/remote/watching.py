@@ -16,6 +16,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.remote import leases
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -227,6 +228,7 @@ class _Look:
                 changed = True
             else:
                 changed = batch.see(info) or changed
+                leases.renew(batch, project)
         return changed
 
     def _news(self, project: rpc.Project, open_: Sequence[Batch]) -> dict[int, rpc.Batch]:

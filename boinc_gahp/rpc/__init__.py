@@ -8,6 +8,7 @@
 """
 
 from boinc_gahp.rpc.client import Project
+from boinc_gahp.rpc.command_lines import command_line
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.spool import NoRoom
@@ -45,4 +46,5 @@ __all__ = [
     "OutputStream",
     "Project",
     "UploadFile",
+    "command_line",
 ]

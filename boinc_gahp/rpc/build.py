@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.rpc.command_lines import check_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -195,7 +196,7 @@ def _job(job: Job, where: str, templates: dict[str, etree._Element]) -> etree._E
     if job.rsc_fpops_est is not None:
         _add(element, "rsc_fpops_est", number(job.rsc_fpops_est, f"{where}rsc_fpops_est"), where)
     if job.command_line:
-        _add(element, "command_line", job.command_line, where)
+        _add(element, "command_line", check_stored(job.command_line, where), where)
     for file in job.input_files:
         _input_file(etree.SubElement(element, "input_file"), file, where)
     if job.priority is not None:

@@ -392,7 +392,11 @@ class Project:
         )
 
     def workunit_files(self, wu_id: int) -> OutputStream:
-        """Return all outputs of a job, as a zip archive."""
+        """Return all outputs of a job, as a zip archive.
+
+        Reading it raises ProtocolError where there is none: of a job whose name has a dot servers
+        send 0 bytes, as of one without outputs. :meth:`result_file` is the way round.
+        """
         return self._output(
             table.WORKUNIT_FILES,
             {"wu_id": str(wu_id)},

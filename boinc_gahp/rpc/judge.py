@@ -196,6 +196,13 @@ class Judge:
         """Return the error for an output that is not whole."""
         return self._protocol(what, cut=True)
 
+    def empty_archive(self) -> ProtocolError:
+        """Return the error for an archive without a byte (``web-rpcs.md``, "Seen later")."""
+        return self._protocol(
+            "an archive of 0 bytes: servers make none for a job whose name has a dot, nor for one "
+            "without outputs; fetch its outputs one by one (Project.result_file)"
+        )
+
     def incomplete(self, what: str) -> ProtocolError:
         """Return the error for a complete reply that lacks ``what``."""
         return self._protocol(f"an answer that lacks what it should hold: {shorten(what, 200)}")

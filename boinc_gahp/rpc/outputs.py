@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc.caller import beginning
 from boinc_gahp.rpc.pages import is_page, page_beginning
-from boinc_gahp.rpc.table import RESULT_FILE, WORKUNIT_FILE
+from boinc_gahp.rpc.table import RESULT_FILE, WORKUNIT_FILE, WORKUNIT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +59,8 @@ class OutputStream:
         """Yield the contents, at most ``size`` bytes at a time; once.
 
         Raises:
-            ProtocolError: there were fewer or more bytes than announced.
+            ProtocolError: there were fewer or more bytes than announced, or none where an archive
+                was to come.
             TransportError: the connection failed.
         """
         try:
@@ -71,6 +72,8 @@ class OutputStream:
                     yield chunk[start : start + size]
             if self.length is not None and self._read < self.length:
                 raise self._wrong_length("fewer")
+            if not self._read and self._judge.rpc is WORKUNIT_FILES:
+                raise self._judge.empty_archive()
         except RpcError as error:
             self._end(f"failed ({type(error).__name__})")
             raise

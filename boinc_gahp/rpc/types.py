@@ -84,9 +84,10 @@ class JobParams:
 class Job:
     """One ``<job>`` of submit_batch and estimate_batch.
 
-    ``command_line`` is sent as it is; the project splits it into words, and mangles quotes and
-    backslashes in it (``web-rpcs.md``, "submit_batch"). ``input_template`` and ``output_template``
-    are XML documents.
+    ``command_line`` is the text that the project stores, and :func:`boinc_gahp.rpc.command_line`
+    makes it of arguments: the project mangles quotes and backslashes in it, and clients unescape it
+    once before they split it (``web-rpcs.md``, "submit_batch"). ``input_template`` and
+    ``output_template`` are XML documents.
     """
 
     name: str = ""

@@ -6,6 +6,7 @@ tolerantly as a template, for a job's own template may have been anything.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _WORKUNIT = "workunit.xml_doc"
 _RESULT = "result.xml_doc_in"
+
+_REFERENCE = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#([0-9]{1,7}));")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,17 @@ class WorkunitFile:
 
 @dataclass(frozen=True, slots=True)
 class WorkunitDocument:
-    """What ``workunit.xml_doc`` says."""
+    """What ``workunit.xml_doc`` says.
+
+    Attributes:
+        files: the input files, in order.
+        command_line: as the client has it when it has unescaped it, once.
+        stored_command_line: as it stands in the document, where nothing may have escaped it.
+    """
 
     files: tuple[WorkunitFile, ...]
     command_line: str
+    stored_command_line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,7 @@ def read_workunit(document: str) -> WorkunitDocument:
     Raises:
         TemplateError: it is no such document.
     """
+    document, line = _without_command_line(document)
     infos, body = _document(document, _WORKUNIT, "workunit")
     problems: list[Problem] = []
     files = tuple(
@@ -104,10 +116,26 @@ def read_workunit(document: str) -> WorkunitDocument:
     )
     if problems:
         raise TemplateError(_WORKUNIT, problems)
-    # The command line stands between two newlines; white space of its own is part of it.
-    element = body.find("command_line")
-    line = (element.text or "") if element is not None else ""
-    return WorkunitDocument(files, line[1:-1] if len(line) >= 2 else "")
+    return WorkunitDocument(files, _REFERENCE.sub(_character, line), line)
+
+
+def _without_command_line(document: str) -> tuple[str, str]:
+    """Return the rest of a document, and the command line in it, which may be no XML.
+
+    It stands between two newlines; white space of its own is part of it.
+    """
+    before, begin, rest = document.partition("<command_line>")
+    line, end, after = rest.rpartition("</command_line>")
+    if not (begin and end):
+        return document, ""
+    return before + after, line.removeprefix("\n").removesuffix("\n")
+
+
+def _character(reference: re.Match[str]) -> str:
+    """Return what a client makes of a reference; a number is one byte to it, whatever it means."""
+    if reference[1]:
+        return _NAMED[reference[1]]
+    return bytes([int(reference[2]) % 256]).decode("ascii", "replace")
 
 
 def read_result_document(document: str) -> ResultDocument:

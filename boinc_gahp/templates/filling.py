@@ -1,8 +1,9 @@
 """Filling templates in: the XML documents that BOINC keeps with a workunit and with a result.
 
 Laid out as the real server's ``create_work`` and ``transitioner`` lay them out (the queries quoted
-in ``wire/submit_batch__dup_job_name_within_request.rep.xml`` show one), but with ``&`` and ``<``
-escaped, so that every document can be read again.
+in ``wire/submit_batch__dup_job_name_within_request.rep.xml`` show one). Names and URLs are escaped,
+so that every document can be read again. A job's command line is not: create_work puts it in as it
+is told, and who tells it has escaped it (``web-rpcs.md``, "submit_batch").
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def fill_input(
         template: the input template.
         files: the job's own, in the template's order. A remote file for which the template gives no
             physical name takes its name from there too, if there is one more for each of those.
-        command_line: if not None, it replaces the template's.
+        command_line: if not None, it replaces the template's, and stands in the document as it is
+            here: with ``&`` and ``<`` escaped, once.
         staged: is asked for a constant file by its physical name. Without it nothing but the name
             is known, and no volunteer could fetch the file. What it raises is passed on.
 
@@ -135,8 +137,8 @@ def build_input(
         elif file.constant and staged is not None:
             job_file = staged(file.physical_name or "")
         parts.append(_input_part(file, job_file))
-    line = template.command_line if command_line is None else command_line
-    command = f"<command_line>\n{escape(line or '')}\n</command_line>\n"
+    line = escape(template.command_line or "") if command_line is None else command_line
+    command = f"<command_line>\n{line}\n</command_line>\n"
     document = (
         f"{''.join(part.info for part in parts)}<workunit>\n{command}"
         f"{''.join(part.ref for part in parts)}</workunit>"
@@ -189,7 +191,7 @@ def output_elements(
     if file.max_nbytes is not None:
         info.append(f"    <max_nbytes>{number(file.max_nbytes)}</max_nbytes>\n")
     info += [f"    <url>{url}</url>\n" for url in urls]
-    info += _flags(file, ("gzip_when_done", "no_delete"), 4)
+    info += _flags(file, ("gzip_when_done", "no_delete", "sticky"), 4)
     info.append("</file_info>\n")
     ref = [
         "    <file_ref>\n",

@@ -305,6 +305,7 @@ def _output_file(fields: Fields, open_name: str, name: str) -> OutputFileInfo:
         optional=fields.flag("optional"),
         no_validate=fields.flag("no_validate"),
         no_delete=fields.flag("no_delete"),
+        sticky=fields.flag("sticky"),
     )
 
 

@@ -44,6 +44,8 @@ _NOT_ZERO = (
 _WANTED = ("rsc_fpops_est", "rsc_fpops_bound", "rsc_memory_bound", "rsc_disk_bound", "delay_bound")
 #: A bound below this many bytes was probably meant in megabytes.
 _SMALL = 1e6
+#: Neither escaped for SQL nor for the XML that clients read (``containers.md``, "On the server").
+_NOT_IN_OPEN_NAMES = re.compile(r"[<&'\\]")
 
 
 def check_input(template: InputTemplate, parts: Parts, found: Findings) -> None:
@@ -317,6 +319,15 @@ def _check_open_name(name: str, ref: etree._Element, found: Findings) -> None:
             "unsafe-open-name",
             f"the open name {name!r} leads out of the directory in which the job runs: expected a "
             "relative path without '..'; clients refuse it",
+        )
+        return
+    bad = _NOT_IN_OPEN_NAMES.search(name)
+    if bad:
+        found.warn(
+            ref,
+            "open-name-characters",
+            f"the open name {name!r} holds a {bad[0]}: expected a name without ' \\ & and <; "
+            "neither the server's database nor clients are known to keep these",
         )
 
 

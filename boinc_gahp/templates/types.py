@@ -160,6 +160,7 @@ class OutputFileInfo:
     optional: bool = False
     no_validate: bool = False
     no_delete: bool = False
+    sticky: bool = False
 
     @property
     def number(self) -> int | None:

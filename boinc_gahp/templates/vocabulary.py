@@ -121,7 +121,8 @@ OUTPUT = Vocabulary(
             "url",
             "gzip_when_done",
         ),
-        free=frozenset({"no_delete"}),
+        # Clients keep a sticky file after its upload; the transitioner hands it on as it stands.
+        free=frozenset({"no_delete", "sticky"}),
         repeated=frozenset({"url"}),
     ),
     file_ref=Children(

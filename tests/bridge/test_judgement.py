@@ -12,6 +12,7 @@ from boinc_gahp.bridge import (
     InlineInput,
     JobRequest,
     LocalInput,
+    RemoteInput,
     StagedInput,
     SubmitRequest,
     association,
@@ -47,6 +48,22 @@ def test_a_good_batch_is_told_as_it_would_go_and_leaves_nothing(site: Site) -> N
     assert {rpc for rpc in ("create_batch", "query_files") if site.proxy.count(rpc)} == set()
 
 
+def own(open_name: str, command: str = "") -> str:
+    """Return an input template of a job's own."""
+    line = f"<command_line>{command}</command_line>" if command else ""
+    ref = f"<file_ref><open_name>{open_name}</open_name></file_ref>"
+    return f"<input_template><file_info/><workunit>{ref}{line}</workunit></input_template>"
+
+
+def own_output(open_name: str) -> str:
+    """Return an output template of a job's own."""
+    return (
+        "<output_template><file_info><name><OUTFILE_0/></name></file_info><result><file_ref>"
+        f"<file_name><OUTFILE_0/></file_name><open_name>{open_name}</open_name>"
+        "</file_ref></result></output_template>"
+    )
+
+
 def bad_jobs(site: Site, room: Path) -> dict[str, JobRequest]:
     return {
         "absent": JobRequest("absent", (), (LocalInput(str(room / "nowhere"), "in"),)),
@@ -60,6 +77,12 @@ def bad_jobs(site: Site, room: Path) -> dict[str, JobRequest]:
         "fpops": JobRequest("fpops", (), (TEXT,), rsc_fpops_est=float("nan")),
         "long": JobRequest("long", ("x" * 4100,), (TEXT,)),
         "template": JobRequest("template", (), (TEXT,), input_template="<nothing"),
+        "emptyarg": JobRequest("emptyarg", ("",), (TEXT,)),
+        "name": JobRequest("name", (), (TEXT,), input_template=own("in&amp;")),
+        "sql": JobRequest("sql", (), (TEXT,), input_template=own("in", "it's")),
+        "both": JobRequest("both", ("-x",), (TEXT,), input_template=own("in", "-y")),
+        "output": JobRequest("output", (), (TEXT,), output_template=own_output("a&lt;b")),
+        "entity": JobRequest("entity", (), (RemoteInput("http://h/?a=1&lt;b", 1, "0" * 32, "in"),)),
         "twice": JobRequest("good_0", (), (site.file(b""),)),
     }
 

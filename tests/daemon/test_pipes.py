@@ -144,7 +144,7 @@ def test_jobs_go_to_the_project_and_their_outputs_come_back(
 def test_arguments_arrive_at_the_app_as_they_were(home: Home, project: LocalProject) -> None:
     home.set_up(project)
     inputs = [home.write("a", "A"), "in0", home.write("b", "B"), "in1"]
-    arguments = ["-n", "5", "x#y@z"]
+    arguments = ["-n", "5", "x#y@z", "a<b", "&amp;", "<!--"]
     with home.gridmanager() as gridmanager:
         jobs = {"arguments.1": (arguments, inputs)}
         assert gridmanager.do("BOINC_SUBMIT", *submission("arguments", "multi", jobs)) == ["NULL"]
@@ -152,7 +152,7 @@ def test_arguments_arrive_at_the_app_as_they_were(home: Home, project: LocalProj
         fetch = ["arguments.1", str(home.directory), "NULL", "ALL", "0"]
         assert gridmanager.do("BOINC_FETCH_OUTPUT", *fetch)[:2] == ["NULL", "0"]
     assert (home.directory / "out0").read_text() == "AB"
-    assert "args -n 5 x#y@z" in (home.directory / "out1").read_text()
+    assert "args -n 5 x#y@z a<b &amp; <!--" in (home.directory / "out1").read_text()
     assert not (home.directory / "out2").exists()
 
 

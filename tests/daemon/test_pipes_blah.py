@@ -87,13 +87,15 @@ def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(
     before = jobs_of(project)
     names = [f"1.{number}" for number in range(16)]
     with node.batch_gridmanager() as gridmanager:
-        jobs = gridmanager.submit_all(map(node.ad, names))
+        jobs = gridmanager.submit_all(node.ad(name, Arguments="a<b &amp; <!--") for name in names)
         statuses = gridmanager.follow(jobs)
         assert {status.word for status in statuses.values()} == {4}
         assert {status["ExitCode"] for status in statuses.values()} == {0}
         for name in names:
             assert (node.directory / f"{name}.out").read_text() == "SOME TEXT\n"
-            assert "boinc_finish" in (node.directory / "errors" / name).read_text()
+            said = (node.directory / "errors" / name).read_text()
+            assert "uppercase args: a<b &amp; <!--\n" in said
+            assert "boinc_finish" in said
     assert node.told() == 16
     assert jobs_of(project) == before + 16
     assert len(list(node.directory.rglob("boinc_gahp.log"))) == 1

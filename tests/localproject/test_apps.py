@@ -59,7 +59,7 @@ def test_uppercase_runs_and_is_fetched_by_workunit_and_by_result(client: Client)
 
 
 def test_a_completed_job_tells_times_and_stderr_in_the_clients_wrapper(client: Client) -> None:
-    client.run("told", {"told_1": ("--sleep 0.2 'a  <b>' c", [b"x"])})
+    client.run("told", {"told_1": ("--sleep 0.2 'a  &lt;b>' c", [b"x"])})
     reply = client.rpc("query_completed_job", job_name="told_1")
     assert value(reply, "exit_status") == "0"
     assert float(value(reply, "elapsed_time")) >= 0.2

@@ -182,6 +182,19 @@ def test_queries_name_what_is_asked_for(server: Scripted, project: Project) -> N
     assert [auth == AUTHENTICATOR for _, _, auth in derived] == [False, False, False, True]
 
 
+def test_an_archive_of_no_bytes_is_an_error_that_tells_the_way_round(
+    server: Scripted, project: Project
+) -> None:
+    server.answers.append(raw(file(b"", "attachment; filename=boinc_wu_a.b_0GkZXO"), stay=True))
+    with project.workunit_files(12) as stream, pytest.raises(ProtocolError) as caught:
+        b"".join(stream.chunks())
+    assert "none for a job whose name has a dot" in str(caught.value)
+    assert "Project.result_file" in str(caught.value)
+    # A batch may have no outputs yet.
+    with project.batch_files(3) as stream:
+        assert b"".join(stream.chunks()) == b""
+
+
 def test_deadline_ends_an_output(server: Scripted, project: Project) -> None:
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
     with pytest.raises(TransportError, match="no answer in time"):

@@ -67,12 +67,8 @@ CASES = {
     "end is missing": Case(
         "malformed", E, 1, OUTPUT, "</output_template>\n", "", words="before the end: expected"
     ),
-    "bare ampersand": Case(
-        "malformed", E, 7, INPUT, ">in<", ">a&b<", mended=">a&amp;b<", words="expected &amp;"
-    ),
-    "bare less-than": Case(
-        "malformed", E, 7, INPUT, ">in<", ">a< b<", mended=">a&lt; b<", words="expected &lt;"
-    ),
+    "bare ampersand": Case("malformed", E, 7, INPUT, ">in<", ">a&b<", words="expected &amp;"),
+    "bare less-than": Case("malformed", E, 7, INPUT, ">in<", ">a< b<", words="expected &lt;"),
     "endless comment": Case(
         "malformed", E, 1, INPUT, "<input_template>", "<!--", words="expected -->"
     ),
@@ -337,6 +333,10 @@ CASES = {
     ),
     "input outside of the slot": Case("unsafe-open-name", W, 6, INPUT, ">in<", ">../in<"),
     "output outside of the slot": Case("unsafe-open-name", W, 11, OUTPUT, ">out<", ">C:\\out<"),
+    "open name that clients unescape": Case(
+        "open-name-characters", W, 6, INPUT, ">in<", ">a&lt;b<", words="'a<b' holds a <"
+    ),
+    "open name that ends SQL": Case("open-name-characters", W, 11, OUTPUT, ">out<", ">it's<"),
     "output not generated": Case(
         "not-generated-locally", W, 2, OUTPUT, "        <generated_locally/>\n", ""
     ),

@@ -14,6 +14,8 @@ from boinc_gahp.templates import (
     Severity,
     check_template,
     checking,
+    fill_output,
+    read_output_template,
     write_input_template,
     write_output_template,
 )
@@ -46,6 +48,13 @@ def test_each_finding_is_told_and_gone_when_repaired(case: Case) -> None:
 def test_nothing_else_is_told_than_what_follows_from_it(case: Case) -> None:
     codes = {problem.code for problem in check_template(case.broken)}
     assert codes - {case.code} <= FOLLOWS.get(case.code, set())
+
+
+def test_a_sticky_output_is_kept_by_clients_and_nothing_is_said_of_it() -> None:
+    text = OUTPUT.replace("        <no_delete/>\n", "        <sticky/>\n        <no_delete/>\n", 1)
+    assert check_template(text) == []
+    assert read_output_template(text).files[0].sticky
+    assert "<sticky/>" in fill_output(read_output_template(text), "job_0", "http://h/", "r")
 
 
 def test_every_code_has_an_example() -> None:
@@ -82,7 +91,7 @@ def test_a_kind_that_is_not_the_expected_one_is_an_error() -> None:
         pytest.param(
             INPUT.replace("<copy_file/>", "<copy_file/> <!-- a < b & c -->"), id="comment"
         ),
-        pytest.param(INPUT.replace(">in<", ">&#105;&#x6e;&amp;<"), id="entities"),
+        pytest.param(INPUT.replace(">in<", ">&#105;&#x6e;&gt;<"), id="entities"),
         pytest.param(INPUT.replace("\n", "\n\n"), id="empty lines"),
         pytest.param(
             INPUT.replace(

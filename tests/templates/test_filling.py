@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.sax.saxutils import escape
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,7 +86,7 @@ def output_templates(draw: st.DrawFn) -> OutputTemplate:
     names = draw(st.lists(lines, unique=True, max_size=4))
     files = []
     for number, name in enumerate(names):
-        flags = draw(st.tuples(*[st.booleans()] * 7))
+        flags = draw(st.tuples(*[st.booleans()] * 8))
         urls = tuple(draw(st.lists(lines | st.just(UPLOAD_URL), min_size=1, max_size=2)))
         files.append(
             OutputFileInfo(
@@ -99,6 +101,7 @@ def output_templates(draw: st.DrawFn) -> OutputTemplate:
                 optional=flags[4],
                 no_validate=flags[5],
                 no_delete=flags[6],
+                sticky=flags[7],
             )
         )
     return OutputTemplate(tuple(files), draw(st.booleans()))
@@ -158,10 +161,22 @@ def test_the_workunit_document_is_the_real_servers() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Z")), max_size=200))
-def test_a_command_line_comes_back_as_it_was(command_line: str) -> None:
+def test_a_command_line_stands_as_it_is_told_and_is_unescaped_once(command_line: str) -> None:
     template = InputTemplate((InputFileInfo("in"),))
     document = fill_input(template, [FILE], command_line=command_line)
+    assert read_workunit(document).stored_command_line == command_line
+    document = fill_input(template, [FILE], command_line=escape(command_line))
     assert read_workunit(document).command_line == command_line
+
+
+@pytest.mark.parametrize(
+    "stored", ["a<b", "<?pi", "<!--", "</command_line> <x", "<![CDATA[q]]>", "</workunit>", "&"]
+)
+def test_whatever_stands_as_a_command_line_the_files_are_read(stored: str) -> None:
+    document = fill_input(InputTemplate((InputFileInfo("in"),)), [FILE], command_line=stored)
+    read = read_workunit(document)
+    assert [file.name for file in read.files] == ["ea6a.txt"]
+    assert read.stored_command_line == stored
 
 
 def test_all_kinds_of_input_files_are_filled_in() -> None:

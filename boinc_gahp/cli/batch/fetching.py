@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.main import INTERRUPTED
@@ -209,6 +210,8 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
     """Say what to do about jobs whose outputs are not here."""
     from boinc_gahp.cli.batch import states
 
+    if batch.lease_is_over:
+        print(states.lease_warning(batch, words.now()))
     if fetched.failed:
         where = [] if options.directory is None else [options.directory]
         print(f"Why jobs failed: {command(options, 'fetch', batch.id, *where, '--failed')}")

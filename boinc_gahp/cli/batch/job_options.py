@@ -136,7 +136,10 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         "--priority", type=_whole, metavar="N", help="jobs of higher priority are sent first"
     )
     needs.add_argument(
-        "--app-version", type=_whole, metavar="N", help="run this version of the app only"
+        "--app-version",
+        type=_whole,
+        metavar="N",
+        help="run this version of the app only; whether there is one cannot be told",
     )
     needs.add_argument(
         "--fpops-est",

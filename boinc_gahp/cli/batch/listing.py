@@ -10,12 +10,13 @@ from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.cli.parsing import Parser, nearest
 from boinc_gahp.cli.table import Column
-from boinc_gahp.cli.terminal import bar, width_of
+from boinc_gahp.cli.terminal import bar, coloured, width_of
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.cli.table import Cell
@@ -98,6 +99,9 @@ def list_batches(arguments: list[str], config: str | None) -> int:
                 print(line)
             if len(batches) < len(chosen):
                 print(f"… and {len(chosen) - len(batches):,} older ones.")
+            for batch in batches:
+                for line in lease_lines(options, batch):
+                    print(line)
     return 0
 
 
@@ -130,6 +134,15 @@ def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
         states.end_words(batch, now),
         states.lease_words(batch, now),
     )
+
+
+def lease_lines(options: Namespace, batch: Batch) -> Iterator[str]:
+    """Yield what to say of a lease that ends soon, or has ended the batch."""
+    text = states.lease_warning(batch, words.now())
+    if text and not batch.lease_is_over:
+        text += f": {command(options, 'extend', batch.id, '--for', '30d')}"
+    if text:
+        yield coloured(text, "yellow", sys.stdout)
 
 
 def _is_wanted(batch: Batch, wanted: list[str] | None, apps: list[str] | None) -> bool:

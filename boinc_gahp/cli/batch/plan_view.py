@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
 from boinc_gahp.cli import table, words
+from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.saying import complain
@@ -75,6 +76,8 @@ def _problems(plan: Plan, jobs: Jobs) -> Iterator[tuple[str, str, str]]:
 
 
 def _print(project: Project, options: Namespace, plan: Plan) -> None:
+    from boinc_gahp.cli.batch.submitting import NOT_COMPARED
+
     request = plan.request
     called = repr(words.printable(request.batch_name))
     if options.name is None:
@@ -86,6 +89,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
             f"It is there already (id {plan.batch_id}) with {plan.jobs_there:,} of these jobs; "
             "only the others would be sent."
         )
+        if not plan.compared:
+            print(NOT_COMPARED)
     print()
     _print_some(
         _JOBS,
@@ -101,6 +106,13 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         print(
             "The project's own template files cannot be looked at from here: only the submit tells "
             "whether they fit."
+        )
+    if request.app_version_num is not None:
+        print(states.version_words(request.app_name, request.app_version_num))
+    if plan.batch_id is None:
+        print(
+            f"The project would keep it for {words.span(plan.lease)}, and longer if you wait for "
+            "it, fetch from it or extend it."
         )
     if plan.is_good:
         print("Nothing is wrong. Without --dry-run this is sent.")
@@ -177,10 +189,12 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
         "id": plan.batch_id,
         "jobs": len(request.jobs),
         "jobs_there": plan.jobs_there,
+        "compared": plan.compared,
         "jobs_that_fit": plan.jobs_that_fit,
         "request_bytes": plan.request_bytes,
         "max_request_bytes": plan.max_request_bytes,
         "bytes_to_send": plan.nbytes,
+        "lease": plan.lease,
     }
     print_json(
         document,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, print_json
+from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
@@ -102,9 +103,12 @@ def show(arguments: list[str], config: str | None) -> int:
         if options.json:
             _print_json(options, batch, jobs, cpu_time)
         else:
-            for line in _facts(batch, cpu_time):
+            for line in chain(_facts(batch, cpu_time), lease_lines(options, batch)):
                 print(line)
             _print_jobs(options, batch, jobs)
+            unsent = states.unsent_words(batch)
+            if unsent is not None:
+                print(unsent)
     return 0
 
 

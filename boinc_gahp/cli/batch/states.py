@@ -33,6 +33,9 @@ JOB_WORDS = {
     "UNKNOWN": ("unknown", "red"),
 }
 
+#: Seconds before the end of a lease from which on it is told.
+_SOON = 2 * 86400.0
+
 #: Jobs in these states stay as they are.
 JOB_OVER = ("DONE", "FAILED")
 
@@ -76,6 +79,30 @@ def end_words(batch: Batch, now: float) -> str:
     return "" if end is None else words.ahead(end, now)
 
 
+def version_words(app_name: str, version: int) -> str:
+    """Return what to say of jobs that are for one version of an app."""
+    return (
+        f"They are for version {version} of {words.printable(app_name)} alone. No project tells "
+        "which versions it has: where there is no such one for the volunteers' computers, the jobs "
+        "stay queued for ever."
+    )
+
+
+def unsent_words(batch: Batch) -> str | None:
+    """Return why a batch may have no jobs that were sent, as far as this machine knows.
+
+    What version they are for is known where they were submitted.
+    """
+    from boinc_gahp.remote.records import Records
+
+    if batch.state.name != "IN_PROGRESS" or batch.fraction_done or batch.gone:
+        return None
+    asked = Records(batch.project.session).common(batch.name, batch.id).get("app_version_num")
+    if asked is None:
+        return None
+    return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, asked)}"
+
+
 def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     """Return for how long the project keeps a batch, and the colour for it; empty: no end is set.
 
@@ -87,6 +114,25 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     if end <= now:
         return f"over {words.span(now - end)}", "red"
     return words.span(end - now), "yellow" if end < now + 86400 else "faint"
+
+
+def lease_warning(batch: Batch, now: float) -> str:
+    """Return what to say of a lease that ends soon, or has ended a batch; empty: nothing."""
+    end = batch.expire_time
+    if not end or batch.gone:
+        return ""
+    if batch.lease_is_over:
+        return (
+            f"The lease of batch {batch.id} was over at {words.at(end)}: a project aborts and "
+            "retires a batch then. Batches that are waited for or fetched from are kept."
+        )
+    if batch.state.name in {"ABORTED", "RETIRED"} or end > now + _SOON:
+        return ""
+    left = f"ends in {words.span(end - now)}" if end > now else "is over"
+    return (
+        f"The lease of batch {batch.id} {left}: then the project may abort and retire it, and "
+        "delete its outputs. It is kept longer by waiting for it, fetching from it, or"
+    )
 
 
 def job_words(state: JobState) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli import words
+from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import span
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
@@ -52,6 +53,12 @@ how to go on.
 would be sent and which the project has, and whether the request is too large.
 """
 
+#: What is said where a batch was not submitted from this machine, or long ago.
+NOT_COMPARED = (
+    "What arguments and files they have was not compared: that is known only where they were "
+    "submitted."
+)
+
 #: Errors after which the same command would fail in the same way.
 _FINAL = (BadRequest, BatchConflict, ConfigError, JobRefused, NotFound, PermissionDenied)
 _STEPS = {
@@ -83,7 +90,9 @@ def submit_parser(config: str | None = None) -> Parser:
         "--lease",
         type=span,
         metavar="SPAN",
-        help="keep the batch so long unless it is extended: 12h, 7d, 2w (default: [jobs] lease)",
+        help="keep the batch so long if nobody waits for it, fetches from it or extends it: 12h, "
+        "7d, 2w (default: as its jobs may take by their deadlines and retries, at least [jobs] "
+        "batch_lease, 14 days)",
     )
     parser.add_argument(
         "--dry-run",
@@ -121,9 +130,15 @@ def submit(arguments: list[str], config: str | None) -> int:
             return 1
         except _Refused as trouble:
             complain(str(trouble))
-            complain(f"to try again, once that is mended: {go_on}")
-            abort = command(options, "abort", f"name:{more['name']}")
-            complain(f"to drop what there may be of the batch: {abort}")
+            if trouble.is_dropped:
+                complain(
+                    "nothing is left on the project: its batch had no jobs, and is retired; to try "
+                    f"again, once that is mended: {_again(arguments, config, None)}"
+                )
+            else:
+                complain(f"to try again, once that is mended: {go_on}")
+                abort = command(options, "abort", f"name:{more['name']}")
+                complain(f"to drop what there may be of the batch: {abort}")
             return 1
         except _OneOfMany as trouble:
             complain(str(trouble))
@@ -131,7 +146,8 @@ def submit(arguments: list[str], config: str | None) -> int:
             return 1
         try:
             if options.json:
-                print_json({**batch_json(batch), "existed": batch.existed})
+                more_keys = {"existed": batch.existed, "compared": batch.compared}
+                print_json({**batch_json(batch), **more_keys})
             else:
                 _tell(project, options, batch)
             sys.stdout.flush()
@@ -151,15 +167,30 @@ class _OneOfMany(Exception):
 
 
 class _Refused(Exception):
-    """A submit that the project refused when its batch may have been made."""
+    """A submit that the project refused when its batch may have been made.
+
+    Attributes:
+        is_dropped: whether that was so, and it is retired again.
+    """
+
+    def __init__(self, message: str, *, is_dropped: bool) -> None:
+        super().__init__(message)
+        self.is_dropped = is_dropped
 
 
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> Batch:
+    from boinc_gahp.remote.submission import drop_begun, is_final
+
     jobs = look_up_jobs(project, options, work)
     more["progress"] = partial(show, work)
+
+    def is_dropped() -> bool:
+        return options.name is None and drop_begun(project.session, more["name"] or "")
+
     try:
         return project.submit(options.app, jobs.jobs, **more)
     except JobRefused as error:
+        is_dropped()
         placed = _placed(error, jobs, more)
         if error.job_name is None or len(jobs.jobs) == 1:
             raise placed from error
@@ -169,8 +200,10 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> Ba
     except ProjectDown as error:
         raise _Unfinished(str(error)) from error
     except ProjectError as error:
-        raise _Refused(str(error)) from error
+        raise _Refused(str(error), is_dropped=is_dropped()) from error
     except GahpError as error:
+        if is_final(error):
+            raise _Refused(str(error), is_dropped=is_dropped()) from error
         raise _Unfinished(str(error)) from error
 
 
@@ -204,8 +237,19 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     app = words.printable(batch.info.app_name)
     print(f"Batch {batch.id} {name!r}: {jobs} of {app} on {project.host}.")
     if batch.existed:
-        # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
-        print("It was there already, with jobs of these names: nothing was sent.")
+        if batch.compared:
+            print("It was there already, with these jobs: nothing was sent.")
+        else:
+            # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
+            print("It was there already, with jobs of these names: nothing was sent.")
+            print(NOT_COMPARED)
+    if batch.expire_time:
+        print(
+            f"The project keeps it until {words.at(batch.expire_time)}, and longer if you wait for "
+            "it, fetch from it or extend it."
+        )
+    if options.app_version is not None:
+        print(states.version_words(options.app, options.app_version))
     print("Next:")
     for action in ("wait", "fetch"):
         print(f"  {command(options, action, batch.id)}")

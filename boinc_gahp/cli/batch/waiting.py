@@ -34,6 +34,8 @@ Waits until batches are over, that is, until each of their jobs is done or has f
 shows them live; on a pipe a line is printed when something has changed. A project that is down is
 said and waited out.
 
+While it is waited, the batches' leases are renewed, so that the project does not end them.
+
 Ctrl-C, or a --timeout, ends the waiting only: the jobs go on, and waiting can be begun again at any
 time.
 """
@@ -113,6 +115,9 @@ def wait(arguments: list[str], config: str | None) -> int:
                     "broken off, repeat its submit with the same --name, or abort it: it is never "
                     "over by itself"
                 )
+            unsent = states.unsent_words(batch)
+            if unsent is not None:
+                complain(unsent)
         try:
             _wait(options, project, batches, until)
         except KeyboardInterrupt:
@@ -319,6 +324,9 @@ def _say_end(options: Namespace, batch: Batch) -> None:
         print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done. Why not all: {why}")
     else:
         print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
+    text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
+    if text:
+        print(text)
     if done and batch.state.name != "RETIRED":
         print(f"Its outputs: {command(options, 'fetch', batch.id)}")
 

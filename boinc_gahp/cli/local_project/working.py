@@ -172,7 +172,11 @@ def create_work_parser(_config: str | None = None) -> Parser:
         metavar="ID|NAME",
         help="a batch; one of a new name is made, and is the submitter's",
     )
-    add("--command-line", metavar="X", help="arguments for the app")
+    add(
+        "--command-line",
+        metavar="X",
+        help="arguments for the app, stored as they stand: &lt; for <, &amp; for &",
+    )
     add("--priority", type=any_whole_number, metavar="N", help="higher goes first")
     for name, text in _REAL.items():
         add(f"--{name}", type=number, metavar="X", help=text)

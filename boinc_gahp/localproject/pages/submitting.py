@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
 from flask import flash, redirect, request, url_for
 
@@ -260,7 +261,7 @@ def _jobs(draft: Draft, files: list[str]) -> list[NewJob]:
     return [
         NewJob(
             name=f"{stem}_{number}" if stem else "",
-            command_line=command_line.replace("{n}", str(number)) or None,
+            command_line=escape(command_line.replace("{n}", str(number))) or None,
         ).over(pattern)
         for number in range(wanted)
     ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import showing
-from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject import Quirks, expiry
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
 
 if TYPE_CHECKING:
@@ -133,3 +134,25 @@ def test_a_real_projects_replies_with_odd_names_and_warnings_are_read(
     assert f"{number}  a & <b> größe 批  uppercase" in out
     assert batch("show", "a & <b> größe 批")[1].startswith(f"Batch {number}  a & <b> größe 批\n")
     assert batch("abort", "a & <b> größe 批")[1] == f"Batch {number} a & <b> größe 批 is aborted.\n"
+
+
+def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(
+    site: Site, batch: Command
+) -> None:
+    number, _ = site.batch("", lease=time.time() + 5 * 3600 + 60)
+    told = f"The lease of batch {number} ends in 5 h: then the project may abort and retire it"
+    for action in (["list"], ["show", number]):
+        _, out, _ = batch(*action)
+        line = next(line for line in out.splitlines() if told in line)
+        assert line.endswith(f"boinc_gahp batch extend {number} --for 30d")
+    batch("extend", number, "--for", "30d")
+    assert "The lease of batch" not in batch("list")[1] + batch("show", number)[1]
+
+
+def test_a_batch_that_its_lease_has_ended_says_so(site: Site, batch: Command) -> None:
+    number, _ = site.batch("", "", lease=time.time() - 60)
+    expiry.expire_batches(site.project.core, time.time())
+    told = f"The lease of batch {number} was over at "
+    assert told in batch("show", number)[1]
+    assert told in batch("wait", number)[1]
+    assert told in batch("fetch", number, site.config.parent / "ended")[1]

@@ -61,7 +61,8 @@ def test_one_job_is_submitted_and_what_comes_next_is_told(
     assert (status, err) == (0, "")
     found = re.fullmatch(
         r"Batch (\d+) 'uppercase-\d{8}-\d{6}-[a-z]{4}': 1 job of uppercase on 127\.0\.0\.1:\d+\.\n"
-        r"Next:\n  boinc_gahp batch wait (\d+)\n  boinc_gahp batch fetch (\d+)\n",
+        r"The project keeps it until 2[-\d]+ [:\d]+, and longer if you wait for it, fetch from it "
+        r"or extend it\.\nNext:\n  boinc_gahp batch wait (\d+)\n  boinc_gahp batch fetch (\d+)\n",
         out,
     )
     assert found
@@ -135,11 +136,28 @@ def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
     status, first, _ = batch(*words)
     assert (status, "already" in first) == (0, False)
     head, rest = first.split("\n", 1)
-    said = "It was there already, with jobs of these names: nothing was sent."
+    said = "It was there already, with these jobs: nothing was sent."
     assert batch(*words) == (0, f"{head}\n{said}\n{rest}", "")
-    status, out, err = batch(*words, "--args", "-x", "--json")
-    assert (status, err) == (0, ""), "the jobs' names are what tells"
-    assert json.loads(out)["existed"] is True
+    status, out, err = batch(*words, "--json")
+    assert (status, err) == (0, "")
+    document = json.loads(out)
+    assert (document["existed"], document["compared"]) == (True, True)
+
+
+def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
+    batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--each", "data/*", "--name", f"other {here.name}"]
+    assert batch(*words)[0] == 0
+    for dry in ([], ["--dry-run"]):
+        status, _, err = batch(*words, "--args", "-x", *dry)
+        assert status == 1
+        assert 'were "", now they are "-x" (and' in err
+        assert err.count("choose another name") == 1
+    done = batch.piped(*words, "--args", "-x", XDG_STATE_HOME=str(here / "elsewhere"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "It was there already, with jobs of these names: nothing was sent.\n" in done.stdout
+    assert "What arguments and files they have was not compared: " in done.stdout
 
 
 def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: Site) -> None:
@@ -237,3 +255,17 @@ def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> 
     status, out, _ = batch(*words, "--name", found[2])
     assert status == 0
     assert f"'{found[2]}': 1 job" in out
+
+
+def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(
+    batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--input", "in=data/a.1.txt", "--app-version", "999"]
+    told = "for version 999 of uppercase alone. No project tells which versions it has: "
+    assert told in batch(*words, "--dry-run")[1]
+    name = f"version-{here.name}"
+    assert told in batch(*words, "--name", name)[1]
+    assert told in batch("show", name)[1]
+    status, _, err = batch("wait", name, "--timeout", "0.1")
+    assert status == 5
+    assert told in err

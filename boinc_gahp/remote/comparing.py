@@ -1,0 +1,136 @@
+"""One submit, compared with what was submitted from here under its name before."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import LocalInput
+from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
+from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boinc_gahp.bridge import SubmitRequest
+    from boinc_gahp.remote.records import Record
+    from boinc_gahp.remote.session import Session
+
+log = logging.getLogger("boinc_gahp.remote")
+
+#: Seconds for which jobs may still appear that were sent without an answer: a submit_batch as large
+#: as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.md``, "Timings").
+_AT_WORK = 60.0
+
+
+class Comparison:
+    """Compares a request, and writes down what is sent of it.
+
+    Args:
+        session: the project and the account.
+        request: what is to be submitted.
+    """
+
+    def __init__(self, session: Session, request: SubmitRequest) -> None:
+        self._session = session
+        self._request = request
+        self._records = Records(session)
+        self._old: Record | None = None
+        self._same = False
+        self._md5s: Mapping[str, str] = {}
+        self._sent = False
+
+    def check(self) -> None:
+        """Compare the request with what was sent under its name; read local files for that.
+
+        Raises:
+            BatchConflict: other jobs were sent, and are there or may still appear; says in what
+                they differ.
+            StagingError: a local file changed while it was read.
+            RpcError: the project could not be asked about jobs that differ.
+        """
+        self._old = self._records.find(self._request.batch_name)
+        if self._old is None:
+            return
+        paths = (
+            item.path
+            for job in self._request.jobs
+            for item in job.inputs
+            if isinstance(item, LocalInput)
+        )
+        self._md5s = readable_md5s(self._session, paths, progress=self._request.progress)
+        text = difference(self._old, describe(self._request, self._md5s))
+        self._same = not text
+        if text:
+            self._check_none_is_there(self._old, text)
+
+    def knows(self, batch_id: int) -> bool:
+        """Return whether the batch's jobs are known to be those of the request."""
+        old = self._old
+        return self._sent or (old is not None and self._same and old.batch_id == batch_id)
+
+    def files_read(self, md5s: Mapping[str, str]) -> None:
+        """See :class:`~boinc_gahp.bridge.SubmitRequest`."""
+        self._md5s = {**self._md5s, **md5s}
+
+    def about_to_send(self, batch_id: int) -> None:
+        """Write down what is sent; see :class:`~boinc_gahp.bridge.SubmitRequest`.
+
+        Raises:
+            BatchConflict: another process sends other jobs into the batch.
+        """
+        name = self._request.batch_name
+        new = describe(self._request, self._md5s)
+        if self._old is not None and self._same and self._old.batch_id == batch_id:
+            # Files may be gone by now whose contents it knows.
+            new = self._old
+        new = replace(new, batch_id=batch_id, at=time.time(), refused=False)
+        try:
+            if not self._records.write(name, new, new=self._old is None):
+                old = self._records.find(name)
+                text = "" if old is None or old.batch_id != batch_id else difference(old, new)
+                if text:
+                    raise self._conflict(batch_id, text)
+                self._records.write(name, new, new=False)
+        except OSError as error:
+            log.warning("What is submitted as batch %s is not written down: %s", name, error)
+        self._old, self._same, self._sent = new, True, True
+
+    def refused(self) -> None:
+        """Note that the project has answered with an error: what is not there will not appear."""
+        if self._sent and self._old is not None:
+            try:
+                self._records.write(
+                    self._request.batch_name, replace(self._old, refused=True), new=False
+                )
+            except OSError as error:
+                log.warning("%s", error)
+
+    def _check_none_is_there(self, old: Record, text: str) -> None:
+        name = self._request.batch_name
+        try:
+            details = self._session.rpc.query_batch(batch_name=name)
+        except NotFound:
+            return
+        except PermissionDenied as error:
+            if "not owner" in error.words:
+                return  # the submit tells that
+            raise
+        if details.batch.id != old.batch_id:
+            return
+        if details.jobs:
+            raise self._conflict(old.batch_id, text)
+        if not old.refused and time.time() < old.at + _AT_WORK:
+            raise BatchConflict(
+                f"batch {name!r} (id {old.batch_id}) of {self._session.rpc.host} was sent with "
+                f"other jobs than these a moment ago, and they may still appear: {text}; wait a "
+                "minute and try again, or choose another name"
+            )
+
+    def _conflict(self, batch_id: int, text: str) -> BatchConflict:
+        return BatchConflict(
+            f"batch {self._request.batch_name!r} (id {batch_id}) of {self._session.rpc.host} was "
+            f"submitted with other jobs than these: {text}; choose another name"
+        )

@@ -1,0 +1,121 @@
+"""A job's arguments as the one text that a project stores and a volunteer's client takes apart.
+
+On its way the text goes through four readers, none of which escapes anything for the next: the line
+that ``create_work`` reads, where a ``"`` ends it; SQL, where ``'`` and a backslash mean something;
+the XML of the workunit, which clients unescape once; and the client's splitter, which knows quotes,
+but no escape inside them (``web-rpcs.md``, "submit_batch": "Command line" and "What a client makes
+of a command line").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BadRequest, character_name, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Nearly all arguments are such, and want no closer look.
+_HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
+#: What the client splits at: C's isspace().
+_WHITE = re.compile(r"[ \t]")
+
+
+def command_line(arguments: Iterable[str], *, doubled: bool = False) -> str:
+    r"""Return the text that is stored for these arguments: a program gets each as it is here.
+
+    ``&`` and ``<`` stand escaped in it, once, for clients unescape it once. A ``>`` stays as it is:
+    that was seen to arrive.
+
+    Args:
+        arguments: separate words.
+        doubled: whether ``'`` and ``\`` may be sent doubled, which a project's database turns back
+            into single ones as long as its server code is not mended; then arguments with spaces
+            are put between ``'``.
+
+    Raises:
+        BadRequest: an argument would not arrive as it is.
+    """
+    line = " ".join(_word(argument, doubled=doubled) for argument in arguments)
+    if line == "0":
+        raise BadRequest(
+            "the command line is 0, which the project drops; write it another way (00, or with an "
+            "option before it)"
+        )
+    return line
+
+
+def check_stored(text: str, where: str = "") -> str:
+    """Return a text that is to be stored, unless a client would choke on it.
+
+    Raises:
+        BadRequest: it holds a ``<``. A client that finds one in a workunit refuses the whole reply,
+            with the jobs of others in it, or loses the arguments.
+    """
+    if "<" in text:
+        raise BadRequest(
+            f"{where}command_line {quoted(text)} holds a <, at which volunteers' clients refuse "
+            "the job and all that come with it: make the text with boinc_gahp.rpc.command_line()"
+        )
+    return text
+
+
+def _word(argument: str, *, doubled: bool) -> str:
+    if _HARMLESS.fullmatch(argument):
+        return argument
+    what = f"argument {quoted(argument)}"
+    if not argument:
+        raise BadRequest(
+            f"{what} is empty, which no volunteer's client can read in a command line: leave it "
+            "out, or pass it in an input file"
+        )
+    if '"' in argument:
+        raise BadRequest(
+            f'{what} holds a ", which ends the command line on the project: pass such a value in '
+            "an input file"
+        )
+    control = _CONTROL.search(argument)
+    if control:
+        raise BadRequest(
+            f"{what} holds {character_name(control[0])}, which cannot travel to the project: pass "
+            "such a value in an input file"
+        )
+    if doubled:
+        text = _between_quotes(argument, what)
+        return _escaped(text).replace("\\", "\\\\").replace("'", "''")
+    for character in "'\\":
+        if character in argument:
+            raise BadRequest(
+                f"{what} holds a {character}, which the project's database would not keep: pass it "
+                "in an input file, or set escape_command_lines for this project"
+            )
+    if _WHITE.search(argument):
+        raise BadRequest(
+            f"{what} holds white space: a BOINC job has one command line, which is split at spaces "
+            "on the volunteer's computer; pass it in an input file, or set escape_command_lines "
+            "for this project"
+        )
+    return _escaped(argument)
+
+
+def _between_quotes(argument: str, what: str) -> str:
+    """Put an argument between quotes for the client, if it needs them.
+
+    A client was seen to skip the character after an opening quote. What such a client and one
+    without that fault would read differently is not written.
+    """
+    if not _WHITE.search(argument) and not argument.startswith("'"):
+        return argument
+    if "'" in argument:
+        raise BadRequest(
+            f"{what} holds a ' at its beginning or beside white space: the client that splits the "
+            "command line has no way to write that; pass it in an input file"
+        )
+    return f"'{argument}'"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
