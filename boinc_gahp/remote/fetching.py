@@ -88,7 +88,7 @@ def fetch(
     They are put into ``directory/JOB/``, where JOB is the job's name (see :func:`folder_name`),
     under their open names, and stderr into ``stderr.txt`` (``stderr.boinc.txt`` where an output is
     called so). Of open names with directories only the last part counts, unless two would be the
-    same. Outputs that a job has beyond its app's output template, because it was submitted with
+    same. A dot at the beginning of a part becomes ``%2E``: nothing is hidden. Outputs that a job has beyond its app's output template, because it was submitted with
     one of its own, are called ``output_N``: no project tells their names. Optional outputs that a
     volunteer did not send are left out.
 
