@@ -30,6 +30,8 @@ VARIES = "…"
 #: Exceptions that users see, with all classes below them.
 ROOTS = {
     "GahpError",
+    # Shown as the reason why a file cannot be used.
+    "NotOurs",
     "UsageError",
     "ArgumentTypeError",
     # Of a local project, shown by its commands as they are.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from boinc_gahp.bridge.types import OWN
+from boinc_gahp.errors import OutputError
 
 #: Bytes that one part of a path may have on common file systems, and parts that a path may have.
 _LONGEST, _DEEPEST = 255, 100
@@ -26,23 +27,33 @@ def below(name: str) -> str | None:
     return "/".join(part for part in name.split("/") if part not in ("", "."))
 
 
-def fault(name: str) -> str | None:
-    """Return what is wrong with a name as that of a new file; None: nothing.
+def new_file(name: str, whose: str) -> str:
+    """Return a name as that of a new file, as a path below the job's directory.
 
     Args:
-        name: relative to the file's directory.
+        name: as it came from the network.
+        whose: what it is the name of, for an error.
+
+    Raises:
+        OutputError: no file may be called so unless the job says it.
     """
     path = below(name)
+    parts = (path or "").split("/")
     if not path:
-        return "it leads out of it, or is none"
-    parts = path.split("/")
-    if any(part.startswith(OWN) for part in parts):
-        return "names that begin so are kept for boinc_gahp's own files"
-    if any(part.startswith(".") for part in parts):
-        return "a part of it begins with a dot, as those of files do that programs obey"
-    if len(parts) > _DEEPEST or any(_size(part) > _LONGEST for part in parts):
-        return "it is too long"
-    return None
+        why = "it leads out of it, or is none"
+    elif any(part.startswith(OWN) for part in parts):
+        why = "names that begin so are kept for boinc_gahp's own files"
+    elif any(part.startswith(".") for part in parts):
+        why = "a part of it begins with a dot, as names of files do that programs obey"
+    elif len(parts) > _DEEPEST or any(_size(part) > _LONGEST for part in parts):
+        why = "it is too long"
+    else:
+        return path
+    raise OutputError(
+        f"{whose} is no name for a file in the job's directory ({why}): name it in "
+        "transfer_output_files, or give it another name with transfer_output_remaps (in a "
+        "BOINC_FETCH_OUTPUT with SOME, or with a pair of names)"
+    )
 
 
 def shown(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.names import below, fault, shown
+from boinc_gahp.bridge.names import new_file, shown
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
@@ -209,15 +209,8 @@ def checked(request: FetchRequest, output: str, plain: str) -> str:
     Raises:
         OutputError: no file there may be called so unless the job says it.
     """
-    path = shown(plain) if request.folder else plain
-    why = fault(path)
-    if why is not None:
-        raise OutputError(
-            f"output {output!r} of job {request.job_name!r} is no name for a file in the job's "
-            f"directory ({why}): name it in transfer_output_files, or give it another name with "
-            "transfer_output_remaps; in a BOINC_FETCH_OUTPUT with SOME, or with a pair of names"
-        )
-    return below(path) or path
+    whose = f"output {output!r} of job {request.job_name!r}"
+    return new_file(shown(plain) if request.folder else plain, whose)
 
 
 def job_directory(request: FetchRequest) -> Path:

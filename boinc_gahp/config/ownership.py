@@ -207,10 +207,7 @@ def open_private_file(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise NotOurs(
-                f"{path} is a symbolic link: it is not followed; remove it, or name what it stands "
-                "for in the settings"
-            ) from error
+            raise _is_link(path) from error
         raise
     try:
         _check_file(path, os.fstat(descriptor))
@@ -232,20 +229,24 @@ def check_private_file(path: Path) -> None:
 
 def _check_file(path: Path, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode):
-        raise NotOurs(
-            f"{path} is a symbolic link: it is not followed; remove it, or name what it stands for "
-            "in the settings"
-        )
+        raise _is_link(path)
     if status.st_uid != os.geteuid() and not _is_roots_device(status):
         raise NotOurs(
-            f"{path} belongs to user {user_name(status.st_uid)}, not to "
+            f"{str(path)!r} belongs to user {user_name(status.st_uid)}, not to "
             f"{user_name(os.geteuid())}: have it moved away"
         )
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not _is_ours(path.parent):
         raise NotOurs(
-            f"{path} is a file that has other names, too, and others may have given it this one: "
-            "have it moved away"
+            f"{str(path)!r} is a file that has other names, too, and others may have given it this "
+            "one: have it moved away"
         )
+
+
+def _is_link(path: Path) -> NotOurs:
+    return NotOurs(
+        f"{str(path)!r} is a symbolic link: it is not followed; remove it, or name what it stands "
+        "for in the settings"
+    )
 
 
 def _is_roots_device(status: os.stat_result) -> bool:

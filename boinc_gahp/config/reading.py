@@ -70,13 +70,18 @@ def read_layer(file: FileText) -> Layer:
     Raises:
         ConfigError: it is not safe, or says what is no setting; names file, place and remedy.
     """
-    warnings = [file.must_be_trusted()]
+    problems: list[str] = []
+    warning = file.must_be_trusted()
+    if warning is not None:
+        problems.append(warning)
     layer = _read_two_lines(file) if is_two_lines(file.text) else _read_toml(file)
     if any(
         isinstance(each.get("authenticator"), Authenticator) for each in layer.projects.values()
     ):
-        warnings.append(file.must_be_private())
-    return replace(layer, problems=tuple(filter(None, warnings)))
+        warning = file.must_be_private()
+        if warning is not None:
+            problems.append(warning)
+    return replace(layer, problems=tuple(problems))
 
 
 def is_two_lines(text: str) -> bool:

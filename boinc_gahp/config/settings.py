@@ -92,7 +92,7 @@ class Jobs:
     gunzip_outputs: bool = True
     #: For an app whose outputs come in one zip archive: the most bytes that are unpacked from it.
     unzip_max_bytes: int = 20_000_000_000
-    #: The most files that are unpacked from such an archive.
+    #: The most files and directories that are unpacked from such an archive.
     unzip_max_files: int = 100_000
 
 
@@ -172,10 +172,11 @@ class State:
     """``[state]``: directories; ``{user}`` and ``~`` are replaced."""
 
     #: Where the ledger and the log are: on a local disk, never on NFS or the like. Without it
-    #: ``boinc_gahp`` in ``XDG_STATE_HOME``, that is ``~/.local/state/boinc_gahp``.
+    #: ``boinc_gahp`` in ``XDG_STATE_HOME``, that is ``~/.local/state/boinc_gahp``. It is made if it
+    #: is missing; one that is another user's, or that others can write, is refused.
     dir: Path | None = None
-    #: Where files' MD5s are remembered. Without it ``boinc_gahp`` in ``XDG_CACHE_HOME``, that is
-    #: ``~/.cache/boinc_gahp``.
+    #: Where files' MD5s are remembered; likewise the user's alone. Without it ``boinc_gahp`` in
+    #: ``XDG_CACHE_HOME``, that is ``~/.cache/boinc_gahp``.
     cache_dir: Path | None = None
 
 

@@ -88,9 +88,10 @@ def fetch(
     They are put into ``directory/JOB/``, where JOB is the job's name (see :func:`folder_name`),
     under their open names, and stderr into ``stderr.txt`` (``stderr.boinc.txt`` where an output is
     called so). Of open names with directories only the last part counts, unless two would be the
-    same. Outputs that a job has beyond its app's output template, because it was submitted with
-    one of its own, are called ``output_N``: no project tells their names. Optional outputs that a
-    volunteer did not send are left out.
+    same. A dot at the beginning of a part becomes ``%2E``: nothing is hidden. Outputs that a job
+    has beyond its app's output template, because it was submitted with one of its own, are called
+    ``output_N``: no project tells their names. Optional outputs that a volunteer did not send are
+    left out.
 
     Called again it brings what is lacking: jobs that are done by now, and files that were deleted
     or have another size. A hidden file in each folder says what it has, so this holds for a copy

@@ -212,7 +212,7 @@ MENDABLE = {
     ),
     "a file in a directory's place": (
         {"stderr": "file/x"},
-        errno.EEXIST,
+        errno.ENOTDIR,
         "file/x' cannot be written",
     ),
     "a file as a directory": (
@@ -405,7 +405,8 @@ def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, kept: Kept) -> 
     for name in ("", "logs", "res"):
         (iwd / name).mkdir(exist_ok=True)
         (iwd / name / ".boinc_gahp-0123456789abcdef-0.part").write_bytes(b"half")
-    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack").mkdir()
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack").mkdir(0o700)
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/.boinc_gahp.lock").touch()
     (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/0").write_bytes(b"half")
     (iwd / ".boinc_gahp-of-mine").write_bytes(b"")
     # Another job of the same directory is being fetched.

@@ -27,6 +27,8 @@ It can be broken off and run again: then it fetches what is lacking, the jobs th
 since and files that were deleted. A file has its name only when it is whole. Folders have a hidden
 file that says what is in them; other files in them are left alone.
 
+Nothing that comes from the project is hidden: %2E stands for a dot at the beginning of a name.
+
 A job that was submitted with an output template of its own may have more outputs than its app. The
 project does not tell their names: they are called output_1, output_2 and so on.
 
