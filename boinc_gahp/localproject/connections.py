@@ -116,6 +116,9 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         self._channel.crowd.let_go(self._channel)
         if self.body_rcv is None:
             return
+        if self.chunked:
+            # A length besides is none, and must not be taken for one.
+            self.headers.pop("CONTENT_LENGTH", None)
         self._allowed = self._channel.allow(self.path, self.headers)
         spool = self._channel.spool
         self.body_rcv.buf = Body(spool, self._allowed.kept)

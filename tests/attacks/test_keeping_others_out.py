@@ -286,7 +286,7 @@ def test_a_body_without_an_end_is_not_read_for_ever(
     bounded: tuple[LocalProject, WebServer], chunk: bytes
 ) -> None:
     project, _ = bounded
-    for head in (RPC, SIGN_IN):
+    for head in (RPC, SIGN_IN, RPC + b"Content-Length: 9\r\n"):
         with _connect(project.url, head + b"Transfer-Encoding: chunked\r\n\r\n") as connection:
 
             def refused(connection: socket.socket = connection) -> bool:

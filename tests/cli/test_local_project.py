@@ -54,10 +54,19 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Pa
         (["run", "p", "--hosts", "many"], "'many' was given"),
         (["run", "", "--hosts", "1"], "DIR: it is empty"),
         (["run", "p", "--listen", ""], "--listen: it is empty"),
+        (["run", "p", "--name", "http://a/"], "'http://a/' was given; a host's name such as"),
         (["stat", "p"], "there is no action 'stat'; did you mean status?"),
         ([], "an action is missing: init, run"),
     ],
-    ids=["port", "hosts", "unset-directory", "unset-address", "action", "nothing"],
+    ids=[
+        "port",
+        "hosts",
+        "unset-directory",
+        "unset-address",
+        "address for a name",
+        "action",
+        "nothing",
+    ],
 )
 def test_wrong_arguments_get_status_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str

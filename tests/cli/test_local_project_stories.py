@@ -134,6 +134,15 @@ def test_it_listens_where_it_is_told_to_and_all_settings_follow(do: Do, director
         assert path.stat().st_mode & 0o077 == 0
 
 
+def test_it_answers_under_the_names_that_it_is_given(directory: Path) -> None:
+    with running(directory, "--hosts", "0", "--name", "one.example", "--name", "two.example"):
+        core = open_core(directory)
+        url = core.url
+        core.db.close()
+        for name, status in (("one.example", 200), ("two.example", 200), ("evil.example", 421)):
+            assert requests.get(url, headers={"Host": name}, timeout=60).status_code == status
+
+
 def asked(directory: Path, rpc: str, fields: str, page: str, files: int = 0) -> str:
     """Ask the running project as its submitter, and return the reply."""
     core = open_core(directory)

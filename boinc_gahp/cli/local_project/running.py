@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.local_project.arguments import action_parser, number, whole_number
+from boinc_gahp.cli.local_project.arguments import action_parser, host_name, number, whole_number
 from boinc_gahp.cli.parsing import not_empty
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def run_parser(_config: str | None = None) -> Parser:
     )
     parser.add_argument(
         "--name",
-        type=not_empty,
+        type=host_name,
         action="append",
         default=[],
         metavar="NAME",
