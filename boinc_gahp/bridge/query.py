@@ -125,13 +125,14 @@ def _without_strangers(
     """Leave out jobs whose names say that they are in another batch, and say so once.
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.md``, "BOINC_* commands"), and it looks at
-    the last part only: another batch's job would be taken for the one of this batch.
+    the last part only: another batch's job would be taken for the one of this batch. Names that say
+    nothing of a batch are people's own.
     """
     others = set(names)
 
     def is_own(job_name: str, batch_name: str) -> bool:
         said = job_name.rpartition("#")[0]
-        return said == batch_name or not (client.gridmanager or said in others)
+        return said == batch_name or not (said in others or (said and client.gridmanager))
 
     batches = []
     for name, jobs in zip(names, answer.batches, strict=True):

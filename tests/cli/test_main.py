@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,7 +186,7 @@ def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) 
 def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run: Run, action: list[str]) -> None:
     done = run(*action, "/nowhere/größe\udcff", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert done.returncode in {1, 2}
-    assert "\\udcff" in done.stdout + done.stderr
+    assert re.search(r"\\(udc|x)ff", done.stdout + done.stderr)
     assert "Traceback" not in done.stderr
 
 
