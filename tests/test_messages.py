@@ -29,7 +29,7 @@ PASSED_ON = {
     ("cli/local_project/arguments.py", "refused"): "the words of the local project's RPC",
     ("cli/local_project/behaving.py", "set_host"): "the error's own text",
     ("cli/local_project/working.py", "_template"): "the template's problems",
-    ("cli/points.py", "_ledger_point"): "the error's own text",
+    ("cli/points.py", "_ledger_points"): "the error's own text",
     ("cli/points.py", "directory_points"): "a point's own text",
     ("cli/project_points.py", "_app_points"): "the error's own text",
     ("cli/project_points.py", "_size_point"): "the error's own text",

@@ -47,12 +47,10 @@ def run(arguments: list[str], config: str | None) -> int:
             _check(jobs, old, settings, project)
         lock = KeeperLock(state_dir(settings), *old)
         if not lock.try_acquire():
-            process = lock.holder()
-            which = "a boinc_gahp" if process is None else f"process {process}"
-            end = "it" if process is None else f"it (kill {process})"
             raise words.LedgerWish(
-                f"nothing was moved: {which} is at work for {old[0]} with the settings of before; "
-                f"end {end}, HTCondor starts another one within seconds; then do this again"
+                f"nothing was moved: a boinc_gahp (process {lock.holder()}) is at work for "
+                f"{old[0]} with the settings of before; end it, HTCondor starts another one within "
+                "seconds, and do this again"
             )
         try:
             moved = jobs.move(old, new, name)

@@ -127,7 +127,7 @@ def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
     assert lock.try_acquire()
     status, said = ledger("move", owner[0], elsewhere.url)
     assert status == 1
-    assert re.search(r"process [0-9]+ is at work for .*end it \(kill [0-9]+\)", said)
+    assert re.search(r"a boinc_gahp \(process [0-9]+\) is at work for .*; end it", said)
     lock.release()
     assert ledger("move", owner[0], elsewhere.url)[0] == 0
 
