@@ -80,7 +80,7 @@ _FOR_OUTPUTS: dict[str, Callable[[random.Random, float], Fault]] = {
 
 #: By name: what goes on until it is healed, and of how many of 1,000 objects.
 LASTING: dict[str, float] = {
-    # A front end that gives up whenever a certain batch is asked about.
+    # A front end that gives up whenever a certain batch with jobs is asked about.
     "batch-504": 10,
     # A batch cannot be retired, its lease not be renewed, a job not be aborted.
     "not-owner": 20,
@@ -123,9 +123,18 @@ class Faults:
     Args:
         names: of the faults that happen, of :data:`NAMES`.
         read: seconds that clients wait for an answer.
+        is_made: tells of a batch, by its name or id, whether its jobs are on the project.
     """
 
-    def __init__(self, names: list[str], seed: str, clock: Clock, read: float) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        seed: str,
+        clock: Clock,
+        read: float,
+        is_made: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._is_made = is_made
         self._passing = [(name, *PASSING[name]) for name in names if name in PASSING]
         self._lasting = {name: LASTING[name] for name in names if name in LASTING}
         self._seed = seed
@@ -156,7 +165,9 @@ class Faults:
 
     def is_stuck(self, batch: str) -> bool:
         """Tell whether a batch, by its name or id, cannot be asked about before all is healed."""
-        return not self._stopped.is_set() and self._lasts("batch-504", batch)
+        if self._stopped.is_set() or not self._lasts("batch-504", batch):
+            return False
+        return self._is_made(batch)
 
     def _choose(self, exchange: Exchange, chance: random.Random) -> tuple[str, Fault | None]:
         gateway = faultproxy.status(chance.choice(_GATEWAY), carried_out=False)

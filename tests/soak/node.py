@@ -66,6 +66,7 @@ class Job:
         id: what the daemon calls it; empty before it has said so.
         fate: how it ended: "home", "wrong" (its files are), "failed", "cancelled"; empty
             before.
+        late: simulated seconds that it came home after the earliest time at which it could.
     """
 
     work: Work
@@ -73,6 +74,7 @@ class Job:
     due: float
     id: str = ""
     fate: str = ""
+    late: float = 0.0
 
     @property
     def input(self) -> int:
@@ -223,6 +225,7 @@ class User:
     def is_home(self, job: Job) -> None:
         """Take note that the daemon says so of a job: its files have to be there by now."""
         job.fate = "home"
+        job.late = self.now - job.due - job.work.seconds
         if wrong := job.wrong():
             job.fate = "wrong"
             self.problem(job, f"is said to be home, but {wrong}")

@@ -20,6 +20,10 @@ from tests.soak.work import APP, work_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from boinc_gahp.localproject import LocalProject
+    from tests.faultproxy import FaultProxy
+    from tests.soak.faults import Faults
+
 _MAIN = "import sys; from tests.soak.serve import main; main(sys.argv[1])"
 
 
@@ -107,11 +111,13 @@ def main(words: str) -> None:
 
     wanted = Wanted(**json.loads(words))
     clock = Clock(wanted.origin, wanted.speed)
-    faults = Faults(wanted.faults, wanted.seed, clock, wanted.read)
     with (
         LocalProject(Path(wanted.directory), hosts=0) as local,
         FaultProxy(local.url) as proxy,
     ):
+        faults = Faults(
+            wanted.faults, wanted.seed, clock, wanted.read, lambda batch: _is_made(local, batch)
+        )
         local.add_app(
             APP,
             command=["never started"],
@@ -133,7 +139,21 @@ def _say(what: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _counts(local: Any, proxy: Any, faults: Any) -> dict[str, Any]:
+def _is_made(local: LocalProject, batch: str) -> bool:
+    """Tell whether a batch has jobs, by its name or id."""
+    row = (
+        local.core.db.connection()
+        .execute(
+            "SELECT count(*) FROM batch b JOIN workunit w ON w.batch = b.id "
+            "WHERE b.name = ? OR b.id = CAST(? AS INTEGER)",
+            (batch, batch if batch.isdecimal() else "0"),
+        )
+        .fetchone()
+    )
+    return bool(row[0])
+
+
+def _counts(local: LocalProject, proxy: FaultProxy, faults: Faults) -> dict[str, Any]:
     row = local.core.db.connection().execute(
         "SELECT count(*), total(canonical_resultid != 0), total(error_mask != 0) FROM workunit"
     )
@@ -156,7 +176,7 @@ def _counts(local: Any, proxy: Any, faults: Any) -> dict[str, Any]:
     }
 
 
-def _work(local: Any) -> dict[str, Any]:
+def _work(local: LocalProject) -> dict[str, Any]:
     """Return each workunit's command line, error mask, and number of results that succeeded."""
     from boinc_gahp.localproject.states import Outcome
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.states import BatchState
-from tests.soak.work import work_of
+from tests.soak.work import HOUR, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ def _doubled(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
     aborted = {
         batch_id
         for batch_id, name, state, _ in work["batches"]
-        if name in given_up and state == BatchState.ABORTED
+        if name in given_up and state in _ENDED
     }
     by_job: dict[int, list[Workunit]] = defaultdict(list)
     for workunit in workunits_of(work):
@@ -142,6 +142,13 @@ def told(users: Sequence[User]) -> Iterator[str]:
     for user in users:
         fates = Counter(job.fate or "missing" for job in user.jobs)
         yield f"{user.name}: {dict(fates)}, {user.deaths} daemons, {len(user.held)} errors held"
+        late = sorted(job.late / HOUR for job in user.jobs if job.fate == "home")
+        if late:
+            yield (
+                f"  home after their computation: half of them within {late[len(late) // 2]:.1f} "
+                f"simulated hours, 95 % within {late[len(late) * 95 // 100]:.1f}, all within "
+                f"{late[-1]:.1f}"
+            )
         life = longest_life(user.samples)
         if life:
             at_most = {
