@@ -32,7 +32,7 @@ LEVELS = ("debug", "info", "warning", "error", "off")
 #: Keys that may be 0, which switches something off; every other number must be greater.
 _COUNTS_WITH_ZERO = frozenset({"keep"})
 _TIMES_WITH_ZERO = frozenset(
-    {"retry", "submit_margin", "templates_cached"}
+    {"retry", "submit_margin", "templates_cached", "output_rate"}
     | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
 )
 #: Never quoted in an error.

@@ -22,9 +22,9 @@ from boinc_gahp.rpc import redirects
 from boinc_gahp.rpc.border import Border
 from boinc_gahp.rpc.judge import Judge
 from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
-from boinc_gahp.rpc.replies import Incomplete, Reply, read
+from boinc_gahp.rpc.replies import Incomplete, Reply, TooMuch, read
 from boinc_gahp.rpc.retry import Attempts
-from boinc_gahp.rpc.transport import HttpRequest
+from boinc_gahp.rpc.transport import HttpRequest, odd_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,16 +102,17 @@ class Caller:
 
         def attempt(traffic: Traffic) -> T:
             judge = self.judge(question)
-            reply = self._read(question, until, traffic)
-            self._tell(question.rpc, reply.messages)
-            trouble = judge.trouble(reply)
-            if trouble is not None or reply.root is None:
-                raise trouble or judge.incomplete("its root")
             try:
-                return answer(reply.root)
+                reply = self._read(question, until, traffic)
+                self._tell(question.rpc, reply.messages)
+                trouble = judge.trouble(reply)
+                if trouble is None and reply.root is not None:
+                    return answer(reply.root)
+            except TooMuch as much:
+                trouble = judge.too_much(str(much))
             except Incomplete as lacking:
-                what = str(lacking)
-            raise judge.incomplete(what)
+                trouble = judge.incomplete(str(lacking))
+            raise trouble or judge.incomplete("its root")
 
         return self._attempts(question.rpc, until, attempt)
 
@@ -181,7 +182,10 @@ class Caller:
     def _read(self, question: Question, until: float | None, traffic: Traffic) -> Reply:
         http, border = self._send(question, until, traffic)
         try:
-            return border.cross(lambda: read(http.chunks(), question.rpc.name, question.records))
+            rpc = question.rpc
+            return border.cross(
+                lambda: read(http.chunks(), rpc.name, question.records, answers=rpc.answers)
+            )
         finally:
             traffic.received += http.received
             http.close()
@@ -198,16 +202,20 @@ class Caller:
         for _ in range(_REDIRECTS + 1):
             request = self._request(question, url, until, traffic, plain=plain)
             reply = border.cross(partial(self.transport.send, request))
-            if reply.status == 200:
+            odd = odd_encoding(reply.headers, plain=plain)
+            if reply.status == 200 and not odd:
                 return reply, border
             try:
                 if 300 <= reply.status < 400:
                     url = self._redirected(rpc, url, reply)
                     continue
-                body = page_beginning(beginning(border.chunks(reply.chunks())))
+                body = b"" if odd else beginning(border.chunks(reply.chunks()))
             finally:
                 reply.close()
-            raise self.judge(question).status(reply.status, reply.reason, body)
+            judge = self.judge(question)
+            if reply.status == 200:
+                raise judge.encoded(odd)
+            raise judge.status(reply.status, reply.reason, page_beginning(body))
         raise self._refused(rpc, f"redirects {_REDIRECTS} times and more: check the project's URL")
 
     def _request(
@@ -240,6 +248,8 @@ class Caller:
             until=until,
             reply_timeout=None if plain else options.reply_timeout,
             plain=plain,
+            lowest_rate=options.output_rate if plain else 0.0,
+            rate_span=options.rate_span,
         )
 
     def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:

@@ -160,7 +160,7 @@ class Project:
 
     def query_batches(self, *, get_cpu_time: bool = False) -> tuple[Batch, ...]:
         """Return the account's batches, retired ones left out."""
-        batches = Records(("batch",), results.batch)
+        batches = Records(("batch",), results.batch, table.MOST_BATCHES)
         return self._simple(
             table.QUERY_BATCHES,
             lambda _: tuple(batches.items),
@@ -180,7 +180,7 @@ class Project:
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = Records(("job",), results.batch_job, regular.JOB)
+        jobs = Records(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
@@ -192,7 +192,7 @@ class Project:
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> Batch:
         """Return one batch without its jobs, which are read and forgotten, however many."""
-        jobs = Dropped(("job",), results.batch_job, regular.JOB)
+        jobs = Dropped(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
         return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
 
     def iter_jobs(self, batch_id: int) -> Iterator[BatchJob]:
@@ -228,7 +228,8 @@ class Project:
         """
         if not isinstance(min_mod_time, str):
             min_mod_time = build.number(min_mod_time, "min_mod_time")
-        listed = Records(("batch_size", "job"), results.size_or_status, regular.STATUS)
+        most = len(batch_names) + (table.MOST_JOBS if batch_names else 0)
+        listed = Records(("batch_size", "job"), results.size_or_status, most, regular.STATUS)
         return self._simple(
             table.QUERY_BATCH2,
             lambda root: results.statuses(root, listed.items, len(batch_names)),
@@ -271,7 +272,7 @@ class Project:
 
     def query_job(self, job_id: int) -> tuple[Instance, ...]:
         """Return a job's instances."""
-        instances = Records(("instance",), results.instance)
+        instances = Records(("instance",), results.instance, table.MOST_INSTANCES)
         return self._simple(
             table.QUERY_JOB,
             lambda _: tuple(instances.items),
@@ -328,11 +329,12 @@ class Project:
         With ``batch_id`` the files that it has are associated with the batch, and PHP dies if one
         already was (``web-rpcs.md``, "Files", also for why not to send ``delete_time``).
         """
-        absent = Records(("file",), results.index)
+        absent = Records(("file",), results.index, table.MOST_FILES)
 
         def indices(root: etree._Element) -> tuple[int, ...]:
             results.text(root, "absent_files")
-            if any(not 0 <= index < len(physical_names) for index in absent.items):
+            asked = len(physical_names)
+            if len(absent.items) > asked or not all(0 <= each < asked for each in absent.items):
                 raise Incomplete("indices of the files that were asked for")
             return tuple(absent.items)
 

@@ -207,6 +207,17 @@ class Judge:
         """Return the error for a complete reply that lacks ``what``."""
         return self._protocol(f"an answer that lacks what it should hold: {shorten(what, 200)}")
 
+    def too_much(self, what: str) -> ProtocolError:
+        """Return the error for a reply that was not read any further."""
+        return self._protocol(f"an answer with more {what} than there can be: {_CHECK_URL}")
+
+    def encoded(self, how: str) -> ProtocolError:
+        """Return the error for a body in an encoding that nobody asked for."""
+        return self._protocol(
+            f"it came encoded ({shorten(self.redact(how), 60)}), which was not asked for: the "
+            "project's admin should look at the web server's settings"
+        )
+
     def _protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
         return ProtocolError(
             f"{self._asked} of {self.host}: {what}",

@@ -32,12 +32,19 @@ class Limits:
         silence: seconds between two reads.
         until: ``time.monotonic()`` by which it must have ended; None for no end.
         whole: seconds from its first byte to its end; None for no end.
+        rate: the fewest bytes per second, once it has begun; 0 for any.
+        rate_span: the seconds of waiting for bytes over which the rate is looked at.
     """
 
     silence: float
     until: float | None = None
     whole: float | None = None
+    rate: float = 0.0
+    rate_span: float = 60.0
 
+
+#: A line that a server sends, such as the length of a chunk, is no longer than http.client's.
+_LONGEST_LINE = 65537
 
 # A connection makes its response itself, in the thread that sent the request.
 _current = threading.local()
@@ -115,7 +122,15 @@ class _TimedResponse(http.client.HTTPResponse):
         limits: Limits | None = getattr(_current, "limits", None)
         if limits is not None:
             # BufferedReader has hold of the socket's file; what it has read ahead is nothing yet.
-            self.fp = io.BufferedReader(_Timed(sock, self.fp.detach(), limits))
+            self.fp = _Lines(_Timed(sock, self.fp.detach(), limits))
+
+
+class _Lines(io.BufferedReader):
+    """A reader whose lines end: urllib3 would read one of any length."""
+
+    def readline(self, size: int | None = -1) -> bytes:
+        most = _LONGEST_LINE if size is None or size < 0 else min(size, _LONGEST_LINE)
+        return super().readline(most)
 
 
 class _Timed(io.RawIOBase):
@@ -127,6 +142,9 @@ class _Timed(io.RawIOBase):
         self._file = file
         self._limits = limits
         self._until = limits.until
+        self._begun = False
+        self._waited = 0.0
+        self._came = 0
 
     def readable(self) -> bool:
         return True
@@ -138,12 +156,43 @@ class _Timed(io.RawIOBase):
             if left <= 0:
                 raise TimeoutError("the reply did not end in the time there was for it")
             silence = min(silence, left)
-        self._sock.settimeout(silence)
-        count: int | None = self._file.readinto(buffer)
+        count = self._wait(buffer, silence)
         if self._limits.whole is not None and self._until == self._limits.until:
             whole = time.monotonic() + self._limits.whole
             self._until = whole if self._until is None else min(whole, self._until)
         return count
+
+    def _wait(self, buffer: Any, silence: float) -> int | None:
+        """Read what comes, for ``silence`` seconds, or less where it comes too slowly.
+
+        Only the time of waiting counts: whoever reads may take as long as it likes.
+        """
+        limits = self._limits
+        slow = self._begun and self._came < limits.rate * limits.rate_span
+        if slow:
+            silence = min(silence, max(0.001, limits.rate_span - self._waited))
+        begun = time.monotonic()
+        self._sock.settimeout(silence)
+        try:
+            count: int | None = self._file.readinto(buffer)
+        except TimeoutError:
+            if slow and self._waited + time.monotonic() - begun >= limits.rate_span:
+                raise self._too_slow() from None
+            raise
+        self._begun = True
+        self._came += count or 0
+        self._waited += time.monotonic() - begun
+        if self._waited >= limits.rate_span:
+            if count and slow and self._came < limits.rate * limits.rate_span:
+                raise self._too_slow()
+            self._waited, self._came = 0.0, 0
+        return count
+
+    def _too_slow(self) -> TimeoutError:
+        return TimeoutError(
+            f"fewer than {self._limits.rate:,.0f} bytes a second (output_rate) came for "
+            f"{self._limits.rate_span:g} s"
+        )
 
     def close(self) -> None:
         if not self.closed:

@@ -23,6 +23,8 @@ class ClientOptions:
             request is sent.
         reply_timeout: for the whole of an RPC's reply to arrive once it has begun; outputs have
             no such limit.
+        output_rate: the fewest bytes per second of an output; 0: any.
+        rate_span: the seconds of waiting for bytes over which that is looked at.
         retry_total: for the attempts of one RPC that may be repeated.
         ca_bundle: a PEM file to check certificates with; None: those of the system.
         proxy: a proxy's URL; None: the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, ...).
@@ -38,6 +40,8 @@ class ClientOptions:
     pool_size: int = 40
     user_agent: str = f"boinc_gahp/{__version__}"
     reply_timeout: float = 600.0
+    output_rate: float = 1000.0
+    rate_span: float = 60.0
 
     @classmethod
     def of(cls, settings: Settings, project: ProjectSettings) -> Self:
@@ -46,6 +50,7 @@ class ClientOptions:
             connect_timeout=settings.timeouts.connect,
             read_timeout=settings.timeouts.read,
             retry_total=settings.timeouts.retry,
+            output_rate=settings.timeouts.output_rate,
             ca_bundle=project.ca_bundle,
             proxy=project.proxy,
             pool_size=settings.limits.workers + settings.limits.control_workers,

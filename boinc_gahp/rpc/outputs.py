@@ -134,7 +134,5 @@ def _filename(disposition: str) -> str | None:
 
 
 def _length(reply: HttpReply) -> int | None:
-    if reply.headers.get("Content-Encoding", "identity").lower() not in {"identity", ""}:
-        return None
     text = reply.headers.get("Content-Length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else None

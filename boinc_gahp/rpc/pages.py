@@ -37,7 +37,7 @@ def page_beginning(body: bytes) -> str:
     """Return as much of a page as is looked at; no word of it is cut in two."""
     if len(body) > PAGE_BYTES:
         # Half an authenticator would not be known for one.
-        body = body[: max(0, *(body.rfind(space, 0, PAGE_BYTES) for space in (b" ", b"\n")))]
+        body = body[: max(0, *(body.rfind(end, 0, PAGE_BYTES) for end in (b" ", b"\n", b"<")))]
     return body.decode("utf-8", "replace")
 
 

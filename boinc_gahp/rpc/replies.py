@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lxml import etree
 
 from boinc_gahp.rpc.pages import PAGE_BYTES, is_page, page_beginning
 from boinc_gahp.rpc.repair import PhpMessage, Repair
+from boinc_gahp.rpc.table import ITEM_BYTES, REPLY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _SNIFFED = 2048
+#: Bytes of markup after which the elements are looked through that nobody took.
+_PRUNED_AFTER = 1 << 18
+#: So many may be left. A record has a dozen; the rest of a reply has as many.
+_MOST_ELEMENTS = 10_000
+#: Stands before the reply, so that the parser shows what is around it.
+_BEGUN = "begun"
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&amp;": "&"}
 _ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
 #: Errors that end in a name, which the project writes as it is.
@@ -34,6 +42,10 @@ class Incomplete(Exception):
     """A reply lacks something that its RPC always answers, or has it in another form."""
 
 
+class TooMuch(Exception):
+    """A reply has more than there can be of something; its rest was not read."""
+
+
 @dataclass(slots=True)
 class Records(Generic[R]):
     """The elements that a reply repeats: made into values one at a time, and then forgotten.
@@ -41,12 +53,14 @@ class Records(Generic[R]):
     Attributes:
         tags: their names.
         make: makes a value of one; may raise :class:`Incomplete`.
+        most: how many there can be.
         regular: the form that nearly all of them have, if they are many.
         items: the values so far.
     """
 
     tags: tuple[str, ...]
     make: Callable[[etree._Element], R]
+    most: int
     regular: Regular | None = None
     items: list[R] = field(default_factory=list)
 
@@ -108,22 +122,44 @@ class Reply:
         return next((message for message in self.messages if message.fatal), None)
 
 
-def read(chunks: Iterable[bytes], root: str, records: Records[Any] | None = None) -> Reply:
-    """Read a whole reply; what it repeats goes to ``records``, emptied before."""
+def read(
+    chunks: Iterable[bytes],
+    root: str,
+    records: Records[Any] | None = None,
+    *,
+    answers: tuple[str, ...] = (),
+    most: int = REPLY_BYTES,
+) -> Reply:
+    """Read a whole reply; what it repeats goes to ``records``, emptied before.
+
+    Of the root's children the first of each name in ``answers`` is kept.
+
+    Raises:
+        TooMuch: it has more than ``most`` bytes, or more records than there can be.
+    """
     if records is not None:
         records.clear()
-    reading = _Reading(root, records)
+        most = max(most, ITEM_BYTES * records.most)
+    reading = _Reading(root, records, answers)
     for chunk in chunks:
+        most -= len(chunk)
+        if most < 0:
+            raise TooMuch("bytes")
         reading.feed(chunk)
+        if reading.has_enough:
+            break
     return reading.close()
 
 
 class _Reading:
     """One reply while it comes in."""
 
-    def __init__(self, root: str, records: Records[Any] | None) -> None:
+    def __init__(self, root: str, records: Records[Any] | None, answers: tuple[str, ...]) -> None:
         self._root = root
         self._records = records
+        self._answers = (*answers, "error")
+        self._count = 0
+        self._unpruned = 0
         self._reply = Reply()
         self._repair = Repair()
         self._begun = b""
@@ -131,7 +167,7 @@ class _Reading:
         tags = () if records is None else records.tags
         self._parser: Any = etree.XMLPullParser(
             events=("end",),
-            tag=(root, "error", *tags),
+            tag=(_BEGUN, root, "error", *tags),
             encoding="utf-8",
             recover=True,
             resolve_entities=False,
@@ -139,7 +175,14 @@ class _Reading:
             huge_tree=True,
         )
         # PHP's messages and errors without a root element stand beside the root.
-        self._parser.feed(b"<reply>")
+        self._parser.feed(f"<reply><{_BEGUN}/>".encode())
+        begun: Any = next(self._parser.read_events())[1]
+        self._top: etree._Element = begun.getparent()
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether it is a page, of which no more is looked at."""
+        return self._reply.page is not None and len(self._begun) > PAGE_BYTES
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -150,8 +193,7 @@ class _Reading:
                 reply.page = ""
                 return
         if reply.page is not None:
-            if len(self._begun) <= PAGE_BYTES:
-                self._begun += chunk
+            self._begun += chunk
             return
         if reply.empty:
             reply.empty = not chunk or chunk.isspace()
@@ -180,6 +222,7 @@ class _Reading:
                 if match.start() > here:
                     self._feed(data[here : match.start()])
                 self._records.add(regular.make(match))
+                self._count += 1
                 here = match.end()
         self._feed(data[here:])
 
@@ -196,11 +239,28 @@ class _Reading:
                 records.take(element)
             except Incomplete as lacking:
                 self._reply.incomplete = self._reply.incomplete or str(lacking)
+            self._count += 1
             self._taken.append(element)
+        if records is not None and self._count > records.most:
+            raise TooMuch(f"{records.most:,} times <{records.tags[-1]}>")
         # The parser may still write to the last one; those before it can go.
         for element in self._taken[:-1]:
-            element.getparent().remove(element)
+            parent = element.getparent()
+            if parent is not None:  # not pruned yet
+                parent.remove(element)
         del self._taken[:-1]
+        self._unpruned += len(data)
+        if self._unpruned > _PRUNED_AFTER:
+            self._unpruned = 0
+            self._prune()
+
+    def _prune(self) -> None:
+        """Drop the elements that nobody asks for; what is left is a few, or this is no reply."""
+        _keep_firsts(self._top, (self._root, "error"))
+        if len(self._top) and self._top[-1].tag == self._root:
+            _keep_firsts(self._top[-1], self._answers)
+        if sum(1 for _ in islice(self._top.iter(), _MOST_ELEMENTS + 1)) > _MOST_ELEMENTS:
+            raise TooMuch(f"{_MOST_ELEMENTS:,} elements")
 
     def _note(self, element: etree._Element, parent: etree._Element | None) -> None:
         """Keep the root, and an error in the root or beside it; a job's ``<error>`` is neither."""
@@ -210,8 +270,19 @@ class _Reading:
         if element.tag == "error":
             if reply.error is None:
                 reply.error = element
-        elif parent.tag == "reply" and reply.root is None:
+        elif element.tag == self._root and parent.tag == "reply" and reply.root is None:
             reply.root = element
+
+
+def _keep_firsts(parent: etree._Element, names: tuple[str, ...]) -> None:
+    """Drop all children but the first of each name, and the last, which may not have ended."""
+    firsts: dict[str, etree._Element] = {}
+    for child in parent.iterchildren(*names):
+        firsts.setdefault(child.tag, child)
+    if len(parent):
+        last = parent[-1]
+        del parent[:-1]
+        parent[:0] = [child for child in firsts.values() if child is not last]
 
 
 def _mismatch(parser: Any) -> str:

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from boinc_gahp.rpc.types import Batch
 
 SUBMIT_HANDLER = "submit_rpc_handler.php"
 FILE_HANDLER = "job_file.php"
 OUTPUT_HANDLER = "get_output.php"
+
+
+#: The most bytes of an answer, decompressed, whatever it is about. Longest are error messages that
+#: echo a request.
+REPLY_BYTES = 64 * 2**20
+#: A list may have more: so many bytes for each of its items. A job has about 100.
+ITEM_BYTES = 1024
+#: The most items of lists whose length nobody knows beforehand. PHP as it ships takes 35,000 jobs
+#: in a request.
+MOST_JOBS = 500_000
+MOST_BATCHES = 100_000
+MOST_INSTANCES = 10_000
+MOST_FILES = 100_000
+
+_SUCCESS = ("success",)
+_BATCH_ID = ("batch_id",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +33,8 @@ class Rpc:
 
     Attributes:
         name: the request's root element, or the ``cmd`` of ``get_output.php``.
+        answers: the children of the reply's root that are read, each once; all others, but for
+            what a list repeats, are dropped as they come.
         handler: the script under the project's URL.
         repeatable: whether sending it twice does no more than sending it once.
         fresh: sent on a connection of its own: the server closes an idle one after 5 s, and then
@@ -25,6 +45,7 @@ class Rpc:
     """
 
     name: str
+    answers: tuple[str, ...] = ()
     handler: str = SUBMIT_HANDLER
     repeatable: bool = True
     fresh: bool = False
@@ -32,23 +53,25 @@ class Rpc:
     dies: bool = False
 
 
-PING = Rpc("ping")
-CREATE_BATCH = Rpc("create_batch", repeatable=False, fresh=True)
-SUBMIT_BATCH = Rpc("submit_batch", repeatable=False, fresh=True, partial=("create_work failed",))
-ESTIMATE_BATCH = Rpc("estimate_batch")
+PING = Rpc("ping", _SUCCESS)
+CREATE_BATCH = Rpc("create_batch", _BATCH_ID, repeatable=False, fresh=True)
+SUBMIT_BATCH = Rpc(
+    "submit_batch", _BATCH_ID, repeatable=False, fresh=True, partial=("create_work failed",)
+)
+ESTIMATE_BATCH = Rpc("estimate_batch", ("seconds",))
 QUERY_BATCHES = Rpc("query_batches")
-QUERY_BATCH = Rpc("query_batch")
-QUERY_BATCH2 = Rpc("query_batch2")
+QUERY_BATCH = Rpc("query_batch", tuple(each.name for each in fields(Batch)))
+QUERY_BATCH2 = Rpc("query_batch2", ("server_time",))
 QUERY_JOB = Rpc("query_job")
-QUERY_COMPLETED_JOB = Rpc("query_completed_job", dies=True)
-ABORT_JOBS = Rpc("abort_jobs", partial=("no job ", "not owner"))
-ABORT_BATCH = Rpc("abort_batch")
-RETIRE_BATCH = Rpc("retire_batch")
-SET_EXPIRE_TIME = Rpc("set_expire_time")
-GET_TEMPLATES = Rpc("get_templates")
-QUERY_FILES = Rpc("query_files", FILE_HANDLER, dies=True)
-UPLOAD_FILES = Rpc("upload_files", FILE_HANDLER, repeatable=False, partial=("",))
-RESULT_FILE = Rpc("result_file", OUTPUT_HANDLER)
-WORKUNIT_FILE = Rpc("workunit_file", OUTPUT_HANDLER)
-WORKUNIT_FILES = Rpc("workunit_files", OUTPUT_HANDLER)
-BATCH_FILES = Rpc("batch_files", OUTPUT_HANDLER)
+QUERY_COMPLETED_JOB = Rpc("query_completed_job", ("completed_job",), dies=True)
+ABORT_JOBS = Rpc("abort_jobs", _SUCCESS, partial=("no job ", "not owner"))
+ABORT_BATCH = Rpc("abort_batch", _SUCCESS)
+RETIRE_BATCH = Rpc("retire_batch", _SUCCESS)
+SET_EXPIRE_TIME = Rpc("set_expire_time", _SUCCESS)
+GET_TEMPLATES = Rpc("get_templates", ("templates",))
+QUERY_FILES = Rpc("query_files", ("absent_files",), FILE_HANDLER, dies=True)
+UPLOAD_FILES = Rpc("upload_files", _SUCCESS, FILE_HANDLER, repeatable=False, partial=("",))
+RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
+WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)
+WORKUNIT_FILES = Rpc("workunit_files", handler=OUTPUT_HANDLER)
+BATCH_FILES = Rpc("batch_files", handler=OUTPUT_HANDLER)

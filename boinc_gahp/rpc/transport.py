@@ -57,6 +57,8 @@ class HttpRequest:
         until: ``time.monotonic()`` by which the reply must have ended; None for no end.
         reply_timeout: seconds from the reply's headers to its end; None for no end.
         plain: whether the reply must not be compressed, so that its length can be checked.
+        lowest_rate: bytes per second below which the reply is given up; 0 for any.
+        rate_span: the seconds of waiting over which that is looked at.
     """
 
     method: str
@@ -68,6 +70,8 @@ class HttpRequest:
     until: float | None = None
     reply_timeout: float | None = None
     plain: bool = False
+    lowest_rate: float = 0.0
+    rate_span: float = 60.0
 
 
 class HttpReply(Protocol):
@@ -93,6 +97,16 @@ class Transport(Protocol):
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; redirects are not followed."""
+
+
+def odd_encoding(headers: Mapping[str, str], *, plain: bool) -> str:
+    """Return how a body is encoded that was to be plain, or at most gzip; empty if it is not odd.
+
+    What is unpacked may be a thousand times as long as what was sent.
+    """
+    found = headers.get("Content-Encoding", "").strip()
+    allowed = {"", "identity"} if plain else {"", "identity", "gzip", "x-gzip"}
+    return "" if found.lower() in allowed else found
 
 
 class HttpTransport:
@@ -131,7 +145,14 @@ class HttpTransport:
             prepared = session.prepare_request(
                 requests.Request(request.method, request.url, headers=headers, data=body)
             )
-            with limited(Limits(request.read_timeout, request.until, request.reply_timeout)):
+            limits = Limits(
+                request.read_timeout,
+                request.until,
+                request.reply_timeout,
+                request.lowest_rate,
+                request.rate_span,
+            )
+            with limited(limits):
                 # Not the session's own send, which reads a redirect's body, however long it is.
                 response = session.get_adapter(request.url).send(
                     prepared,

@@ -24,7 +24,9 @@ FORMS = {
 def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
     """Return all that a reading comes to, but for white space between the elements."""
     tags, make, form = FORMS[rpc]
-    records: replies.Records[object] = replies.Records(tags, make, form if at_a_glance else None)
+    records: replies.Records[object] = replies.Records(
+        tags, make, 10**6, form if at_a_glance else None
+    )
     reply = replies.read(chunks, rpc, records)
     rest: list[tuple[str, str]] = []
     for element in () if reply.root is None else reply.root:

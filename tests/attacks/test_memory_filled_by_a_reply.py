@@ -1,0 +1,297 @@
+"""The project wants the daemon to fill the submit node's memory, with an answer that never ends.
+
+Compressed it costs the project a thousandth of that. Each answer here is read by a process of its
+own, over HTTP, whose memory is looked at when it has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.errors import ProtocolError, RpcError
+from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc.repair import KEPT_OF_TEXT, Repair
+from tests.rpc.canned import inside, project
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.rpc.scripted import Answer, Play
+
+MB = 2**20
+#: What Python, requests and lxml take by themselves is about 45 MB.
+MOST = 200 * MB
+
+READER = """
+import json, logging, resource, sys
+from boinc_gahp.errors import GahpError
+from boinc_gahp.rpc import ClientOptions, Project
+logging.disable()
+url, authenticator, ask = sys.argv[1:]
+options = ClientOptions(retry_total=0)
+with Project(url, authenticator, options=options) as project:
+    try:
+        said = repr(eval(ask))[:200]
+    except GahpError as error:
+        said = f"{type(error).__name__}: {error}"
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"said": said, "peak": peak}))
+"""
+
+
+def read(server: Scripted, ask: str) -> dict[str, Any]:
+    """Return what a process said of the answer, and the most memory it had (bytes)."""
+    done = subprocess.run(
+        [sys.executable, "-c", READER, server.url, AUTHENTICATOR, ask],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=110,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+def gzipped(pieces: Iterable[bytes]) -> Play:
+    """Answer with ``pieces``, compressed as they go out; they may be without end."""
+
+    def play(answer: Answer) -> bool:
+        packer = zlib.compressobj(1, wbits=31)
+        head = http(200, b"", Content_Length="", Content_Encoding="gzip")
+        answer.connection.sendall(head)
+        for piece in pieces:
+            answer.connection.sendall(packer.compress(piece))
+            if answer.stop.is_set():
+                return False
+        answer.connection.sendall(packer.flush())
+        return False
+
+    return play
+
+
+def around(rpc: str, before: str, repeated: str, megabytes: int, after: str) -> Iterator[bytes]:
+    yield f"<{rpc}>{before}".encode()
+    block = repeated.encode() * (65536 // len(repeated))
+    for _ in range(megabytes * MB // len(block)):
+        yield block
+    yield f"{after}</{rpc}>".encode()
+
+
+SUCCESS = "<success>1</success>"
+STDERR = (
+    "<completed_job><error_mask>0</error_mask><canonical_resultid>1</canonical_resultid>"
+    "<exit_status>0</exit_status><elapsed_time>1</elapsed_time><cpu_time>1</cpu_time><stderr_out>"
+)
+END = "</stderr_out></completed_job>"
+PING, JOB = "project.ping()", "project.query_completed_job('j')"
+JOBS = "len(project.query_batch(batch_id=1).jobs)"
+BATCH = "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1</njobs>"
+
+#: The answer, what is asked, what comes of it.
+ANSWERS: dict[str, tuple[Iterable[bytes], str, str]] = {
+    "small elements": (around("ping", "", "<x/>", 30, SUCCESS), PING, "None"),
+    "the same element": (around("ping", SUCCESS, SUCCESS, 30, ""), PING, "None"),
+    "elements inside": (around("ping", "<success>", "<x/>", 30, "</success>"), PING, "more 10,000"),
+    "elements in a record": (
+        around("query_batch", BATCH + "<job><id>1</id>", "<error/>", 30, "</job>"),
+        JOBS,
+        "more 10,000 elements",
+    ),
+    "deep elements": (around("ping", "", "<x>", 30, ""), PING, "ProtocolError"),
+    "text": (around("ping", "", "a b ", 60, SUCCESS), PING, "None"),
+    "too many bytes": (around("ping", "", "a b ", 2000, SUCCESS), PING, "more bytes than there"),
+    "stderr": (around("query_completed_job", STDERR, "x", 60, END), JOB, "CompletedJob("),
+    "stderr without end": (
+        around("query_completed_job", STDERR, "&lt;", 2000, END),
+        JOB,
+        "more bytes than there",
+    ),
+    "an unclosed name": (around("ping", "<name>", "<name>", 60, ""), PING, "cut off"),
+    "a page": (around("html", "<title>Gone", "<p>", 2000, ""), PING, "a web page"),
+    "warnings": (
+        around("ping", "", "<br />\n<b>Warning</b>:  x in <b>/f</b>", 30, SUCCESS),
+        PING,
+        "None",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ANSWERS)
+def test_a_reply_that_is_too_long_does_not_fill_the_memory(server: Scripted, case: str) -> None:
+    answer, ask, says = ANSWERS[case]
+    server.answers.append(gzipped(answer))
+    found = read(server, ask)
+    assert says in found["said"]
+    assert found["peak"] < MOST
+
+
+@pytest.mark.parametrize("code", [200, 500])
+def test_an_error_page_without_end_is_read_at_its_beginning_only(
+    server: Scripted, code: int
+) -> None:
+    def endless(answer: Answer) -> bool:
+        answer.connection.sendall(
+            http(code, b"", Content_Length="", Content_Type="text/html")
+            + b"<html><title>Busy</title>"
+        )
+        while not answer.stop.is_set():
+            answer.connection.sendall(b"<p>wait</p>" * 1000)
+        return False
+
+    server.answers.append(endless)
+    options = ClientOptions(retry_total=0)
+    with Project(server.url, AUTHENTICATOR, options=options) as project:
+        for ask in (project.ping, lambda: project.result_file("r", 0)):
+            with pytest.raises(RpcError, match="'Busy'"):
+                ask()
+
+
+def test_a_length_of_a_chunk_without_end_is_not_read_on(server: Scripted) -> None:
+    def endless(answer: Answer) -> bool:
+        head = http(200, b"", Content_Length="", Transfer_Encoding="chunked")
+        answer.connection.sendall(head)
+        while not answer.stop.is_set():
+            answer.connection.sendall(b"0" * 65536)
+        return False
+
+    server.answers.append(endless)
+    options = ClientOptions(retry_total=0)
+    with (
+        Project(server.url, AUTHENTICATOR, options=options) as project,
+        pytest.raises(RpcError, match=r"is damaged|connection failed"),
+    ):
+        project.ping()
+
+
+def jobs(number: int) -> str:
+    return (
+        "<job><id>1</id><name>j</name><canonical_instance_id>0</canonical_instance_id></job>"
+        * number
+    )
+
+
+def test_files_that_were_not_asked_for_are_no_answer() -> None:
+    body = inside("query_files", f"<absent_files>{'<file>0</file>' * 3}</absent_files>")
+    with pytest.raises(ProtocolError, match="indices of the files"):
+        project(body).query_files(["a", "b"])
+
+
+def test_unknown_elements_around_what_was_asked_for_change_nothing() -> None:
+    junk = "<new>1</new>" * 40_000
+    fields = junk + BATCH.replace("<state>", junk + "<state>") + junk + "<njobs>77</njobs>"
+    body = inside("query_batch", fields + jobs(1) + junk + jobs(1))
+    for chunk in (4096, MB):
+        details = project(body, chunk=chunk).query_batch(batch_id=1)
+        assert (details.batch.name, details.batch.njobs, len(details.jobs)) == ("b", 1, 2)
+
+
+# -- a text of megabytes
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "&lt;", "<", "]]>"])
+@pytest.mark.parametrize("chunk", [4099, 65536, 10 * MB])
+def test_of_a_long_stderr_both_ends_are_kept_and_a_line_says_so(letter: str, chunk: int) -> None:
+    size = 3 * MB
+    text = f"the beginning\n{letter * (size // len(letter.encode()))}\nthe end\n"
+    body = inside("query_completed_job", STDERR + f"<![CDATA[{text}]]>" + END)
+    stderr = project(body, chunk=chunk).query_completed_job("j").stderr_out
+    assert stderr.startswith("the beginning\n")
+    assert stderr.endswith("\nthe end\n")
+    head, left_out, tail = stderr.partition(" bytes left out here ...")
+    assert head.rpartition("\n... ")[2].replace(",", "").isdigit()
+    assert left_out
+    for part in (head, tail):
+        assert len(part.encode()) <= KEPT_OF_TEXT + 200
+    assert set(tail.strip().removesuffix("the end").strip()) <= set("xé<]>&lt;")
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("chunk", [997, 65536, 10 * MB])
+def test_a_text_is_cut_by_its_length_alone(more: int, chunk: int) -> None:
+    text = b"y" * (2 * KEPT_OF_TEXT + more)
+    body = b"<error_msg>" + text + b"</error_msg><a>"
+    repair = Repair()
+    parts = [repair.feed(body[at : at + chunk]) for at in range(0, len(body), chunk)]
+    found = b"".join(parts) + repair.close()
+    if more <= 0:
+        assert found == body
+    else:
+        assert b"... 1 bytes left out here ..." in found
+        assert found.endswith(b"y</error_msg><a>")
+
+
+@given(
+    st.lists(st.sampled_from([b"x" * 9000, "é€".encode() * 900, b"&", b"<", b"</stderr", b"]]>"])),
+    st.integers(50, 700),
+)
+def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(
+    pieces: list[bytes], times: int
+) -> None:
+    body = b"<stderr_out>" + b"".join(pieces) * times + b"</stderr_out><success/>"
+    body = body[: 4 * MB]
+    whole, parts = Repair(), Repair()
+    expected = whole.feed(body) + whole.close()
+    found = [parts.feed(body[at : at + 49_999]) for at in range(0, len(body), 49_999)]
+    assert b"".join(found) + parts.close() == expected
+    assert len(expected) < 7 * 2 * KEPT_OF_TEXT
+
+
+# -- encodings
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd", "x"])
+def test_an_encoding_that_was_not_asked_for_is_refused(server: Scripted, encoding: str) -> None:
+    server.answers.append(ok(Content_Encoding=encoding))
+    options = ClientOptions(retry_total=20)
+    with (
+        Project(server.url, AUTHENTICATOR, options=options) as project,
+        pytest.raises(ProtocolError, match=r"it came encoded \(.*\), which was not asked for"),
+    ):
+        project.ping()
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br"])
+@pytest.mark.parametrize("code", [200, 404])
+def test_an_output_that_is_compressed_unasked_is_refused(
+    server: Scripted, encoding: str, code: int
+) -> None:
+    bomb = zlib.compressobj(9, wbits=31)
+    data = bomb.compress(b"\0" * 30 * MB) + bomb.flush()
+    disposition = "attachment; filename=job_0_r1_0"
+    server.answers.append(
+        raw(http(code, data, Content_Encoding=encoding, Content_Disposition=disposition))
+    )
+    options = ClientOptions(retry_total=20)
+    with (
+        Project(server.url, AUTHENTICATOR, options=options) as project,
+        pytest.raises(RpcError, match=r"which was not asked for|HTTP 404"),
+    ):
+        project.result_file("job_0", 0)
+    assert len(server.requests) == 1
+
+
+def test_a_page_of_an_unknown_status_is_not_unpacked(server: Scripted) -> None:
+    server.answers.append(status(503, b"\x1f\x8b", Content_Encoding="gzip, gzip, gzip"))
+    options = ClientOptions(retry_total=0)
+    with (
+        Project(server.url, AUTHENTICATOR, options=options) as project,
+        pytest.raises(RpcError, match="HTTP 503"),
+    ):
+        project.ping()
