@@ -27,7 +27,7 @@ NOT_MINE = {
     "query_job": ("<job_id>1</job_id>", "not owner"),
     "query_completed_job": ("<job_name>j</job_name>", "not owner"),
     "abort_jobs": ("<job_name>j</job_name>", "not owner of batch"),
-    "abort_batch": ("<batch_name>theirs</batch_name>", "not owner of batch"),
+    "abort_batch": ("<batch_name>theirs</batch_name>", "not owner"),
     "retire_batch": ("<batch_id>1</batch_id>", "not owner of batch"),
     "set_expire_time": ("<batch_id>1</batch_id><expire_time>1</expire_time>", "not owner of batch"),
 }
