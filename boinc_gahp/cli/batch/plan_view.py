@@ -111,8 +111,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         print(states.version_words(request.app_name, request.app_version_num))
     if plan.batch_id is None:
         print(
-            f"The project would keep it for {words.span(plan.lease)}, and longer if you wait for "
-            "it, fetch from it or extend it."
+            f"It would be kept for {words.span(plan.lease)}; waiting for it and fetching from it "
+            "renew that."
         )
     if plan.is_good:
         print("Nothing is wrong. Without --dry-run this is sent.")

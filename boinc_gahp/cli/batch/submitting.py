@@ -244,10 +244,8 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
             print("It was there already, with jobs of these names: nothing was sent.")
             print(NOT_COMPARED)
     if batch.expire_time:
-        print(
-            f"The project keeps it until {words.at(batch.expire_time)}, and longer if you wait for "
-            "it, fetch from it or extend it."
-        )
+        end = words.at(batch.expire_time)[:-3]
+        print(f"It is kept until {end}; waiting for it and fetching from it renew that.")
     if options.app_version is not None:
         print(states.version_words(options.app, options.app_version))
     print("Next:")
