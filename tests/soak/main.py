@@ -8,6 +8,7 @@ left on the project, and a daemon has no more memory, threads and descriptors th
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import threading
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = list(verdict.problems(users, left))
     for line in (*verdict.told(users), f"the project: {counts}"):
         _say(line)
+    used = _processor_time()
+    _say(f"processor time: {used:.0f} s, {1000 * used / plan.jobs:.0f} ms a job")
     for line in found[:_SHOWN]:
         _say(f"WRONG: {line}")
     _say(f"{len(found)} problems" if found else "all is right")
@@ -146,6 +149,12 @@ def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]
                 f"{sum(user.deaths for user in users)} daemons over"
             )
     return counts
+
+
+def _processor_time() -> float:
+    """Return the seconds of processors that this process and those that have ended took."""
+    times = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in times)
 
 
 def _say(line: str) -> None:
