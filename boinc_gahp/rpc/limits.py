@@ -163,14 +163,13 @@ class _Timed(io.RawIOBase):
         """
         limits = self._limits
         slow = self._begun and self._came < limits.rate * limits.rate_span
-        if slow:
-            silence = min(silence, max(0.001, limits.rate_span - self._waited))
+        left = max(0.001, limits.rate_span - self._waited)
         begun = time.monotonic()
-        self._sock.settimeout(silence)
+        self._sock.settimeout(min(silence, left) if slow else silence)
         try:
             count: int | None = self._file.readinto(buffer)
         except TimeoutError:
-            if slow and self._waited + time.monotonic() - begun >= limits.rate_span:
+            if slow and left < silence:
                 raise self._too_slow() from None
             raise
         self._begun = True
