@@ -41,6 +41,8 @@ ROOTS = {
     "UnknownHost",
     # Shown behind the setting, file or attribute that they are about.
     "_Expected",
+    # Shown behind the project's host.
+    "RedirectRefused",
 }
 
 #: Other calls that make a text for users, and which of their arguments it is.

@@ -47,8 +47,8 @@ class Timeouts:
     connect: float = 10.0
     #: Longest silence while an answer is awaited.
     read: float = 120.0
-    #: The fewest bytes per second of an output, over a minute of waiting for them: one that comes
-    #: more slowly is asked for again. 0: any.
+    #: The fewest bytes per second of an output, over a minute of waiting for them; what comes more
+    #: slowly is given up, and tried again. 0: any.
     output_rate: float = 1000.0
     #: All attempts of one request together, where it may be repeated; 0: one attempt.
     retry: float = 120.0

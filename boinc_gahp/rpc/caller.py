@@ -203,17 +203,17 @@ class Caller:
             request = self._request(question, url, until, traffic, plain=plain)
             reply = border.cross(partial(self.transport.send, request))
             odd = odd_encoding(reply.headers, plain=plain)
-            if reply.status == 200 and not odd:
+            if reply.status == 200 and odd is None:
                 return reply, border
             try:
                 if 300 <= reply.status < 400:
                     url = self._redirected(rpc, url, reply)
                     continue
-                body = b"" if odd else beginning(border.chunks(reply.chunks()))
+                body = b"" if odd is not None else beginning(border.chunks(reply.chunks()))
             finally:
                 reply.close()
             judge = self.judge(question)
-            if reply.status == 200:
+            if odd is not None and reply.status == 200:
                 raise judge.encoded(odd)
             raise judge.status(reply.status, reply.reason, page_beginning(body))
         raise self._refused(rpc, f"redirects {_REDIRECTS} times and more: check the project's URL")
@@ -256,7 +256,7 @@ class Caller:
         """Return where to go on; the request's method and body stay what they are."""
         try:
             there = redirects.followed(reply.status, reply.headers.get("Location", ""), url)
-        except redirects.Refused as refused:
+        except redirects.RedirectRefused as refused:
             what = str(refused)
         else:
             if redirects.is_upgrade(url, there):

@@ -209,7 +209,9 @@ class Judge:
 
     def too_much(self, what: str) -> ProtocolError:
         """Return the error for a reply that was not read any further."""
-        return self._protocol(f"an answer with more {what} than there can be: {_CHECK_URL}")
+        return self._protocol(
+            f"an answer that was not read to its end, for it has more than {what}: {_CHECK_URL}"
+        )
 
     def encoded(self, how: str) -> ProtocolError:
         """Return the error for a body in an encoding that nobody asked for."""

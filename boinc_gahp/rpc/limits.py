@@ -169,16 +169,19 @@ class _Timed(io.RawIOBase):
         """
         limits = self._limits
         slow = self._begun and self._came < limits.rate * limits.rate_span
-        if slow:
-            silence = min(silence, max(0.001, limits.rate_span - self._waited))
+        left = max(0.001, limits.rate_span - self._waited)
         begun = time.monotonic()
-        self._sock.settimeout(silence)
+        self._sock.settimeout(min(silence, left) if slow else silence)
+        count: int | None = 0
+        stopped = False
         try:
-            count: int | None = self._file.readinto(buffer)
+            count = self._file.readinto(buffer)
         except TimeoutError:
-            if slow and self._waited + time.monotonic() - begun >= limits.rate_span:
-                raise self._too_slow() from None
-            raise
+            if not slow or left >= silence:
+                raise
+            stopped = True
+        if stopped:  # here, so that the error is told without what it came from
+            raise self._too_slow()
         self._begun = True
         self._came += count or 0
         self._waited += time.monotonic() - begun

@@ -24,7 +24,7 @@ _PORTS = {"http": 80, "https": 443}
 _PLAIN = re.compile(r"[!-\[\]-~]+")
 
 
-class Refused(Exception):
+class RedirectRefused(Exception):
     """A redirect that is not followed; the text says what the server does, without the server."""
 
 
@@ -32,22 +32,24 @@ def followed(status: int, location: str, url: str) -> str:
     """Return the URL to go on with after ``url`` was answered with ``status`` and ``location``.
 
     Raises:
-        Refused: it leads elsewhere, nowhere, or cannot be read without a doubt.
+        RedirectRefused: it leads elsewhere, nowhere, or cannot be read without a doubt.
     """
     if status not in _AGAIN or not location:
-        raise Refused(f"answered HTTP {status}: check the project's URL")
+        raise RedirectRefused(f"answered HTTP {status}: check the project's URL")
     here = parse_url(url)
     there = _read(location, url)
     server, other = _server(here), _server(there)
     upgrade = server[:2] == ("http", other[1]) and other[::2] == ("https", _PORTS["https"])
     if other[0] not in {server[0], "https"}:
-        raise Refused(f"sends from {server[0]} to {shown(there.url)}, which is not followed")
+        raise RedirectRefused(
+            f"sends from {server[0]} to {shown(there.url)}, which is not followed"
+        )
     if other != server and not upgrade:
-        raise Refused(
+        raise RedirectRefused(
             f"sends elsewhere, to {shown(there.url)}: if that is right, set the project's URL so"
         )
     if there == here:
-        raise Refused(f"answered HTTP {status}: check the project's URL")
+        raise RedirectRefused(f"answered HTTP {status}: check the project's URL")
     return there.url
 
 
@@ -71,7 +73,7 @@ def _read(location: str, url: str) -> Url:
             found = parse_url(joined)
     if not found.host or found.auth is not None or login:
         said = shorten(ascii(hide_logins(location.partition("?")[0])), 120)
-        raise Refused(f"sends to an address that is none ({said}): check the project's URL")
+        raise RedirectRefused(f"sends to an address that is none ({said}): check the project's URL")
     return found._replace(path=found.path or "/", fragment=None)
 
 

@@ -58,14 +58,14 @@ _TEXT = re.compile(r">([\w-]+)<")
 #: ``<job>`` of query_batch2.
 STATUS = Regular(
     re.compile(
-        rb"<job>\s*<job_name>([^<>&\r]*)</job_name>\s*<status>([A-Z_]+)</status>\s*</job>\s*"
+        rb"<job>\s*<job_name>([^<>&\r]{0,255})</job_name>\s*<status>([A-Z_]{1,255})</status>\s*</job>\s*"
     ),
     _status,
 )
 #: ``<job>`` of query_batch without details.
 JOB = Regular(
     re.compile(
-        rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]*)</name>\s*"
+        rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]{0,255})</name>\s*"
         rb"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*</job>\s*"
     ),
     _job,
@@ -73,11 +73,11 @@ JOB = Regular(
 #: ``<job>`` of query_batch with details.
 DETAILED_JOB = Regular(
     re.compile(
-        rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]*)</name>\s*"
+        rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]{0,255})</name>\s*"
         rb"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*"
-        rb"((?:<error>[a-z_]+</error>\s*)*)((?:<exit_status>-?\d{1,18}</exit_status>\s*)*)"
-        rb"(?:<cpu_time>(\d{1,18}(?:\.\d{1,18})?)</cpu_time>\s*)?"
-        rb"<status>([a-z_]+)</status>\s*</job>\s*"
+        rb"((?:<error>[a-z_]{1,255}</error>\s*)*)((?:<exit_status>-?\d{1,18}</exit_status>\s*)*)"
+        rb"(?:<cpu_time>(\d{1,12}(?:\.\d{1,18})?)</cpu_time>\s*)?"
+        rb"<status>([a-z_]{1,255})</status>\s*</job>\s*"
     ),
     _detailed_job,
 )

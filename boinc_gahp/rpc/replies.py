@@ -107,9 +107,10 @@ class Reply:
         """``error_num``; -1 if it cannot be read."""
         text = "" if self.error is None else self.error.findtext("error_num") or ""
         try:
-            return int(text)
+            number = int(text[:12])
         except ValueError:
             return -1
+        return number
 
     @property
     def words(self) -> str:
@@ -140,11 +141,12 @@ def read(
     if records is not None:
         records.clear()
         most = max(most, ITEM_BYTES * records.most)
+    left = most
     reading = _Reading(root, records, answers)
     for chunk in chunks:
-        most -= len(chunk)
-        if most < 0:
-            raise TooMuch("bytes")
+        left -= len(chunk)
+        if left < 0:
+            raise TooMuch(f"{most:,} bytes")
         reading.feed(chunk)
         if reading.has_enough:
             break
@@ -242,7 +244,7 @@ class _Reading:
             self._count += 1
             self._taken.append(element)
         if records is not None and self._count > records.most:
-            raise TooMuch(f"{records.most:,} times <{records.tags[-1]}>")
+            raise TooMuch(f"{records.most:,} <{records.tags[-1]}>s")
         # The parser may still write to the last one; those before it can go.
         for element in self._taken[:-1]:
             parent = element.getparent()

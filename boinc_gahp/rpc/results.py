@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boinc_gahp.rpc.replies import Incomplete, stderr_text
@@ -30,6 +31,24 @@ def text(element: etree._Element, tag: str) -> str:
     return child.text or ""
 
 
+#: Names and words of a project's have no more characters.
+LONGEST_WORD = 255
+#: Whole numbers as SQLite and a project's database can hold them.
+_WHOLE = range(-(2**63), 2**63)
+#: No amount of seconds, credits or jobs is as large; a number has no more digits.
+_LARGEST = 1e12
+_LONGEST_NUMBER = 40
+#: The end of the year 9999, in seconds since the epoch.
+_LAST_TIME = 253_402_300_800
+
+
+def word(found: str, tag: str) -> str:
+    """Return ``found``, which is a name or a word."""
+    if len(found) > LONGEST_WORD:
+        raise Incomplete(f"<{tag}> has {len(found):,} characters, where 255 are the most")
+    return found
+
+
 def decimal(element: etree._Element, tag: str, default: float | None = None) -> float:
     """Return the number in the child ``tag``, ``default`` (unless None) if there is none."""
     if default is not None and element.find(tag) is None:
@@ -38,14 +57,29 @@ def decimal(element: etree._Element, tag: str, default: float | None = None) -> 
 
 
 def number(found: str, tag: str) -> float:
-    """Return ``found`` as a number."""
-    try:
-        value = float(found)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a number")
+    """Return ``found`` as a number that something can have."""
+    value = _float(found)
+    if not -_LARGEST <= value <= _LARGEST:
+        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a number that it can have")
     return value
+
+
+def time(found: str, tag: str) -> float:
+    """Return ``found`` as a point in time, in seconds since the epoch; 0 is none."""
+    value = _float(found)
+    if not 0 <= value < _LAST_TIME:
+        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a time")
+    return value
+
+
+def _float(found: str) -> float:
+    """Return ``found`` as a number, NaN if it is none."""
+    if len(found) > _LONGEST_NUMBER or not found.isascii() or "_" in found:
+        return math.nan
+    try:
+        return float(found)
+    except ValueError:
+        return math.nan
 
 
 def integer(element: etree._Element, tag: str, default: int | None = None) -> int:
@@ -56,15 +90,16 @@ def integer(element: etree._Element, tag: str, default: int | None = None) -> in
 
 
 def whole(found: str, tag: str) -> int:
-    """Return ``found`` as a whole number."""
-    try:
-        return int(found)
-    except ValueError:
-        pass
-    try:
-        return int(float(found))
-    except (ValueError, OverflowError):
-        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a whole number") from None
+    """Return ``found`` as a whole number of at most 63 bits and a sign."""
+    plain = found.strip()
+    if plain.removeprefix("-").isdecimal() and plain.isascii() and len(plain) < _LONGEST_NUMBER:
+        value = int(plain)
+    else:
+        real = _float(found)
+        value = int(real) if math.isfinite(real) else _WHOLE.stop
+    if value not in _WHOLE:
+        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a whole number that it can have")
+    return value
 
 
 _STATES = {int(state): state for state in BatchState}
@@ -87,15 +122,18 @@ def batch(element: etree._Element) -> Batch:
     def decimal_of(tag: str) -> float:
         return number(texts[tag], tag) if tag in texts else 0.0
 
+    def time_of(tag: str) -> float:
+        return time(texts[tag], tag) if tag in texts else 0.0
+
     return Batch(
         id=whole(said("id"), "id"),
-        name=said("name"),
-        app_name=said("app_name"),
+        name=word(said("name"), "name"),
+        app_name=word(said("app_name"), "app_name"),
         state=_STATES.get(whole(said("state"), "state"), BatchState.UNKNOWN),
-        create_time=decimal_of("create_time"),
-        expire_time=decimal_of("expire_time"),
-        est_completion_time=decimal_of("est_completion_time"),
-        completion_time=decimal_of("completion_time"),
+        create_time=time_of("create_time"),
+        expire_time=time_of("expire_time"),
+        est_completion_time=time_of("est_completion_time"),
+        completion_time=time_of("completion_time"),
         njobs=whole(said("njobs"), "njobs"),
         nerror_jobs=whole(texts.get("nerror_jobs", "0"), "nerror_jobs"),
         fraction_done=decimal_of("fraction_done"),
@@ -113,7 +151,7 @@ def batch_job(element: etree._Element) -> BatchJob:
     for child in element:
         tag, found = child.tag, child.text or ""
         if tag == "error":
-            errors.append(found.strip())
+            errors.append(word(found.strip(), tag))
         elif tag == "exit_status":
             exit_statuses.append(whole(found, tag))
         else:
@@ -121,11 +159,11 @@ def batch_job(element: etree._Element) -> BatchJob:
     try:
         return BatchJob(
             id=whole(texts["id"], "id"),
-            name=texts["name"],
+            name=word(texts["name"], "name"),
             canonical_instance_id=whole(
                 texts.get("canonical_instance_id", "0"), "canonical_instance_id"
             ),
-            status=texts.get("status", "").strip(),
+            status=word(texts.get("status", "").strip(), "status"),
             errors=tuple(errors),
             exit_statuses=tuple(exit_statuses),
             cpu_time=decimal(element, "cpu_time") if "cpu_time" in texts else None,
@@ -138,7 +176,10 @@ def job_status(element: etree._Element) -> JobStatus:
     """Return one ``<job>`` of query_batch2; written for replies with 100,000 of them."""
     texts = {child.tag: child.text for child in element}
     try:
-        return JobStatus(texts["job_name"] or "", (texts["status"] or "").strip())
+        return JobStatus(
+            word(texts["job_name"] or "", "job_name"),
+            word((texts["status"] or "").strip(), "status"),
+        )
     except KeyError:
         raise Incomplete("a <job> without <job_name> or <status>") from None
 
@@ -147,8 +188,8 @@ def instance(element: etree._Element) -> Instance:
     """Return one ``<instance>`` of query_job."""
     return Instance(
         id=integer(element, "id"),
-        name=text(element, "name"),
-        state=text(element, "state").strip(),
+        name=word(text(element, "name"), "name"),
+        state=word(text(element, "state").strip(), "state"),
         outfile_sizes=tuple(integer(file, "size") for file in element.iterfind("outfile")),
     )
 
@@ -186,7 +227,11 @@ def index(element: etree._Element) -> int:
 
 def statuses(root: etree._Element, listed: Sequence[int | JobStatus], batches: int) -> JobStatuses:
     """Return what query_batch2 answers about so many batches."""
-    return JobStatuses(text(root, "server_time").strip(), _grouped(listed, batches))
+    server_time = word(text(root, "server_time").strip(), "server_time")
+    with suppress(ValueError):  # whoever hands it on looks whether it is a time at all
+        float(server_time)
+        time(server_time, "server_time")
+    return JobStatuses(server_time, _grouped(listed, batches))
 
 
 def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:

@@ -99,14 +99,14 @@ class Transport(Protocol):
         """Send ``request``; redirects are not followed."""
 
 
-def odd_encoding(headers: Mapping[str, str], *, plain: bool) -> str:
-    """Return how a body is encoded that was to be plain, or at most gzip; empty if it is not odd.
+def odd_encoding(headers: Mapping[str, str], *, plain: bool) -> str | None:
+    """Return how a body is encoded that was to be plain, or at most gzip; None if it is that.
 
     What is unpacked may be a thousand times as long as what was sent.
     """
     found = headers.get("Content-Encoding", "").strip()
     allowed = {"", "identity"} if plain else {"", "identity", "gzip", "x-gzip"}
-    return "" if found.lower() in allowed else found
+    return None if found.lower() in allowed else found
 
 
 class HttpTransport:

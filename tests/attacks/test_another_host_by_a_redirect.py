@@ -13,7 +13,7 @@ from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError
 from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project, UploadFile
-from boinc_gahp.rpc.redirects import Refused, followed
+from boinc_gahp.rpc.redirects import RedirectRefused, followed
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def test_whatever_a_location_says_is_the_same_server_or_its_https_or_refused(
 ) -> None:
     try:
         there = followed(307, "".join(pieces), url)
-    except Refused as refused:
+    except RedirectRefused as refused:
         assert "auth_str" not in str(refused)  # noqa: PT017  (either outcome is right)
         assert str(refused).isprintable()  # noqa: PT017
         return
@@ -241,5 +241,5 @@ def test_the_same_server_and_its_https_are_followed(location: str, there: str) -
     ],
 )
 def test_another_server_of_the_host_is_not(url: str, location: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RedirectRefused):
         followed(301, location, url)

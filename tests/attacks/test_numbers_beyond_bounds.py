@@ -1,0 +1,240 @@
+"""The project wants a traceback, or an error that comes back for ever, by numbers nobody can hold.
+
+SQLite and a project's database hold 63 bits and a sign; a point in time has a year of four digits.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.errors import ProtocolError
+from boinc_gahp.rpc import ClientOptions, Project, results
+from boinc_gahp.rpc.replies import Incomplete
+from tests.rpc.canned import inside, project
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
+BATCH = {
+    "id": "1",
+    "name": "b",
+    "app_name": "a",
+    "state": "1",
+    "njobs": "1",
+    "nerror_jobs": "0",
+    "create_time": "1700000000",
+    "expire_time": "0",
+    "est_completion_time": "1700000000.5",
+    "completion_time": "0",
+    "fraction_done": "0.5",
+    "credit_estimate": "1",
+    "credit_canonical": "1",
+    "total_cpu_time": "1.5",
+}
+JOB = {
+    "id": "2",
+    "name": "j",
+    "canonical_instance_id": "0",
+    "exit_status": "1",
+    "cpu_time": "1",
+    "status": "error",
+}
+COMPLETED = {
+    "error_mask": "0",
+    "canonical_resultid": "1",
+    "exit_status": "0",
+    "elapsed_time": "1",
+    "cpu_time": "1",
+    "stderr_out": "",
+}
+INSTANCE = {"id": "3", "name": "j_0", "state": "Completed"}
+
+
+def elements(fields: dict[str, str]) -> str:
+    return "".join(f"<{name}>{value}</{name}>\n" for name, value in fields.items())
+
+
+#: By what they are in: the fields, the reply around them, and the question.
+REPLIES: dict[str, tuple[dict[str, str], str, str, Callable[[Project], object]]] = {
+    "batch": (BATCH, "query_batches", "<batch>{}</batch>", lambda each: each.query_batches()),
+    "job": (
+        JOB,
+        "query_batch",
+        elements(BATCH) + "<job>{}</job>",
+        lambda each: list(each.iter_jobs(1)),
+    ),
+    "completed job": (
+        COMPLETED,
+        "query_completed_job",
+        "<completed_job>{}</completed_job>",
+        lambda each: each.query_completed_job("j"),
+    ),
+    "instance": (
+        INSTANCE,
+        "query_job",
+        "<instance>{}<outfile><size>1</size></outfile></instance>",
+        lambda each: each.query_job(2),
+    ),
+    "size": (
+        {"size": "1"},
+        "query_job",
+        f"<instance>{elements(INSTANCE)}<outfile>{{}}</outfile></instance>",
+        lambda each: each.query_job(2),
+    ),
+    "new batch": (
+        {"batch_id": "1"},
+        "create_batch",
+        "{}",
+        lambda each: each.create_batch("b", "a"),
+    ),
+    "statuses": (
+        {"server_time": "1.5"},
+        "query_batch2",
+        "{}<batch_size>0</batch_size>",
+        lambda each: each.query_batch2(["b"]),
+    ),
+    "sizes": (
+        {"batch_size": "0"},
+        "query_batch2",
+        "<server_time>1</server_time>{}",
+        lambda each: each.query_batch2(["b"]),
+    ),
+    "absent files": (
+        {"file": "0"},
+        "query_files",
+        "<absent_files>{}</absent_files>",
+        lambda each: each.query_files(["a"]),
+    ),
+}
+WORDS = {"name", "app_name", "status", "state", "stderr_out"}
+NUMBERS = [
+    (kind, field)
+    for kind, (fields, *_) in REPLIES.items()
+    for field in fields
+    if field not in WORDS
+]
+BAD = ["inf", "-inf", "nan", "1e400", "INF", "9223372036854775808", "-9223372036854775809", "1e30"]
+BAD += ["9" * 5000, "1" + "0" * 400, "", "0x10", "1_0", "\N{ARABIC-INDIC DIGIT ONE}", "1e", "--1"]
+TIMES = {"create_time", "expire_time", "est_completion_time", "completion_time", "server_time"}
+NEGATIVE = ["-1", "-1e9"]
+
+
+def is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def reply(kind: str, **changed: str) -> bytes:
+    fields, rpc, frame, _ = REPLIES[kind]
+    return inside(rpc, frame.format(elements(fields | changed)))
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_the_replies_of_these_tests_are_good_otherwise(kind: str) -> None:
+    REPLIES[kind][3](project(reply(kind)))
+
+
+@pytest.mark.parametrize(("kind", "field"), NUMBERS)
+def test_a_number_that_nothing_can_hold_is_an_error_that_quotes_it(kind: str, field: str) -> None:
+    bad = [*BAD, *NEGATIVE, "253402300800"] if field in TIMES else BAD
+    for value in bad:
+        if field == "server_time" and not (is_float(value) and len(value) < 256):
+            continue  # what is no number at all is left to whoever hands it on
+        with pytest.raises(ProtocolError) as caught:
+            REPLIES[kind][3](project(reply(kind, **{field: value})))
+        assert f"<{field}> holds {value[:40]!r}" in str(caught.value)
+        assert not caught.value.cut
+
+
+LONG = "x" * 1000
+
+
+@pytest.mark.parametrize(
+    ("body", "ask"),
+    [
+        (reply("batch", name=LONG), REPLIES["batch"][3]),
+        (reply("batch", app_name=LONG), REPLIES["batch"][3]),
+        (reply("job", name=LONG), REPLIES["job"][3]),
+        (reply("job", status=LONG), REPLIES["job"][3]),
+        (reply("instance", state=LONG), REPLIES["instance"][3]),
+        (reply("statuses", server_time=LONG), REPLIES["statuses"][3]),
+        (
+            inside(
+                "query_batch2",
+                "<server_time>1</server_time><batch_size>1</batch_size>"
+                f"<job><job_name>{LONG}</job_name><status>DONE</status></job>",
+            ),
+            REPLIES["statuses"][3],
+        ),
+    ],
+)
+def test_a_name_of_a_kilobyte_is_an_error(body: bytes, ask: Callable[[Project], object]) -> None:
+    with pytest.raises(ProtocolError, match="has 1,000 characters, where 255 are the most"):
+        ask(project(body))
+
+
+def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
+    with Scripted() as server:
+        server.answers.append(ok(reply("job", exit_status=str(2**63))))
+        options = ClientOptions(retry_total=60)
+        with (
+            Project(server.url, AUTHENTICATOR, options=options) as client,
+            pytest.raises(ProtocolError, match="<exit_status> holds '9223372036854775808'"),
+        ):
+            client.query_batch(batch_id=1, get_job_details=True)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("value", ["inf", "-5", "1e300"])
+def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str) -> None:
+    with Scripted() as server:
+        server.answers.append(ok(reply("batch", expire_time=value)))
+        settings = tmp_path / "boinc_gahp.toml"
+        settings.write_text(
+            f'[project]\nurl = "{server.url}"\nauthenticator = "{AUTHENTICATOR}"\n'
+            "[timeouts]\nretry = 0\n"
+        )
+        settings.chmod(0o600)
+        environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+        environ |= {key: text for key, text in os.environ.items() if key.startswith("COV")}
+        done = subprocess.run(
+            [COMMAND, "--config", str(settings), "batch", "list"],
+            capture_output=True,
+            text=True,
+            env=environ,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"<expire_time> holds '{value}', not a time" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@given(st.one_of(st.text("0123456789+-.eE_ infa", max_size=45), st.integers().map(str), st.text()))
+def test_whatever_is_read_as_a_number_is_one_or_an_error(found: str) -> None:
+    for read, least, most in (
+        (results.whole, -(2**63), 2**63 - 1),
+        (results.number, -1e12, 1e12),
+        (results.time, 0, 253_402_300_799.999),
+    ):
+        try:
+            value = read(found, "x")
+        except Incomplete as error:
+            assert "<x> holds" in str(error)  # noqa: PT017  (either outcome is right)
+        else:
+            assert math.isfinite(value)
+            assert least <= value <= most
