@@ -40,7 +40,7 @@ def test_the_command_tells_the_version() -> None:
 
 def test_version_changes_and_banner_agree() -> None:
     release = datetime.strptime(_version.RELEASE_DATE, "%b %d %Y").date()  # noqa: DTZ007
-    first = re.search(r"^(\S+) \((\S+)\)$", (ROOT / "CHANGES.rst").read_text(), re.MULTILINE)
+    first = re.search(r"^(\S+) \((\d\S+)\)$", (ROOT / "CHANGES.rst").read_text(), re.MULTILINE)
     assert first is not None
     assert first.groups() == (boinc_gahp.__version__, release.isoformat())
     banner, answer = run(COMMAND, stdin="VERSION\n").stdout.splitlines()
