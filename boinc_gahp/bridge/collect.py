@@ -104,6 +104,7 @@ class _Counted:
 
     def __init__(self, stream: OutputStream, gate: Gate, count: Callable[[int], object]) -> None:
         self.filename = stream.filename
+        self.length = stream.length
         self._stream = stream
         self._gate = gate
         self._count = count

@@ -68,12 +68,14 @@ def download(
     for attempt in range(_ATTEMPTS):
         with uploaded.open(output.number, numbered=output.numbered) as stream:
             try:
-                chunks: Iterator[bytes] = stream.chunks(_CHUNK)
+                # What cannot be compressed is a little larger then.
+                sent = limit + limit // 100 + _CHUNK if unpack else limit
+                if stream.length is not None and stream.length > sent:
+                    raise too_large
+                chunks = _at_most(sent, stream.chunks(_CHUNK), too_large)
                 if unpack:
-                    # What cannot be compressed is a little larger then.
-                    chunks = _at_most(limit + limit // 100 + _CHUNK, chunks, too_large)
-                    chunks = gunzip(chunks, what)
-                for data in _at_most(limit, chunks, too_large):
+                    chunks = _at_most(limit, gunzip(chunks, what), too_large)
+                for data in chunks:
                     for sink in sinks:
                         sink.write(data)
             except (TransportError, ProtocolError) as error:

@@ -24,7 +24,8 @@ def below(name: str) -> str | None:
     parts = name.replace("\\", "/").split("/")
     if not parts[0] or ".." in parts or "\0" in name:
         return None
-    return "/".join(part for part in name.split("/") if part not in ("", "."))
+    path = "/".join(part for part in name.split("/") if part not in ("", "."))
+    return None if path.startswith("\\") else path
 
 
 def new_file(name: str, whose: str) -> str:

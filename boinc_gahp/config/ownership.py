@@ -117,7 +117,8 @@ def _target(part: str, at: int, where: Path, *, private: bool) -> str:
         if private and status.st_uid not in trusted_users():
             raise NotOurs(
                 f"{where} is a symbolic link that user {user_name(status.st_uid)} made: it is not "
-                "followed; name the directory that is meant, or have the link removed"
+                "followed; name the directory that is meant, or have root run: "
+                f"rm {quote(str(where))}"
             )
         if everyones and status.st_uid not in (os.geteuid(), around.st_uid):
             raise NotOurs(
@@ -179,7 +180,7 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
     if status.st_uid != os.geteuid():
         raise NotOurs(
             f"the directory {path} belongs to user {user_name(status.st_uid)}, not to {me}: have "
-            "it moved away, and made anew by root: "
+            f"root run: mv {quote(str(path))} {quote(f'{path}.not-mine')} && "
             f"install -d -m 700 -o {quote(me)} {quote(str(path))}"
         )
     if writers is not None:
@@ -244,8 +245,8 @@ def _check_file(path: Path, status: os.stat_result) -> None:
 
 def _is_link(path: Path) -> NotOurs:
     return NotOurs(
-        f"{str(path)!r} is a symbolic link: it is not followed; remove it, or name what it stands "
-        "for in the settings"
+        f"{str(path)!r} is a symbolic link: it is not followed; name what it stands for in the "
+        f"settings, or run: rm {quote(str(path))}"
     )
 
 

@@ -43,10 +43,12 @@ the project does not know do not keep the others from being aborted; the error t
 Example: BOINC_ABORT_JOBS 7 sweep.1 sweep.2""",
     "BOINC_FETCH_OUTPUT": """\
 ALL 0 fetches all outputs under their logical names; pairs after ALL rename them. SOME fetches only
-those that the pairs name. Standard error is written to stderr_filename, anew each time. The result
-has the job's exit status, and its elapsed and CPU time in seconds. A job that is not finished gives
-an error. Fetching twice does no harm.
-If the app's only output is named *.zip, it is unpacked into dir.
+those that the pairs name; the pair of stdout, the last one or the one before that of stderr, gives
+an empty file if it is no output's. Standard error is written to stderr_filename, anew each time.
+The result has the job's exit status, and its elapsed and CPU time in seconds. A job that is not
+finished gives an error. Fetching twice does no harm.
+If the app's only output is named *.zip, it is unpacked into dir. What has a name that begins with a
+dot is only written if a pair names it.
 Example: BOINC_FETCH_OUTPUT 9 sweep.1 /home/me/sweep err.1 SOME 1 out out.1""",
     "BOINC_PING": """\
 The result is NULL when the project answers, and else says what is wrong.

@@ -124,6 +124,12 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name
     assert points.count(said) == points.count(mend) == 2  # of the log, and of the ledger
     assert precious.read_text() == "precious"
     assert os.listdir(node / "shared/alice") == [name]  # noqa: PTH208
+    # What it says does mend it.
+    command = points.partition("have root run: ")[2].partition("; or set")[0]
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert serve(node)[1] == ""
+    assert f"ok       ledger: {node}/shared/alice/ledger.sqlite" in check(node)
+    assert precious.read_text() == "precious"
 
 
 @needs_root

@@ -225,3 +225,19 @@ def test_whatever_the_names_nothing_leaves_the_directory(
             assert not name.startswith("/")
             assert not {"..", ".", ""} & set(name.split("/"))
             assert (root / "in" / name).resolve().is_relative_to(root / "in")
+
+
+@given(number=st.integers(1, 12), before=st.binary(max_size=40), comment=st.binary(max_size=200))
+def test_an_archive_has_as_many_members_as_its_list_wherever_that_is(
+    number: int, before: bytes, comment: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "counted.zip"
+    path.write_bytes(before)
+    with zipfile.ZipFile(path, "a") as archive:
+        for member in range(number):
+            archive.writestr(str(member), b"")
+        archive.comment = comment
+    with opened(path, max_files=number) as found:
+        assert len(found.files) == number
+    with pytest.raises(OutputError, match="more than"), opened(path, max_files=number - 1):
+        pass
