@@ -156,9 +156,10 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: 
     )
     (site.local.core.templates / "sweep_out").write_text(OWN_OUTPUT)
     files = (site.file(b"1st", "z"), site.file(b"2nd", "a"))
+    # The project compares the number of files with the app's own template.
     request = SubmitRequest(
         "named-templates",
-        "uppercase",
+        "multi",
         [JobRequest("named-templates-0", (), files)],
         input_template_filename="sweep_in",
         output_template_filename="sweep_out",

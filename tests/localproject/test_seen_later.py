@@ -66,6 +66,18 @@ def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(as_is: Client
     assert _batch(as_is, batch_id) == ("0", "1", "0")
 
 
+def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(client: Client) -> None:
+    info, ref = "<file_info></file_info>", "<file_ref><copy_file/></file_ref>"
+    path = client.project.core.templates / "two_in"
+    path.write_text(f"{info}{info}<workunit>{ref}{ref}</workunit>")
+    batch_id = client.create_batch("b")
+    names = client.upload(b"x", b"y")
+    given = "<input_template_filename>two_in</input_template_filename>"
+    reply = _submit(client, batch_id, job("j", *names), given)
+    assert error(reply) == "wrong # of input files for job 0: need 1, got 2"
+    assert _batch(client, batch_id)[0] == "0"
+
+
 def test_an_input_template_that_is_there_is_used(client: Client) -> None:
     path = client.project.core.templates / "other_in"
     text = (client.project.core.templates / "uppercase_in").read_text()
