@@ -39,7 +39,8 @@ _LINGERING = 900.0
 #: How long past its time, and how long after a gridmanager came to be able to ask about it, an
 #: unanswered submission that nobody asks about is given up.
 _GRACE = 120.0
-#: How long past its time that is done where no gridmanager can ask: one may be on its way.
+#: How long past its time, or after a gridmanager last asked, that is done where none can ask: one
+#: may be on its way.
 FORGOTTEN = 3600.0
 
 _NO_JOB = re.compile(r"no job (.*)", re.DOTALL)

@@ -62,6 +62,9 @@ def query_batches(
     since = _mod_time(min_mod_time)
     debts = _debts(context)
     submitting = frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
+    if client.gridmanager:
+        for name in submitting.intersection(names):
+            _put_off(context, name)
     given_up = {debt.batch_name for debt in debts if debt.kind == "abort" and client.gridmanager}
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
@@ -272,6 +275,16 @@ def _debts(context: Context) -> tuple[Debt, ...]:
     except LedgerError as error:
         log.warning("Not looked up, which submissions are under way: %s", error)
         return ()
+
+
+def _put_off(context: Context, name: str) -> None:
+    """Let no process give a submission up that a gridmanager asks about."""
+    if context.ledger is None:
+        return
+    try:
+        context.ledger.put_off(*context.owner, name, time.time())
+    except LedgerError as error:
+        log.warning("That HTCondor asks for %s is not noted: %s", name, error)
 
 
 def _end_submit(context: Context, name: str) -> None:

@@ -25,8 +25,9 @@ class Debt:
         batch_id: the batch, by the project's id.
         kind: ``submitting``: a submit_batch may be under way, or its submitter died; ``abort``:
             an abort_batch is owed.
-        due: for ``submitting`` when its submitter gives up, for ``abort`` the time before which
-            it must not be paid; seconds since the epoch.
+        due: for ``submitting`` when its submitter gives up, or HTCondor last asked for the batch
+            after that; for ``abort`` the time before which it must not be paid; seconds since the
+            epoch.
         sent: when the last submit_batch of the batch was about to be sent, or, where that is not
             known, when the debt was first written down; seconds since the epoch.
     """
@@ -132,6 +133,14 @@ class Ledger:
         """
         debt = Debt(batch_name, batch_id, "submitting", give_up_at)
         return self._owe(project_url, account, debt, instead_of="submitting")
+
+    def put_off(self, project_url: str, account: str, batch_name: str, until: float) -> None:
+        """Let a submission not be given up before ``until``: the batch is asked about."""
+        self._change(
+            "UPDATE debt SET due = ? WHERE project_url = ? AND account = ? AND batch_name = ? "
+            "AND kind = 'submitting' AND due < ?",
+            (until, project_url, account, text(batch_name), until),
+        )
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the note of a submission: it went well, or the batch was asked about again."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.bridge.control import settle
 from boinc_gahp.bridge.query import query_batches
 from boinc_gahp.bridge.types import Client
 from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
@@ -307,3 +308,18 @@ def test_names_arrive_as_they_are() -> None:
     script.replies["query_batch2"] = reply
     query_batches(script.context(), ["a & b", "<c>"], TIME, PERSON)
     assert seen[0]["batch_name"] == ["a & b", "<c>"]
+
+
+@pytest.mark.parametrize(("client", "wanted"), [(GRIDMANAGER, True), (PERSON, False)])
+def test_a_submission_that_a_gridmanager_asks_about_is_not_given_up_by_other_processes(
+    ledger: Ledger, client: Client, wanted: bool
+) -> None:
+    down = error("project down for maintenance", -183)
+    script = Script({"query_batch": down, "query_batch2": down, "abort_batch": "<success/>"})
+    context = script.context(ledger)
+    ledger.begin_submit(*context.owner, "b", 7, time.time() - 5000)
+    with pytest.raises(ProjectDown):
+        query_batches(context, ["b"], "0", client)
+    script.replies.update(of_state(1, *JOBS).replies)
+    settle(script.context(ledger), alone=True)
+    assert script.count("abort_batch") == (0 if wanted else 1)
