@@ -2,8 +2,10 @@
 
 A batch of which jobs may be on the project is aborted first, and that is final only if no
 submit_batch can still be running that would undo it: so at least :data:`ABORT_AGAIN` seconds after
-the last one whose end is unknown (``web-rpcs.md``, "submit_batch"). Until the project says that
-the batch is aborted it stays ``giving_up`` in the ledger, over any number of restarts.
+the last one whose end is unknown (``web-rpcs.md``, "submit_batch"). Nor may what a PHP that was
+killed has left behind be making jobs still: so it is aborted until the project has listed as many
+jobs twice, :data:`ABORT_AGAIN` seconds apart, or all of them. Until then the batch stays
+``giving_up`` in the ledger, over any number of restarts.
 
 A project that refuses a batch and does not say which job it means is asked about the halves, and
 about theirs, until a job that is refused is alone. Each half is a batch of its own from the moment
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.patience import is_ahead
 from boinc_gahp.blah.sending_verdict import Verdict, hold_for
-from boinc_gahp.errors import GahpError, LedgerError, RpcError
+from boinc_gahp.errors import GahpError, LedgerError, NotFound, RpcError
 from boinc_gahp.ledger import Hold
 from boinc_gahp.ledger.halving import Part
 
@@ -35,13 +37,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds after an unclear submit_batch before which an abort may be undone by it.
+#: Seconds after an unclear submit_batch before which an abort may be undone by it; and between
+#: aborts until one lasts.
 ABORT_AGAIN = 60.0
 #: Depth of halving at which there are :data:`_DISJOINT` parts.
 _DEPTH = 4
 _DISJOINT = 2**_DEPTH
-#: Seconds between attempts, where the project answers but the abort does not last.
-_PAUSE = 60.0
 
 
 class GivingUp:
@@ -58,6 +59,9 @@ class GivingUp:
         self._halving = halving
         #: Why, as long as this process remembers.
         self._reasons: dict[int, tuple[Verdict, GahpError]] = {}
+        #: Batches of which nothing can be running on the project, and how many jobs others had.
+        self._clear: set[int] = set()
+        self._listed: dict[int, int] = {}
 
     def begin(self, batch: BatchRow, verdict: Verdict, error: GahpError, *, clear: bool) -> None:
         """Give a batch up that jobs may exist of.
@@ -75,6 +79,7 @@ class GivingUp:
         self._jobs.give_up(batch.id, time.time() + (0.0 if clear else ABORT_AGAIN))
         log.info("Batch %s is given up: %s", batch.name, error)
         if clear:
+            self._clear.add(batch.id)
             given_up = self._jobs.batch(batch.id)
             if given_up is not None and given_up.state == "giving_up":
                 self.go_on(given_up)
@@ -121,17 +126,48 @@ class GivingUp:
             # The clock was set back: how long ago the last submit_batch was is not known any more.
             self._jobs.give_up(batch.id, now + ABORT_AGAIN)
             return
-        elif not self._kept.bridge.withdraw(batch.project_batch_id, batch.name):
-            trouble = "it was aborted, and the project does not say that it is"
-            self._jobs.postpone(batch.id, now + _PAUSE, trouble)
+        elif not self._is_final(batch, batch.project_batch_id):
             return
         self._is_over(batch)
         self._kept.wake()
+
+    def _is_final(self, batch: BatchRow, project_batch_id: int) -> bool:
+        """Abort the batch; tell whether that is the end of it, and put it off if not."""
+        bridge = self._kept.bridge
+        if batch.id not in self._clear:
+            if not bridge.withdraw(project_batch_id, batch.name, retire=False):
+                return self._wait(batch, None)
+            before = self._listed.get(batch.id)
+            jobs = self._listed[batch.id] = self._count(project_batch_id)
+            if jobs not in {before, len(self._jobs.jobs_of(batch.id))}:
+                return self._wait(batch, jobs)
+        # Once more, for what came between the abort and the look.
+        return bridge.withdraw(project_batch_id, batch.name) or self._wait(batch, None)
+
+    def _count(self, project_batch_id: int) -> int:
+        """Return how many jobs the project lists of a batch."""
+        try:
+            return len(self._kept.bridge.look_at(project_batch_id).jobs)
+        except NotFound:
+            return 0
+
+    def _wait(self, batch: BatchRow, jobs: int | None) -> bool:
+        if jobs is None:
+            trouble = "it was aborted, and the project does not say that it is"
+        else:
+            trouble = (
+                f"it was aborted with {jobs} jobs; it is looked at again whether there are more"
+            )
+        self._jobs.postpone(batch.id, time.time() + ABORT_AGAIN, trouble)
+        return False
 
     def _is_over(self, batch: BatchRow) -> None:
         """See to the jobs of a batch that is aborted for good."""
         jobs = self._jobs.jobs_of(batch.id, "sending")
         verdict, error = self._reasons.pop(batch.id, (None, None))
+        self._clear.discard(batch.id)
+        self._listed.pop(batch.id, None)
+        self._kept.troubles.forget(("give up", batch.id))
         log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
         parts = {Verdict.SUSPECT, Verdict.SMALLER, Verdict.QUOTA}
         if error is not None and verdict in parts and len(jobs) > 1:

@@ -337,9 +337,19 @@ class Sender:
         return Verdict.SUSPECT if deaths >= enough else Verdict.LATER
 
     def _is_beyond_quota(self, attempt: Attempt) -> bool:
-        """Tell whether the batch is too large for the account: no job is there that could end."""
+        """Tell whether the batch is too large for the account: no job is there that could end.
+
+        The account's other jobs may be from another submit node, so the project is asked.
+        """
         there = self._jobs.on_project(self._kept.url, self._kept.account)
-        return not there and len(attempt.jobs) > 1
+        if there or len(attempt.jobs) == 1:
+            return False
+        try:
+            batches = self._kept.bridge.batches()
+        except RpcError as error:
+            log.info("It is not known which jobs fill the account's limit: %s", error)
+            return False
+        return all(batch.state.name != "IN_PROGRESS" for batch in batches)
 
     def _has_lasted(self, attempt: Attempt, error: GahpError) -> bool:
         """Tell whether jobs that were never sent have waited for an admin for long enough.

@@ -33,6 +33,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import UploadFile
+from boinc_gahp.rpc.retry import dropped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,6 +55,8 @@ _WEB_SERVER_LIMIT = (
     "the web server's limit on a request (LimitRequestBody, client_max_body_size), and "
     "upload_max_filesize and post_max_size in its php.ini"
 )
+#: HTTP's status where a front end has not waited for the answer.
+_GATEWAY_TIMEOUT = 504
 #: Names of which is remembered when they were last sent.
 _LANDED = 20_000
 _TOO_MANY = re.compile(r"# of uploaded files \((\d+)\) doesn't agree with request \((\d+)\)")
@@ -140,6 +143,9 @@ class _Round:
     mine: dict[str, threading.Event] = field(default_factory=dict)
     trouble: RpcError | None = None
     limit_learned: bool = False
+    #: Files that were sent whole without an answer in time, and how long it was awaited.
+    late: set[str] = field(default_factory=set)
+    awaited: float = 0.0
 
 
 class _NotNeeded(Exception):
@@ -157,6 +163,11 @@ class _Share:
         count = min(count, self._left)
         self._left -= count
         self._meter.add(count)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether all of the files has gone out."""
+        return not self._left
 
     def take_back(self) -> None:
         self._meter.add(self._left - self._nbytes)
@@ -205,6 +216,7 @@ class Staging:
         self._asked = 0.0
         self._arrived: set[str] = set()
         self._broken_off = threading.Event()
+        self._late_rounds = 0
 
     def run(self) -> None:
         """Return when every file is on the project that is still needed.
@@ -256,12 +268,32 @@ class Staging:
             return
         self._asked = time.monotonic()
         self._absent = self._association.absent(absent)
+        self._await_late(sending)
         missing = set(self._absent)
         turned_up = [name for name in absent if name not in missing and name not in self._arrived]
         # Other threads have sent theirs for their own batches. Of a POST of ours that failed, the
         # files before the one that a rival had sent are associated.
         self._association.associate([name for name in turned_up if name not in mine])
         self._association.associate([name for name in turned_up if name in mine], mixed=True)
+
+    def _await_late(self, sending: _Round) -> None:
+        """Look for files that the project may still be at work on, before they are sent again.
+
+        PHP may take longer over a large file than anybody waits for an answer. That is done for as
+        long again as the answer was awaited; the next time, twice as long.
+        """
+        if not sending.late:
+            return
+        end = time.monotonic() + sending.awaited * 2.0**self._late_rounds
+        self._late_rounds += 1
+        looks = 0
+        while not sending.late.isdisjoint(self._absent) and time.monotonic() < end:
+            self._pause(looks)
+            if self._time_is_up():
+                return
+            looks += 1
+            self._asked = time.monotonic()
+            self._absent = self._association.absent(self._needs.of(self._absent))
 
     # -- sending
 
@@ -284,8 +316,11 @@ class Staging:
         if not group:
             return
         share = _Share(self._meter, sum(self._files[name].nbytes for name in group))
+        last = time.monotonic()
 
         def sent(count: int) -> None:
+            nonlocal last
+            last = time.monotonic()
             self._keep_going()
             if not self._needs.of(group, now=False):
                 raise _NotNeeded
@@ -304,9 +339,13 @@ class Staging:
         except _NotNeeded:
             share.take_back()
         except RpcError as error:
+            is_late = share.is_sent and _is_late(error)
             share.take_back()
             with self._limits:
                 sending.limit_learned |= self._learn(error, group)
+                if is_late:
+                    sending.late.update(group)
+                    sending.awaited = max(sending.awaited, time.monotonic() - last)
             sending.trouble = error
         else:
             self._arrived.update(group)
@@ -400,3 +439,12 @@ class Staging:
         total = len(self._files)
         missing = len(set(self._absent) - self._arrived)
         return out_of_time(f"{total - missing} of {total} files sent to {self._project.host}")
+
+
+def _is_late(error: RpcError) -> bool:
+    """Tell whether the project may still be at work on a request that it got."""
+    if not isinstance(error, TransportError) or not error.may_have_happened:
+        return False
+    if error.status is not None:
+        return error.status == _GATEWAY_TIMEOUT
+    return not dropped(error)

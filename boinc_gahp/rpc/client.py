@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
-from boinc_gahp.errors import BadRequest
+from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import build, fields, regular, results, table
 from boinc_gahp.rpc.address import address
 from boinc_gahp.rpc.bodies import Form, size_of
 from boinc_gahp.rpc.caller import Caller, Question
+from boinc_gahp.rpc.clock import Clock, Watched
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
@@ -53,7 +54,8 @@ class Project:
     must act) and :class:`~boinc_gahp.errors.BadRequest` for an argument that no request can hold.
     What may be repeated is repeated with growing pauses for ``options.retry_total`` seconds while
     the trouble looks passing; create_batch, submit_batch and upload_files are sent once, and again
-    only if no connection came about.
+    only if no connection came about. Times that are sent are given by this machine's clock; they
+    reach the project as its own clock will show them (:mod:`boinc_gahp.rpc.clock`).
 
     Attributes:
         url: the project's address; always ends in ``/``.
@@ -74,8 +76,12 @@ class Project:
             authenticator = Authenticator(authenticator)
         self._authenticator = authenticator
         self._until: float | None = None
+        self._clock = Clock()
+        # Another transport's replies may be of another time: they may be recordings.
+        self._tells_time = transport is None
         self._transport = HttpTransport(options) if transport is None else transport
-        self._caller = Caller(self.host, options, self._transport, Redactor(authenticator))
+        watched = Watched(self._transport, self._clock) if self._tells_time else self._transport
+        self._caller = Caller(self.host, options, watched, Redactor(authenticator))
 
     @property
     def account(self) -> str:
@@ -130,7 +136,7 @@ class Project:
             lambda root: results.integer(root, "batch_id"),
             build.leaf("batch_name", batch_name),
             build.leaf("app_name", app_name),
-            build.leaf("expire_time", build.number(expire_time, "expire_time")),
+            build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
             subject=f"app {app_name!r}",
         )
 
@@ -264,7 +270,7 @@ class Project:
             table.SET_EXPIRE_TIME,
             results.success,
             fields.which(batch_id, batch_name),
-            build.leaf("expire_time", build.number(expire_time, "expire_time")),
+            build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
             subject=fields.said(batch_id, batch_name),
         )
 
@@ -341,7 +347,7 @@ class Project:
         return self._simple(
             table.QUERY_FILES,
             indices,
-            *fields.files(physical_names, batch_id, delete_time),
+            *fields.files(physical_names, batch_id, delete_time and self._theirs(delete_time)),
             records=absent,
         )
 
@@ -363,9 +369,8 @@ class Project:
                 request is broken off then.
         """
         names = [file.physical_name for file in files]
-        xml = build.document(
-            "upload_files", self._authenticator, fields.files(names, batch_id, delete_time)
-        )
+        kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
+        xml = build.document("upload_files", self._authenticator, kept)
         form = partial(Form, xml, files, self._until, sent)
         question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)
@@ -422,6 +427,18 @@ class Project:
         text = self._authenticator.reveal() + of
         encoded = text.encode("utf-8", "surrogateescape")
         return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
+
+    def _theirs(self, at: float) -> float:
+        """Return a time of this machine's clock as the project's will show it; 0 stays 0."""
+        if not at:
+            return at
+        if self._tells_time and not self._clock.is_known:
+            try:
+                self.ping()
+            except RpcError:
+                if not self._clock.is_known:  # any answer tells the time
+                    raise
+        return self._clock.theirs(at)
 
     def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
         return build.submission_document(rpc, self._authenticator, submission)

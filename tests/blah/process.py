@@ -10,6 +10,7 @@ from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -56,12 +57,17 @@ cache_dir = "{site.directory / "cache"}"
 
 
 class Gahp:
-    """A daemon with a gridmanager; killed at the end of the with block, if not before."""
+    """A daemon with a gridmanager; killed at the end of the with block, if not before.
 
-    def __init__(self, settings: Path) -> None:
+    Args:
+        settings: the file with its settings.
+        environ: variables that it has besides.
+    """
+
+    def __init__(self, settings: Path, environ: Mapping[str, str] | None = None) -> None:
         self._daemon = Daemon(
             _COMMAND,
-            environ={**os.environ, "BOINC_GAHP_CONFIG": str(settings)},
+            environ={**os.environ, "BOINC_GAHP_CONFIG": str(settings), **(environ or {})},
             cwd=settings.parent,
         )
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,11 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.desk import Desk, desk_of, for_sending, refuse
+from tests.blah.helpers import failed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.blah.helpers import Site
 
 pytestmark = pytest.mark.long
@@ -118,10 +122,57 @@ def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs
     assert len(desk.alive_workunits()) == 4
 
 
-def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
-    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(
+    site: Site, desk: Desk
 ) -> None:
-    monkeypatch.setattr(giving_up, "_PAUSE", 0.1)
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    ids = desk.accept(3, "number{}")
+    desk.turn()
+    (batch,) = desk.batches("sent")
+    # PHP was killed; what it had started has made one job so far, and makes another one each time
+    # that the batch has just been aborted.
+    late = [take_out(site, f"{batch.name}-{number}") for number in (2, 3)]
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.project_batch_id,))
+
+    def abort(exchange: faultproxy.Exchange) -> bool:
+        reply = exchange.forward()
+        if late:
+            put_back(site, late.pop(0))
+        exchange.send(reply)
+        return True
+
+    site.proxy.fail("abort_batch", abort, times=2)
+    site.proxy.fail("submit_batch", refuse(WORDS))
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 6
+    assert not late
+    # Of the jobs' first workunits none runs.
+    assert failed(site) == 3
+
+
+def take_out(site: Site, name: str) -> dict[str, object]:
+    """Remove a workunit, as if it had not been made yet; return it."""
+    with site.local.core.db.write() as connection:
+        row = dict(connection.execute("SELECT * FROM workunit WHERE name = ?", (name,)).fetchone())
+        connection.execute("DELETE FROM result WHERE workunitid = ?", (row["id"],))
+        connection.execute("DELETE FROM workunit WHERE id = ?", (row["id"],))
+    return row
+
+
+def put_back(site: Site, row: dict[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            f"INSERT INTO workunit ({', '.join(row)}) VALUES ({marks})", tuple(row.values())
+        )
+
+
+def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
+    site: Site, desk: Desk
+) -> None:
     ids = desk.accept(4)
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
@@ -195,21 +246,46 @@ def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
 def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(
     site: Site, desk: Desk
 ) -> None:
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE user_submit SET max_jobs_in_progress = 6 WHERE user_id = "
-            "(SELECT id FROM user WHERE authenticator = ?)",
-            (site.authenticator,),
-        )
+    limit(site, 6)
     ids = desk.accept(10)
     for _ in range(6):
         desk.turn()
     assert sorted(desk.states(ids)) == ["queued"] * 5 + ["sending"] * 5
     assert "limit on jobs in progress" in str(desk.batches("planned", "sent")[0].trouble)
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE user_submit SET max_jobs_in_progress = 0")
+    limit(site, 0)
     desk.run()
     desk.check_once(ids)
+
+
+def test_a_limit_that_another_node_has_filled_is_waited_for_in_one_batch(
+    site: Site, tmp_path: Path
+) -> None:
+    other = replace(site, directory=tmp_path / "other")
+    other.directory.mkdir()
+    with desk_of(other) as elsewhere:
+        elsewhere.accept(4)
+        elsewhere.run()
+    limit(site, 6)
+    with desk_of(site) as desk:
+        ids = desk.accept(5)
+        for _ in range(6):
+            desk.turn()
+        assert len(desk.batches()) == 1
+        assert "limit on jobs in progress" in str(desk.batches()[0].trouble)
+        limit(site, 0)
+        desk.run()
+        assert set(desk.states(ids)) == {"queued"}
+        assert len(desk.batches()) == 1
+
+
+def limit(site: Site, jobs: int) -> None:
+    """Let the account have so many jobs in progress; 0: any number."""
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE user_submit SET max_jobs_in_progress = ? WHERE user_id = "
+            "(SELECT id FROM user WHERE authenticator = ?)",
+            (jobs, site.authenticator),
+        )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,6 +90,28 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site: Site) -> None:
         desk.run()
     assert site.proxy.count("upload_files") == 1
     assert max(arrived) < size
+
+
+def test_an_upload_that_is_answered_too_late_is_not_sent_again(site: Site) -> None:
+    site.timeouts = replace(site.timeouts, read=2.0)
+    late = threading.Event()
+
+    def take_long(exchange: Exchange) -> bool:
+        exchange.read_body()
+        looks = site.proxy.count("query_files")
+        # PHP is through when the client has long since looked whether the file is there.
+        wait_for(lambda: site.proxy.count("query_files") >= looks + 2, "two looks")
+        exchange.forward()
+        late.set()
+        return False
+
+    site.proxy.fail("upload_files", take_long)
+    with desk_of(site) as desk:
+        ids = desk.accept(1)
+        desk.run()
+        desk.check_once(ids)
+    assert late.is_set()
+    assert site.proxy.count("upload_files") == 1
 
 
 @pytest.mark.long

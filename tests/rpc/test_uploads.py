@@ -48,8 +48,9 @@ def test_files_arrive_as_they_are_in_the_order_of_their_names(
 ) -> None:
     contents = [b"", b"\r\n--x\r\n", bytes(range(256)) * 5000, b"last"]
     files = [described(tmp_path / str(n), data) for n, data in enumerate(contents)]
+    server.answers.appendleft(ok(inside("ping", "<success>1</success>")))
     project.upload_files(files, batch_id=4, delete_time=1795361750.9)
-    (request,) = server.requests
+    request = server.requests[-1]  # before it, the project was asked for its time
     boundary = request.headers["content-type"].partition("boundary=")[2].encode()
     parts = request.body.split(b"--" + boundary)[2:-1]
     assert [part.partition(b"\r\n\r\n")[2][:-2] for part in parts] == contents
