@@ -47,7 +47,7 @@ class Troubles(Requests):
         before = now - LASTING
         with self._store.read() as connection:
             found = [Lasting(*row) for row in connection.execute(_OF_PROJECTS, (before,))]
-            found += [Lasting(*row) for row in connection.execute(_OF_BATCHES, (before,))]
+            found += [Lasting(*row) for row in connection.execute(_OF_BATCHES, (before, before))]
             found += [Lasting(*row) for row in connection.execute(_OF_ABORTS, (before,))]
             found += [Lasting(*row) for row in connection.execute(_OF_DEBTS, (before,))]
         return sorted(found, key=lambda each: each.since)
@@ -106,10 +106,13 @@ class Troubles(Requests):
     def take_turn(self, what: str, now: float, every: float = _DAY) -> bool:
         """Tell whether ``what`` is to be done now, by this process: once in so many seconds."""
 
-        def change(connection: sqlite3.Connection) -> bool:
+        def is_due(connection: sqlite3.Connection) -> bool:
             row = connection.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
             # A time that is to come was written before the clock was set back.
-            if row is not None and now - every < float(row[0]) <= now:
+            return row is None or not now - every < float(row[0]) <= now
+
+        def change(connection: sqlite3.Connection) -> bool:
+            if not is_due(connection):
                 return False
             connection.execute(
                 "INSERT INTO meta (key, value) VALUES (?, ?) "
@@ -118,6 +121,10 @@ class Troubles(Requests):
             )
             return True
 
+        # Asked every few seconds: write only if it may be due.
+        with self._store.read() as connection:
+            if not is_due(connection):
+                return False
         return self._store.write(change)
 
 
@@ -131,7 +138,9 @@ _OF_BATCHES = (
     "WHEN 'giving_up' THEN ' is still to be given up: ' ELSE ': ' END || batch.trouble, "
     "batch.state != 'ended' "
     "FROM batch CROSS JOIN project ON project.id = batch.project_id "
-    "WHERE batch.state != 'retired' AND batch.trouble IS NOT NULL AND batch.trouble_since <= ?"
+    "WHERE batch.state != 'retired' AND batch.trouble IS NOT NULL AND batch.trouble_since <= ? "
+    # Where all of a project is in trouble, that says it.
+    "AND coalesce(project.trouble_since > ?, 1)"
 )
 # A cancelled job's state changes no more. Those of a batch that is being given up end with it.
 _OF_ABORTS = (

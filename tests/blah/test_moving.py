@@ -13,6 +13,7 @@ from boinc_gahp.blah.status_ad import HELD, SUSPENDED
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.secret import Authenticator
+from tests.blah.front import both_ways
 from tests.blah.helpers import await_state, await_status, failed, row_of
 from tests.blah.process import write_settings
 from tests.faultproxy import FaultProxy
@@ -20,6 +21,7 @@ from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.blah.helpers import Site
@@ -97,6 +99,31 @@ def test_jobs_go_on_with_an_accounts_new_authenticator(
     site.local.resume_volunteers()
     with site.service() as service:
         await_status(service, ids, 4)
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_go_on_when_a_project_goes_from_http_to_https(
+    site: Site, jobs: JobLedger, tmp_path: Path
+) -> None:
+    authority = tmp_path / "authority.pem"
+    with both_ways(site.local.url, authority) as address:
+        before, after = (
+            replace(
+                site.settings,
+                project=replace(site.project, url=f"{scheme}:{address}", ca_bundle=str(authority)),
+            )
+            for scheme in ("http", "https")
+        )
+        site.local.pause_volunteers()
+        with site.service(before) as service:
+            job_id = service.submit(site.job().ad)
+            await_state(jobs, job_id, "queued")
+        site.local.resume_volunteers()
+        with site.service(after) as service:
+            another = service.submit(site.job().ad)
+            await_status(service, [job_id, another], 4)
+        ((url, *_),) = jobs.all_owners()
+        assert url == f"https:{address}"
     assert len(site.workunits()) == 2
 
 

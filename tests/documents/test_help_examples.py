@@ -24,6 +24,7 @@ NOT_RUN = {
     "boinc_gahp demo": "tests/cli/test_demo.py",
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
     "boinc_gahp ledger forget 12.0": "likewise",
+    "boinc_gahp ledger move": "needs a project that has moved; tests/blah/test_moving.py has one",
     "boinc_gahp local-project run ~/project --": "the project runs already",
     "boinc_gahp local-project status ~/project --json | jq": "jq is not everywhere",
 }
@@ -67,6 +68,7 @@ STEPS: dict[str, list[str]] = {
     "ledger list": [],
     "ledger show": [],
     "ledger settle": [],
+    "ledger move": [],
     "ledger forget": [],
     "completion": [],
     "demo": [],
