@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import LocalInput
-from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
+from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied, RpcError
 from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class Comparison:
             BatchConflict: another process sends other jobs into the batch.
         """
         name = self._request.batch_name
+        if self._old is None and self._has_jobs(batch_id):
+            return  # of which nobody here knows anything
         new = describe(self._request, self._md5s)
         if self._old is not None and self._same and self._old.batch_id == batch_id:
             # Files may be gone by now whose contents it knows.
@@ -97,6 +99,14 @@ class Comparison:
         except OSError as error:
             log.warning("What is submitted as batch %s is not written down: %s", name, error)
         self._old, self._same, self._sent = new, True, True
+
+    def _has_jobs(self, batch_id: int) -> bool:
+        """Whether somebody has begun to fill the batch elsewhere."""
+        try:
+            return bool(self._session.rpc.query_batch(batch_id=batch_id).jobs)
+        except RpcError as error:
+            log.warning("Whether batch %d has jobs is not known: %s", batch_id, error)
+            return True
 
     def refused(self) -> None:
         """Note that the project has answered with an error: what is not there will not appear."""

@@ -114,6 +114,17 @@ def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_told(site: Sit
     assert (again.existed, again.compared) == (True, False)
 
 
+def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site: Site) -> None:
+    name = f"begun-{site.directory.name}"
+    named = [replace(job, name=f"{name}_{n}") for n, job in enumerate(jobs("-n 1", "-n 2"))]
+    begun = elsewhere(site).submit("uppercase", named[:1], name=name)
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (begun.id,))
+    assert not site.project.submit("uppercase", named, name=name).existed
+    again = site.open().submit("uppercase", named, name=name)
+    assert (again.existed, again.compared) == (True, False)
+
+
 def test_jobs_that_were_never_sent_may_be_others_the_next_time(site: Site) -> None:
     name = f"never-{site.directory.name}"
     path = site.directory / "a.txt"

@@ -170,7 +170,7 @@ def _zip(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.cli.batch import fetch_view
+    from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
     from boinc_gahp.remote import collecting, failures
 
@@ -197,6 +197,8 @@ def _failed(batch: Batch, options: Namespace) -> int:
             print(line)
         print()
         print(fetch_view.failure_summary(len(found), where))
+        if batch.lease_is_over:
+            print(states.lease_warning(batch, words.now()))
     else:
         print(fetch_view.none_failed(known))
     return _said(batch, len(known.finished), len(found), known.unfinished)

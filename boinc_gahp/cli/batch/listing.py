@@ -100,7 +100,8 @@ def list_batches(arguments: list[str], config: str | None) -> int:
             if len(batches) < len(chosen):
                 print(f"… and {len(chosen) - len(batches):,} older ones.")
             for batch in batches:
-                for line in lease_lines(options, batch):
+                # Of one that is over its lease tells little by now.
+                for line in () if batch.lease_is_over else lease_lines(options, batch):
                     print(line)
     return 0
 

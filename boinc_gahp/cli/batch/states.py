@@ -123,8 +123,9 @@ def lease_warning(batch: Batch, now: float) -> str:
         return ""
     if batch.lease_is_over:
         return (
-            f"The lease of batch {batch.id} was over at {words.at(end)}: a project aborts and "
-            "retires a batch then. Batches that are waited for or fetched from are kept."
+            f"The lease of batch {batch.id} was over at {words.at(end)}, and a project ends a "
+            f"batch then: that may be why it is {batch.state.name.lower()}. Batches that are "
+            "waited for or fetched from are kept."
         )
     if batch.state.name in {"ABORTED", "RETIRED"} or end > now + _SOON:
         return ""

@@ -156,3 +156,4 @@ def test_a_batch_that_its_lease_has_ended_says_so(site: Site, batch: Command) ->
     assert told in batch("show", number)[1]
     assert told in batch("wait", number)[1]
     assert told in batch("fetch", number, site.config.parent / "ended")[1]
+    assert told in batch("fetch", number, site.config.parent / "ended", "--failed")[1]
