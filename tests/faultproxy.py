@@ -82,6 +82,8 @@ class Exchange:
         if not (line := self._stream.readline()):
             return False
         self.method, self.target, _ = line.decode("latin-1").split(" ", 2)
+        # A client that takes this for its proxy names the whole address.
+        self.target = urlsplit(self.target)._replace(scheme="", netloc="").geturl()
         while (line := self._stream.readline().rstrip(b"\r\n")) != b"":
             name, _, value = line.decode("latin-1").partition(":")
             self.headers.append((name, value.strip()))

@@ -39,7 +39,7 @@ _NOT_OWNER = (
 #: Empty comments, and what is no page: reading it as the beginning of one must not take for ever.
 _COMMENTS = b"<!---->" * 40 + b"x"
 
-#: By name: how many of 1,000 requests it happens to, and the fault; it gets a source of chance, and
+#: By name: how many of 1,000 queries it happens to, and the fault; it gets a source of chance, and
 #: the seconds that the client waits for an answer.
 PASSING: dict[str, tuple[float, Callable[[random.Random, float], Fault]]] = {
     "lost-reply": (4, lambda _chance, _read: faultproxy.lose_reply()),
@@ -78,6 +78,12 @@ _FOR_OUTPUTS: dict[str, Callable[[random.Random, float], Fault]] = {
     "cut-xml": lambda chance, _read: faultproxy.cut(chance.random()),
 }
 
+#: What changes something on the project is asked for seldom, and goes wrong more often.
+_CHANGES = frozenset(
+    {"create_batch", "submit_batch", "upload_files", "abort_jobs", "abort_batch", "retire_batch"}
+)
+_MORE_OFTEN = 6
+
 #: By name: what goes on until it is healed, and of how many of 1,000 objects.
 LASTING: dict[str, float] = {
     # A front end that gives up whenever a certain batch with jobs is asked about.
@@ -86,8 +92,9 @@ LASTING: dict[str, float] = {
     "not-owner": 20,
     # Nothing works at all, for a quarter of an hour.
     "outage": 30,
+    # Each change is made, and nobody is told, for an hour.
+    "replies-lost": 80,
 }
-_OUTAGE = HOUR / 4
 NAMES = (*PASSING, *LASTING)
 
 
@@ -171,8 +178,11 @@ class Faults:
 
     def _choose(self, exchange: Exchange, chance: random.Random) -> tuple[str, Fault | None]:
         gateway = faultproxy.status(chance.choice(_GATEWAY), carried_out=False)
-        if self._lasts("outage", f"{(time.time() - self._clock.origin) // _OUTAGE}"):
+        hours = (time.time() - self._clock.origin) / HOUR
+        if self._lasts("outage", f"{hours * 4:.0f}"):
             return "outage", gateway
+        if exchange.rpc in _CHANGES and self._lasts("replies-lost", f"{hours:.0f}"):
+            return "replies-lost", faultproxy.lose_reply()
         if exchange.rpc in _ABOUT_BATCHES:
             named = _named(exchange)
             if any(map(self.is_stuck, named)):
@@ -183,6 +193,8 @@ class Faults:
                 done = exchange.rpc == "abort_jobs" and len(named) > 1
                 return "not-owner", faultproxy.body(_NOT_OWNER % {b"rpc": rpc}, carried_out=done)
         draw = chance.uniform(0, 1000)
+        if exchange.rpc in _CHANGES:
+            draw /= _MORE_OFTEN
         for name, weight, make in self._passing:
             draw -= weight
             if draw < 0:

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     with running(wanted, directory / "project.log") as project:
         for user in users:
-            user.prepare(project.url, project.authenticators[user.name])
+            user.prepare(project)
         counts = _live(users, project, plan)
         left = project.ask("work")
     found = list(verdict.problems(users, left))
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _users(directory: Path, plan: Plan) -> list[User]:
     alice = BatchUser("alice", directory / "alice", plan, [])
-    bob = BoincUser("bob", directory / "bob", plan, [])
+    bob = BoincUser("bob", directory / "bob", plan, [], behind_proxy=True)
     for number in range(plan.jobs):
         user = bob if number % _OLD == 0 else alice
         due = plan.hours * work.HOUR * plan.submitting * number / plan.jobs

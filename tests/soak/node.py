@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.soak.clock import Clock
+    from tests.soak.serve import Project
     from tests.soak.work import Work
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,6 +35,7 @@ _SETTINGS = """
 [project]
 url = "{url}"
 authenticator = "{authenticator}"
+{proxy}
 
 [timeouts]
 connect = {read}
@@ -155,12 +157,15 @@ class User:
     #: Batches of which HTCondor 9 was told an error at submission, so that they have to be aborted.
     given_up: set[str] = field(default_factory=set)
     deaths: int = 0
+    #: Whether requests go through what misbehaves as through an HTTP proxy.
+    behind_proxy: bool = False
     url: str = ""
     authenticator: str = ""
 
-    def prepare(self, url: str, authenticator: str) -> None:
+    def prepare(self, project: Project) -> None:
         """Write what the user has before the first job."""
-        self.url, self.authenticator = url, authenticator
+        self.url = project.direct if self.behind_proxy else project.url
+        self.authenticator = project.authenticators[self.name]
         for directory in ("config", "state", "cache"):
             (self.home / directory).mkdir(parents=True)
         for number in range(INPUTS):
@@ -171,7 +176,11 @@ class User:
         settings.touch(0o600)
         settings.write_text(
             _SETTINGS.format(
-                url=url, authenticator=authenticator, read=self.plan.read, lease=self.plan.lease
+                url=self.url,
+                authenticator=self.authenticator,
+                proxy=f'proxy = "{project.url}"' if self.behind_proxy else "",
+                read=self.plan.read,
+                lease=self.plan.lease,
             )
         )
 

@@ -54,6 +54,7 @@ class Project:
 
     Attributes:
         url: of the proxy.
+        direct: of the project itself, for who takes the proxy for one.
         authenticators: by user.
     """
 
@@ -61,6 +62,7 @@ class Project:
         self._process = process
         place = self._read()
         self.url: str = place["url"]
+        self.direct: str = place["direct"]
         self.authenticators: dict[str, str] = place["authenticators"]
 
     def ask(self, what: str) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def main(words: str) -> None:
         authenticators = {name: local.add_user(name) for name in wanted.users}
         proxy.choose = faults
         with at_work(local, wanted.hosts):
-            _say({"url": proxy.url, "authenticators": authenticators})
+            _say({"url": proxy.url, "direct": local.url, "authenticators": authenticators})
             for line in sys.stdin:
                 if line == "heal\n":
                     faults.stop()
