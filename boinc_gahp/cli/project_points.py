@@ -74,12 +74,11 @@ def project_points(
             yield failed(f"address: {trouble}")
             yield note("account, files and apps: not looked at, since the project did not answer")
             return
-        if project.sent_to_https:
-            # What was sent on was a ping, which holds none yet.
+        if project.https_url is not None:
+            # What was sent on here is a ping, which holds no authenticator.
             yield failed(
                 f"address: {project.host} sends http on to https, and each request is in clear "
-                "until then, with the authenticator: set url to "
-                f"{project.url.replace('http:', 'https:', 1)}"
+                f"until then, with the authenticator: set url to {project.https_url}"
             )
             yield from _account_points(settings, chosen, project, apps)
             return

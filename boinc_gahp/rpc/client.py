@@ -18,6 +18,7 @@ from boinc_gahp.rpc.clock import Clock, Watched
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
+from boinc_gahp.rpc.redirects import upgraded
 from boinc_gahp.rpc.replies import Incomplete, Records
 from boinc_gahp.rpc.spool import Dropped, SpooledJobs
 from boinc_gahp.rpc.transport import HttpTransport
@@ -89,9 +90,9 @@ class Project:
         return self._authenticator.account
 
     @property
-    def sent_to_https(self) -> bool:
-        """Whether the project has sent a request on from http to https of its host."""
-        return self._caller.speaks_https.is_set()
+    def https_url(self) -> str | None:
+        """The project's URL with https, if it has sent a request on there from http."""
+        return upgraded(self.url) if self._caller.speaks_https.is_set() else None
 
     def until(self, deadline: float) -> Project:
         """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""

@@ -83,10 +83,12 @@ class Repair:
 
     Attributes:
         messages: PHP's messages, in the order of their coming (the first 1,000).
+        repairs: how many places were no plain XML, up to the last look.
     """
 
     def __init__(self) -> None:
         self.messages: list[PhpMessage] = []
+        self.repairs = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._ascii = True
         self._long: _LongText | None = None
@@ -139,6 +141,7 @@ class Repair:
             self._long, data = None, rest or b""
         here = 0
         while match := _SUSPECT.search(data, self._unsuspected(data, here)):
+            self.repairs += 1
             out.append(data[here : match.start()])
             taken = self._suspect(data, match, out, final=final)
             if taken is None:

@@ -30,6 +30,8 @@ _SNIFFED = 2048
 _PRUNED_AFTER = 1 << 18
 #: So many may be left. A record has a dozen; the rest of a reply has as many.
 _MOST_ELEMENTS = 10_000
+#: Places that are no plain XML: each costs a microsecond. A job's name may be one.
+_MOST_REPAIRS = 2_000_000
 #: Stands before the reply, so that the parser shows what is around it.
 _BEGUN = "begun"
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&amp;": "&"}
@@ -200,6 +202,8 @@ class _Reading:
         if reply.empty:
             reply.empty = not chunk or chunk.isspace()
         self._parse(self._repair.feed(chunk))
+        if self._repair.repairs > _MOST_REPAIRS:
+            raise TooMuch(f"{_MOST_REPAIRS:,} places that are no XML")
 
     def close(self) -> Reply:
         """Return the reply, which has ended."""

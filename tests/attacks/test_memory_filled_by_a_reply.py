@@ -104,27 +104,36 @@ BATCH = "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1<
 
 #: The answer, what is asked, what comes of it.
 ANSWERS: dict[str, tuple[Iterable[bytes], str, str]] = {
+    "what is no XML": (around("ping", "", "<", 60, SUCCESS), PING, "2,000,000 places that are no"),
     "small elements": (around("ping", "", "<x/>", 30, SUCCESS), PING, "None"),
     "the same element": (around("ping", SUCCESS, SUCCESS, 30, ""), PING, "None"),
-    "elements inside": (around("ping", "<success>", "<x/>", 30, "</success>"), PING, "more 10,000"),
+    "elements inside": (
+        around("ping", "<success>", "<x/>", 30, "</success>"),
+        PING,
+        "more than 10,000 elements",
+    ),
     "elements in a record": (
         around("query_batch", BATCH + "<job><id>1</id>", "<error/>", 30, "</job>"),
         JOBS,
-        "more 10,000 elements",
+        "more than 10,000 elements",
     ),
     "deep elements": (around("ping", "", "<x>", 30, ""), PING, "ProtocolError"),
     "text": (around("ping", "", "a b ", 60, SUCCESS), PING, "None"),
-    "too many bytes": (around("ping", "", "a b ", 2000, SUCCESS), PING, "more bytes than there"),
+    "too many bytes": (
+        around("ping", "", "a b ", 2000, SUCCESS),
+        PING,
+        "more than 67,108,864 bytes",
+    ),
     "stderr": (around("query_completed_job", STDERR, "x", 60, END), JOB, "CompletedJob("),
     "stderr without end": (
         around("query_completed_job", STDERR, "&lt;", 2000, END),
         JOB,
-        "more bytes than there",
+        "more than 67,108,864 bytes",
     ),
     "an unclosed name": (around("ping", "<name>", "<name>", 60, ""), PING, "cut off"),
     "a page": (around("html", "<title>Gone", "<p>", 2000, ""), PING, "a web page"),
     "warnings": (
-        around("ping", "", "<br />\n<b>Warning</b>:  x in <b>/f</b>", 30, SUCCESS),
+        around("ping", "", "<br />\n<b>Warning</b>:  x in <b>/f</b>", 10, SUCCESS),
         PING,
         "None",
     ),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import ssl
 import threading
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
+import trustme
 
 from boinc_gahp.cli import project_points
 from boinc_gahp.ledger import JobLedger, Ledger, NewJob
@@ -18,6 +20,8 @@ from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
+from tests.rpc import scripted
+from tests.rpc.scripted import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -242,6 +246,31 @@ class TestAddress:
             project.database_down(False)
         assert report.status == 1
         assert any("down" in text for level, text in report.points if level == "FAILED")
+
+    def test_http_that_is_sent_on_to_https_fails_with_what_to_set(
+        self, check: Check, settings: Path, tmp_path: Path
+    ) -> None:
+        authority, bundle = trustme.CA(), tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(str(bundle))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("boinc.example.edu").configure_cert(context)
+        location = "https://boinc.example.edu/test/submit_rpc_handler.php"
+        # A proxy, so that the ports can be those of the web.
+        with Scripted(context=context) as safe, Scripted() as proxy:
+            safe.answers.append(scripted.ok())
+            proxy.answers += [scripted.status(301, Location=location), scripted.tunnel(safe.port)]
+            settings.write_text(
+                "[project]\nurl = 'http://boinc.example.edu:8080/test/'\n"
+                f"authenticator_file = 'key'\nca_bundle = '{bundle}'\n"
+                f"proxy = 'http://127.0.0.1:{proxy.port}'\n"
+            )
+            report = check()
+            in_clear = [each.rpc for each in proxy.requests if each.method != "CONNECT"]
+        assert report.status == 1
+        [(level, text)] = report.of("address")
+        assert level == "FAILED"
+        assert "the authenticator: set url to https://boinc.example.edu/test/" in text
+        assert in_clear == ["ping"]
 
     def test_plain_http_to_another_machine_is_a_warning(self) -> None:
         from boinc_gahp.rpc import Project

@@ -279,10 +279,10 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(
             retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
         )
         with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
-            seen = [project.sent_to_https]
+            seen = [project.https_url]
             project.ping()
-            seen.append(project.sent_to_https)
-            assert seen == [False, True]
+            seen.append(project.https_url)
+            assert seen == [None, "https://boinc.example.edu/test/"]
             with pytest.raises(ProtocolError):
                 project.create_batch("b", "uppercase")
             with pytest.raises(ProtocolError):
