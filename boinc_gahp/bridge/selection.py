@@ -124,7 +124,7 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
             wanted += [Delivery(name, _absolute(request, path)) for path in paths]
         else:
             path = checked(request, name, plain)
-            wanted.append(Delivery(name, _absolute(request, path), job_directory(request)))
+            wanted.append(Delivery(name, _absolute(request, path), named_below(request)))
     return wanted
 
 
@@ -216,6 +216,11 @@ def checked(request: FetchRequest, output: str, plain: str) -> str:
 def job_directory(request: FetchRequest) -> Path:
     """Return the job's directory."""
     return Path(os.path.normpath(request.directory))
+
+
+def named_below(request: FetchRequest) -> Path:
+    """Return the directory below which names come from the network: a folder's own does, too."""
+    return job_directory(request).parent if request.folder else job_directory(request)
 
 
 def _absolute(request: FetchRequest, name: str) -> Path:
