@@ -309,7 +309,7 @@ def end(count: int, size: int) -> bytes:
     return struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, size, 0, 0)
 
 
-MEMBERS = 150_000
+MEMBERS = 110_000
 
 
 def hidden(how: str) -> bytes:
