@@ -15,6 +15,7 @@ from boinc_gahp.bridge.selection import (
     Delivery,
     checked,
     job_directory,
+    named_below,
     plain_names,
     select,
     stderr_path,
@@ -87,7 +88,8 @@ def write_text(request: FetchRequest, path: Path, text: str, gate: Gate) -> None
     """
     if request.ad is not None:
         make_parent(path, gate)
-    with registry.file(path, gate) as file:
+    inside = named_below(request) if request.folder else None
+    with registry.file(path, gate, inside) as file:
         file.write(text.encode("utf-8", "surrogateescape"))
         file.commit()
 

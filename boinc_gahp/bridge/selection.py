@@ -7,7 +7,9 @@ are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
 from __future__ import annotations
 
 import os.path
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,10 @@ DEV_NULL = "/dev/null"
 _NOWHERE = (DEV_NULL, "NULL")
 #: Outputs that are a job's stdout, whatever the ad calls it.
 _STDOUTS = ("stdout", "stdout.txt")
+
+
+#: Outputs that an error lists; archives can have very many.
+_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +70,8 @@ def plain_names(outputs: Sequence[str]) -> dict[str, str]:
 
     Two outputs that share a base name keep the path that the app's template gives them.
     """
-    bases = [_base(name) for name in outputs]
-    return {
-        name: base if bases.count(base) == 1 else name
-        for name, base in zip(outputs, bases, strict=True)
-    }
+    bases = Counter(map(_base, outputs))
+    return {name: _base(name) if bases[_base(name)] == 1 else name for name in outputs}
 
 
 def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
@@ -124,7 +127,7 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
             wanted += [Delivery(name, _absolute(request, path)) for path in paths]
         else:
             path = checked(request, name, plain)
-            wanted.append(Delivery(name, _absolute(request, path), job_directory(request)))
+            wanted.append(Delivery(name, _absolute(request, path), named_below(request)))
     return wanted
 
 
@@ -197,7 +200,9 @@ def _stderr_paths(request: FetchRequest) -> Set[Path]:
 
 
 def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, str]) -> OutputError:
-    names = ", ".join(repr(name) for name in outputs) or "none"
+    names = ", ".join(repr(name) for name in islice(outputs, _NAMED)) or "none"
+    if len(outputs) > _NAMED:
+        names += f" and {len(outputs) - _NAMED} more"
     return OutputError(
         f"job {request.job_name!r} has no output {source!r}; its outputs are: {names}"
     )
@@ -216,6 +221,11 @@ def checked(request: FetchRequest, output: str, plain: str) -> str:
 def job_directory(request: FetchRequest) -> Path:
     """Return the job's directory."""
     return Path(os.path.normpath(request.directory))
+
+
+def named_below(request: FetchRequest) -> Path:
+    """Return the directory below which names come from the network: a folder's own does, too."""
+    return job_directory(request).parent if request.folder else job_directory(request)
 
 
 def _absolute(request: FetchRequest, name: str) -> Path:

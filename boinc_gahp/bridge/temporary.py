@@ -15,7 +15,6 @@ import secrets
 import threading
 from contextlib import suppress
 from io import FileIO
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 
 from boinc_gahp.bridge import leftovers
@@ -27,6 +26,7 @@ from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from types import TracebackType
 
     from boinc_gahp.bridge.gate import Gate
@@ -105,12 +105,17 @@ class Temporaries:
         try:
             for slot, path in enumerate(_names(destination, kind.suffix)):
                 if claimed is None:
-                    claimed = self._try(kind, path, at, destination, gate)
+                    try:
+                        claimed = self._try(kind, path, at, destination, gate)
+                    except leftovers.Taken:
+                        # A name that nobody can foresee.
+                        claimed = self._try(kind, _unforeseen(path), at, destination, gate)
                 elif _exists(path.name, at):
                     # Left by a daemon that was killed while several fetches wrote the same file.
-                    left = self._try(kind, path, at, destination, gate)
-                    if left is not None:
-                        left.discard()
+                    with suppress(leftovers.Taken):
+                        left = self._try(kind, path, at, destination, gate)
+                        if left is not None:
+                            left.discard()
                 elif slot >= _SWEPT:
                     break
         except BaseException as error:
@@ -130,7 +135,8 @@ class Temporaries:
     ) -> _Kind | None:
         """Return the temporary at ``path``, emptied and locked; None where another one has it.
 
-        Where something else has the name, a name is chosen that nobody can foresee.
+        Raises:
+            Taken: something else has the name.
         """
         with gate:
             # Under the lock, so that none comes to be between remove_all and the process's end.
@@ -138,14 +144,16 @@ class Temporaries:
                 self._check_open()
                 if path in self._active:
                     return None
-                try:
-                    held = kind.hold(path.name, at)
-                except leftovers.Taken:
-                    path = path.with_name(_unforeseen(path.name))
-                    held = kind.hold(path.name, at)
+                held = kind.hold(path.name, at)
                 if held is None:
                     return None
-                item = kind(self, held, _Place(path, destination, os.dup(at)), gate)
+                try:
+                    place = _Place(path, destination, os.dup(at))
+                except OSError:
+                    held.remove(path.name, at)
+                    held.close()
+                    raise
+                item = kind(self, held, place, gate)
                 self._active[path] = item
             gate.at_close(item.withdraw)
             try:
@@ -162,8 +170,8 @@ def _names(destination: Path, suffix: str) -> Iterator[Path]:
         yield destination.parent / f"{OWN}-{digest}-{slot}.{suffix}"
 
 
-def _unforeseen(name: str) -> str:
-    return f"{OWN}-{secrets.token_hex(16)}{Path(name).suffix}"
+def _unforeseen(path: Path) -> Path:
+    return path.with_name(f"{OWN}-{secrets.token_hex(16)}{path.suffix}")
 
 
 def _exists(name: str, at: int) -> bool:

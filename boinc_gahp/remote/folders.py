@@ -125,7 +125,7 @@ def write_note(folder: Path, note: Note, job_name: str, gate: Gate) -> None:
             "files": note.files,
         }
     )
-    with registry.file(folder / NOTE, gate) as file:
+    with registry.file(folder / NOTE, gate, inside=folder.parent) as file:
         file.write(text.encode() + b"\n")
         file.commit()
 

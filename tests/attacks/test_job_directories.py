@@ -222,6 +222,18 @@ def test_hide_a_file_in_a_persons_folder(home: Path) -> None:
     assert files(home) == found
 
 
+def test_write_through_a_link_that_a_persons_folder_has_become(
+    tmp_path: Path, elsewhere: Path
+) -> None:
+    (tmp_path / "job").symlink_to(elsewhere)
+    with (
+        HostileOutputs({"out": b"theirs"}) as project,
+        pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"),
+    ):
+        project.collect(tmp_path / "job")
+    assert files(elsewhere) == {}
+
+
 def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhere: Path) -> None:
     folder = tmp_path / folders.folder_name("job")
     folder.symlink_to(elsewhere)
@@ -297,7 +309,7 @@ def end(count: int, size: int) -> bytes:
     return struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, size, 0, 0)
 
 
-MEMBERS = 150_000
+MEMBERS = 110_000
 
 
 def hidden(how: str) -> bytes:

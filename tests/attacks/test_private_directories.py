@@ -26,6 +26,7 @@ from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.ledger.keeping import KeeperLock
 from tests.daemon.process import Daemon
+from tests.documents.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,11 +55,11 @@ def node() -> Iterator[Path]:
         shutil.rmtree(node)
 
 
-def environment(node: Path) -> dict[str, str]:
+def environment(node: Path, directory: str) -> dict[str, str]:
     """Return alice's, with a settings file that is root's."""
     (node / "boinc_gahp.toml").write_text(
         f'[project]\nurl = "http://127.0.0.1:9/test/"\nauthenticator_file = "none"\n'
-        f'[timeouts]\nretry = 0\n[state]\ndir = "{node}/shared/alice"\n'
+        f'[timeouts]\nretry = 0\n[state]\ndir = "{node}/shared/{directory}"\n'
     )
     return {
         "HOME": str(node / "home"),
@@ -68,12 +69,12 @@ def environment(node: Path) -> dict[str, str]:
     }
 
 
-def check(node: Path) -> str:
+def check(node: Path, directory: str = "alice") -> str:
     """Return what boinc_gahp check tells alice."""
     done = subprocess.run(
         [*become(ALICE), COMMAND, "check"],
         cwd=node,
-        env=environment(node),
+        env=environment(node, directory),
         capture_output=True,
         text=True,
         timeout=60,
@@ -82,10 +83,10 @@ def check(node: Path) -> str:
     return done.stdout
 
 
-def serve(node: Path) -> tuple[bytes, str]:
+def serve(node: Path, directory: str = "alice") -> tuple[bytes, str]:
     """Have a daemon of alice's answer a ping; return the Result Line, and what is on its stderr."""
     command = [*become(ALICE), str(COMMAND)]
-    with Daemon(command, environ=environment(node), cwd=node) as daemon:
+    with Daemon(command, environ=environment(node, directory), cwd=node) as daemon:
         daemon.line()
         daemon.ask(b"BOINC_PING 1")
         [result] = daemon.await_results(1)
@@ -127,7 +128,6 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name
     # What it says does mend it.
     command = points.partition("have root run: ")[2].partition("; or set")[0]
     subprocess.run(["/bin/sh", "-c", command], check=True)
-    assert serve(node)[1] == ""
     assert f"ok       ledger: {node}/shared/alice/ledger.sqlite" in check(node)
     assert precious.read_text() == "precious"
 
@@ -148,13 +148,21 @@ def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(
 
 
 @needs_root
-def test_keep_a_user_from_a_directory_of_mode_755_that_an_admin_made(node: Path) -> None:
-    state = node / "shared" / "alice"
-    state.mkdir(parents=True)
-    os.chown(state, ALICE, ALICE)
+def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node: Path) -> None:
+    [recipe] = [
+        each.text
+        for each in examples("docs/htcondor-admins.rst")
+        if (each.marker or "").endswith(Path(__file__).name)
+    ]
+    assert "/var/lib/boinc_gahp" in recipe
+    assert "alice bob" in recipe
+    there = recipe.replace("/var/lib/boinc_gahp", f"{node}/shared")
+    script = there.replace("alice bob", f"{ALICE} {BOB}")
+    subprocess.run(["/bin/sh", "-euc", script], check=True)
+    state = node / "shared" / str(ALICE)
+    assert serve(node, "{user}")[1] == ""
     state.chmod(0o755)
-    assert serve(node)[1] == ""
-    points = check(node)
+    points = check(node, "{user}")
     assert f"ok       ledger: {state}/ledger.sqlite" in points
     assert f"ok       log: {state}/boinc_gahp.log" in points
     files = list(state.iterdir())

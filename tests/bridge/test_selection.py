@@ -157,6 +157,13 @@ def test_any_other_name_is_an_error_that_lists_the_outputs(specs: Pairs) -> None
         chosen(some(*specs))
 
 
+def test_of_very_many_outputs_an_error_lists_some() -> None:
+    outputs = [f"dir/{number}/out" for number in range(20_000)]
+    with pytest.raises(OutputError) as error:
+        chosen(some(("typo", "typo"), ("x", "y")), outputs)
+    assert str(error.value).endswith("'dir/49/out' and 19950 more")
+
+
 def test_two_outputs_for_one_name_are_an_error() -> None:
     with pytest.raises(OutputError, match=r"out1.txt and out2.txt .* different names"):
         chosen(some(("out1.txt", "x"), ("out2.txt", "./x")))
