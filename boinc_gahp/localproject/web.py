@@ -68,6 +68,9 @@ FILE_RPCS: dict[str, FileHandler] = {
 #: So many bytes more than are kept are read, so that a browser shows the answer to a form that is
 #: too large.
 _READ = 16 << 20
+#: Bytes that are repeated of what is no request; what is not read waits in memory, six times as
+#: large if it was quotes.
+_ECHO = 64 << 10
 #: Replies shorter than this are not worth compressing.
 _GZIP_FROM = 1000
 _SUBMIT_PAGE = "user/submit_rpc_handler.php"
@@ -211,7 +214,7 @@ def _malformed(core: Core, data: bytes | None, page: str, complaint: tuple[str, 
         messages = _no_request(page) if data is None else _no_xml(complaint)
     more = f"    <file>/srv/{page}</file>\n    <line>302</line>\n" if page == _FILE_PAGE else ""
     # Latin-1 maps bytes to characters and back, so that the echo is what was sent.
-    echo = htmlspecialchars((data or b"").decode("latin-1"))
+    echo = htmlspecialchars((data or b"")[:_ECHO].decode("latin-1"))
     text = PROLOG + messages + error_element(f"can't parse request message: {echo}", -1, more)
     return Response(text.encode("latin-1", "xmlcharrefreplace"), content_type=CONTENT_TYPE)
 

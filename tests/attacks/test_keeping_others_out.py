@@ -322,3 +322,13 @@ def test_who_is_signed_out_reads_why_a_large_form_is_refused(
         assert (answer.status_code, "Sign in first" in answer.text) == (401, True)
         answer = visitor.send("sign-in", {"authenticator": "x" * (5 << 20)})
         assert (answer.status_code, "too large" in answer.text) == (413, True)
+
+
+def test_a_small_part_of_what_is_no_request_comes_back(project: LocalProject) -> None:
+    answer = requests.post(
+        project.url + "submit_rpc_handler.php",
+        files={"request": (None, b'"' * 8_000_000)},
+        timeout=60,
+    )
+    assert "can't parse request message: &quot;" in answer.text
+    assert len(answer.text) < 500_000

@@ -108,6 +108,8 @@ NOT_MODELLED = {
     "what is modelled are STOCK (as it is) and QUIET (the same without display_errors)",
     "after a reply of 100,000 jobs a later request got an empty body": "one Apache process had run "
     "out of memory; no program can rely on that to happen",
+    "all of a request that cannot be parsed is echoed": "64 KB of it are: who sends it needs no "
+    "account, and what is not read of an answer waits in memory",
     "the connection stays open 5 s after too few bytes": "it is closed at once, so that a client "
     "sees the same cut-off reply without waiting for it",
     "local and semilocal read anything": "a project for trying out must not hand out its host's "

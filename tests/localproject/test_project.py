@@ -30,6 +30,7 @@ from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 
 from .client import Client, job, value
+from .visitor import Visitor
 
 if TYPE_CHECKING:
     import sqlite3
@@ -173,6 +174,17 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         project.core.db.connection().execute("PRAGMA user_version = 99")
     with pytest.raises(DatabaseError, match="schema version 99, made by a newer boinc_gahp"):
         LocalProject(tmp_path / "p", hosts=0)
+
+
+def test_a_project_of_an_older_version_goes_on_and_gets_what_is_new(tmp_path: Path) -> None:
+    with LocalProject(tmp_path / "p", hosts=0) as project:
+        authenticator = project.authenticator
+        connection = project.core.db.connection()
+        connection.execute("DROP TABLE session")
+        connection.execute("PRAGMA user_version = 2")
+    with LocalProject(tmp_path / "p", hosts=0) as project, Visitor(project.core) as visitor:
+        assert project.authenticator == authenticator
+        assert "Sign out" in visitor.sign_in().text()
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
