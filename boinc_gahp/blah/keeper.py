@@ -192,7 +192,7 @@ class Keeper:
         # What is nearly done is better done than done again.
         self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
         self._kept.bridge.close()
-        for bridge, _ in self._old:
+        for bridge, _ in list(self._old):
             bridge.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
