@@ -44,21 +44,25 @@ class Troubles:
         tell: writes down what is wrong with the project (None: nothing is); raises LedgerError.
         pauses: the shortest and the longest pause between two attempts, in seconds.
         longest: seconds that no pause of a keeper is longer than.
+        wake: called when the project answers again.
         url: the project's, for the log.
     """
 
     def __init__(
         self,
+        *,
         ping: Callable[[], None],
         tell: Callable[[str | None], None],
         pauses: Callable[[], tuple[float, float]],
         longest: Callable[[], float],
+        wake: Callable[[], None],
         url: str,
     ) -> None:
         self._ping = ping
         self._tell = tell
         self._pauses = pauses
         self._longest = longest
+        self._wake = wake
         self._url = url
         self._project = Patience(pauses)
         self._said = ""
@@ -137,6 +141,7 @@ class Troubles:
             before = self._things.pop(key, None) is not None
         if self._project.succeeded():
             log.info("%s answers again", self._url)
+            self._wake()
             before = True
         self._said = ""
         self._note(None)
