@@ -354,7 +354,7 @@ class Keeper:
         with self._guard("ask about jobs") as poll:
             poll.at = self._follower.poll(time.time())
         self._next_poll = poll.at
-        self._poll_waits = self._kept.troubles.until() > 0
+        self._poll_waits = self._kept.troubles.wait(None, time.time()) > 0
 
     def _close_gates(self) -> None:
         """Stop fetches of jobs that were cancelled through another process, which waits for it."""
