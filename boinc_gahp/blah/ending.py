@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.duties import Duty
@@ -27,6 +28,11 @@ log = logging.getLogger("boinc_gahp.blah")
 
 #: Jobs that are aborted before the ledger says so: 1,000 take 0.5 s (``web-rpcs.md``, "Timings").
 _JOBS_PER_ABORT = 1_000
+#: Seconds after which a batch is retired once more. Who lists batches at the moment of the first
+#: time, on the project's web site for example, may write the batch's older state back
+#: (``web-rpcs.md``, "Seen later"); a list takes seconds. If this process has ended by then, the
+#: batch's lease ends it.
+RETIRE_AGAIN = 60.0
 #: Seconds between looks for what may be forgotten.
 _PRUNE_EVERY = 3600.0
 #: States of a batch whose jobs are certain to be on the project or not.
@@ -52,6 +58,8 @@ class Ender:
         self._owner = (kept.url, kept.account)
         self._troubles = kept.troubles
         self._unwaited: set[int] = set()
+        #: Names of batches that were retired, with when to do so once more; in that order.
+        self._again: deque[tuple[float, str]] = deque()
         self._next_prune = 0.0
         self.duties = (
             Duty("abort", self._aborts_due, self.abort),
@@ -90,14 +98,16 @@ class Ender:
 
     def _retirements_due(self, now: float) -> float:
         owing = {one.batch_id for one in self._aborts()}
-        return min(
-            (
-                self._troubles.wait(_retirement_of(batch), now, batch.not_before)
-                for batch in self._jobs.batches(*self._owner, "ended")
-                if batch.id not in owing and not self._is_sending(batch.id)
-            ),
-            default=math.inf,
-        )
+        times = [
+            self._troubles.wait(_retirement_of(batch), now, batch.not_before)
+            for batch in self._jobs.batches(*self._owner, "ended")
+            if batch.id not in owing and not self._is_sending(batch.id)
+        ]
+        if self._again:
+            again = self._again[0][0]
+            waits = again if is_ahead(again, now, RETIRE_AGAIN) else 0.0
+            times.append(max(waits, self._troubles.wait(None, now)))
+        return min(times, default=math.inf)
 
     def _prune_due(self, now: float) -> float:
         return self._next_prune if is_ahead(self._next_prune, now, _PRUNE_EVERY) else 0.0
@@ -174,9 +184,18 @@ class Ender:
                 return
             waits = self._troubles.wait(_retirement_of(batch), now, batch.not_before)
             if not (waits or batch.id in owing or self._is_sending(batch.id)):
-                self._retire(batch)
+                self._retire(batch, now)
+        while self._again and goes_on():
+            at, name = self._again[0]
+            if is_ahead(at, now, RETIRE_AGAIN):
+                return
+            self._again.popleft()
+            try:
+                self._kept.bridge.retire_batch(name)
+            except RpcError as error:
+                log.info("Batch %s is not retired a second time: %s", name, error)
 
-    def _retire(self, batch: BatchRow) -> None:
+    def _retire(self, batch: BatchRow, now: float) -> None:
         key = _retirement_of(batch)
         try:
             self._kept.bridge.retire_batch(batch.name)
@@ -189,6 +208,7 @@ class Ender:
         self._troubles.succeeded(key)
         self._jobs.close_batch(batch.id, retired=True)
         self._unwaited.discard(batch.id)
+        self._again.append((now + RETIRE_AGAIN, batch.name))
         log.info("Batch %s is retired", batch.name)
 
     # -- what ended long ago

@@ -135,6 +135,8 @@ class Keeper:
         self._resting: dict[int, float] = {}
         self._has_sent = threading.Event()
         self._next_poll = 0.0
+        # Whether that is for the project's sake: then no longer than others wait for it.
+        self._poll_waits = False
         # By duty: not before, for the ledger failed.
         self._next_try: dict[str, float] = {}
         # Bridges of settings that have changed, with the work that may still use them.
@@ -192,7 +194,7 @@ class Keeper:
         # What is nearly done is better done than done again.
         self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
         self._kept.bridge.close()
-        for bridge, _ in self._old:
+        for bridge, _ in list(self._old):
             bridge.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -342,7 +344,8 @@ class Keeper:
             self._next_poll = min(self._next_poll, now + self._kept.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
             return None
-        if is_ahead(self._next_poll, now, self._kept.longest_pause):
+        waits_no_more = self._poll_waits and not self._kept.troubles.wait(None, now)
+        if is_ahead(self._next_poll, now, self._kept.longest_pause) and not waits_no_more:
             return self._next_poll
         self._workers.start("poll", "", self._poll_once)
         return None
@@ -351,6 +354,7 @@ class Keeper:
         with self._guard("ask about jobs") as poll:
             poll.at = self._follower.poll(time.time())
         self._next_poll = poll.at
+        self._poll_waits = self._kept.troubles.wait(None, time.time()) > 0
 
     def _close_gates(self) -> None:
         """Stop fetches of jobs that were cancelled through another process, which waits for it."""

@@ -172,7 +172,12 @@ class Kept:
         self.stopping = stopping
         self.gates = gates
         self.troubles = Troubles(
-            self._ping, self._tell, self._pauses, lambda: self.longest_pause, url
+            ping=self._ping,
+            tell=self._tell,
+            pauses=self._pauses,
+            longest=lambda: self.longest_pause,
+            wake=wake,
+            url=url,
         )
 
     @property

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.ledger.jobs import BatchRow
 
 log = logging.getLogger("boinc_gahp.blah")
 
@@ -34,6 +35,7 @@ class Leases:
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self._next = 0.0
+        self._failing: set[tuple[str, int]] = set()
         self.duty = Duty("lease", self.due, self.pay)
 
     def due(self, now: float) -> float:
@@ -54,8 +56,12 @@ class Leases:
         lease = kept.htcondor.lease
         self._next = now + look_every(lease)
         ahead = lease - min(_USED, lease / 2)
-        for batch in kept.jobs.leases(kept.url, kept.account, now, ahead, lease):
-            key = ("lease", batch.id)
+        batches = kept.jobs.leases(kept.url, kept.account, now, ahead, lease)
+        for gone in self._failing - {_lease_of(batch) for batch in batches}:
+            kept.troubles.forget(gone)
+            self._failing.discard(gone)
+        for batch in batches:
+            key = _lease_of(batch)
             if not goes_on():
                 return
             if kept.troubles.wait(key, now):
@@ -65,13 +71,17 @@ class Leases:
             except NotFound as error:
                 # Its jobs are lost: what follows them finds out.
                 log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
-                kept.troubles.forget(key)
             except RpcError as error:
                 if kept.troubles.is_of_project(error, now):
                     return
                 log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
                 kept.troubles.later(key, now)
+                self._failing.add(key)
                 continue
             else:
                 kept.troubles.succeeded(key)
             kept.jobs.leased(batch.id, now + lease)
+
+
+def _lease_of(batch: BatchRow) -> tuple[str, int]:
+    return "lease", batch.id

@@ -422,7 +422,7 @@ class Sender:
         self._failed.add(batch.id)
         if len(self._failed) > 1:
             # What several batches fail at is not one's own: more of them would fare no better.
-            self._troubles.failed(_PLANS, trouble)
+            self._troubles.later(_PLANS)
         try:
             self._jobs.postpone(batch.id, until, str(trouble))
         except LedgerError as failed:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _HEAD_BYTES = 5_000
 #: A batch's request is not made smaller than this, in bytes of jobs.
 _SMALLEST = 10_000
+#: Batches whose slots are remembered.
+_REMEMBERED = 10_000
 
 
 class Sizes:
@@ -49,6 +51,8 @@ class Sizes:
             return "give up"
         slot = self._slots.get(batch.id)
         if slot is None:
+            if len(self._slots) >= _REMEMBERED:
+                self._slots.clear()  # of some that are over, nobody has said so
             nbytes = local_bytes(self._kept.jobs.jobs_of(batch.id, "sending"))
             one_post = self._kept.settings.staging.bytes_per_post
             slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"

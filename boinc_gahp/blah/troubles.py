@@ -3,7 +3,7 @@
 A project that fails at one batch, or refuses it, may do well with all others: a front end gives up
 on what takes long, PHP dies of what is too much, a row of the database is not as it should be. So
 each thing has pauses of its own, and they all wait only if nothing can be asked of the project:
-if it says so itself, if no connection comes about, or if it does not answer a ping either.
+if it says so itself, or if it does not answer a ping either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
     RpcError,
-    TransportError,
 )
 
 if TYPE_CHECKING:
@@ -45,21 +44,25 @@ class Troubles:
         tell: writes down what is wrong with the project (None: nothing is); raises LedgerError.
         pauses: the shortest and the longest pause between two attempts, in seconds.
         longest: seconds that no pause of a keeper is longer than.
+        wake: called when the project answers again.
         url: the project's, for the log.
     """
 
     def __init__(
         self,
+        *,
         ping: Callable[[], None],
         tell: Callable[[str | None], None],
         pauses: Callable[[], tuple[float, float]],
         longest: Callable[[], float],
+        wake: Callable[[], None],
         url: str,
     ) -> None:
         self._ping = ping
         self._tell = tell
         self._pauses = pauses
         self._longest = longest
+        self._wake = wake
         self._url = url
         self._project = Patience(pauses)
         self._said = ""
@@ -138,6 +141,7 @@ class Troubles:
             before = self._things.pop(key, None) is not None
         if self._project.succeeded():
             log.info("%s answers again", self._url)
+            self._wake()
             before = True
         self._said = ""
         self._note(None)
@@ -157,10 +161,7 @@ class Troubles:
             return any(words in error.words.lower() for words in _NO_ACCOUNT)
         if isinstance(error, ProjectError):
             return False
-        has_status = isinstance(error, TransportError) and error.status is not None
-        # Where not even a connection came about, the same would come of a ping.
-        never_asked = not error.may_have_happened and not has_status
-        return never_asked or not self._does_answer()
+        return not self._does_answer()
 
     def _does_answer(self) -> bool:
         """Ask the project; those who ask at the same time share what it says."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 RETRY = 5.0
 READ = 30.0
 
-#: Seconds by which the clocks may differ: leases and lifetimes of files are hours and days.
+#: Seconds by which the clocks may differ; so much makes no difference to anybody.
 CLOCK_DIFFERENCE = 60.0
 
 #: A job's documents can grow by the lengths of names and command lines; from here on that matters.
@@ -149,7 +149,8 @@ def _clock_point(project: Project) -> Point:
     ahead = "ahead of" if difference > 0 else "behind"
     return warning(
         f"clock: the project's is {abs(difference):.0f} s {ahead} this machine's; leases of "
-        "batches and lifetimes of files are off by as much: set the one that is wrong"
+        "batches and lifetimes of files are sent by the project's, other times are off by as much: "
+        "set the one that is wrong"
     )
 
 

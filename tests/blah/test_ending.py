@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.blah import ending
 from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
 from boinc_gahp.ledger import NewJob
 from boinc_gahp.rpc import BatchState
@@ -295,6 +296,33 @@ def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(
     assert row.not_before > time.time()
     payer.pay(row.not_before)
     assert batch_state(kept, first) == "retired"
+
+
+def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
+    kept: Kept, site: Site
+) -> None:
+    batch, ids = submitted(kept, site, 1)
+    kept.jobs.cancel(ids[0])
+
+    def undo(exchange: faultproxy.Exchange) -> bool:
+        reply = exchange.forward()
+        with site.local.core.db.write() as connection:
+            # As get_batch_params does, which has read the batch before.
+            connection.execute("UPDATE batch SET state = 2 WHERE name = ?", (batch.name,))
+        exchange.send(reply)
+        return True
+
+    site.proxy.fail("retire_batch", undo)
+    payer = Payer(kept)
+    now = time.time()
+    payer.pay(now)
+    assert batch_state(kept, batch) == "retired"
+    assert site.batch_states() == [BatchState.COMPLETE]
+    payer.pay(now + ending.RETIRE_AGAIN)
+    assert site.batch_states() == [BatchState.RETIRED]
+    assert site.proxy.count("retire_batch") == 2
+    payer.pay(now + 2 * ending.RETIRE_AGAIN)
+    assert site.proxy.count("retire_batch") == 2
 
 
 def expire_times(site: Site) -> list[float]:
