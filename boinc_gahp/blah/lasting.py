@@ -86,7 +86,9 @@ class LastingTroubles:
         """
         url, account, name = owner
         if KeeperLock(state_dir(settings), url, account).held_elsewhere():
-            return  # another daemon has other settings, or has not seen that they changed
+            # Another daemon has other settings, or has not seen that they changed.
+            jobs.unknown(url, account, False)
+            return
         since = jobs.unknown(url, account, True)
         words = explain_unknown(url, account, name)
         jobs.project_trouble(url, account, words)

@@ -20,12 +20,12 @@ Gives all that the ledger has of one project and account (jobs, batches, what is
 where a project has a new address, or an account on it a new authenticator. Put the new address or
 authenticator into the settings first. The project is asked there whether the account has the
 batches, so that jobs cannot get lost. Addresses that differ only in http and https, a default port
-or the final slash are one project: nothing has to be moved then.
+or the final slash are one project: nothing has to be moved then. Where only the authenticator is
+another, OLD and NEW are the same.
 """
 _EXAMPLES = (
-    "boinc_gahp ledger move http://old.example.edu/test/ https://new.example.edu/test/",
-    "boinc_gahp ledger move https://new.example.edu/test/ https://new.example.edu/test/"
-    "  # another authenticator",
+    "boinc_gahp ledger move http://old.example.edu/ https://new.example.edu/",
+    "boinc_gahp ledger move https://new.example.edu/ https://new.example.edu/",
 )
 
 

@@ -137,8 +137,9 @@ _OF_BATCHES = (
     "'batch ' || batch.name || CASE batch.state WHEN 'ended' THEN ' is still to be retired: ' "
     "WHEN 'giving_up' THEN ' is still to be given up: ' ELSE ': ' END || batch.trouble, "
     "batch.state != 'ended' "
-    "FROM batch CROSS JOIN project ON project.id = batch.project_id "
-    "WHERE batch.state != 'retired' AND batch.trouble IS NOT NULL AND batch.trouble_since <= ? "
+    "FROM project CROSS JOIN batch ON batch.project_id = project.id AND batch.state IN "
+    "('planned', 'sent', 'submitted', 'giving_up', 'ended') "
+    "WHERE batch.trouble IS NOT NULL AND batch.trouble_since <= ? "
     # Where all of a project is in trouble, that says it.
     "AND coalesce(project.trouble_since > ?, 1)"
 )
@@ -146,9 +147,9 @@ _OF_BATCHES = (
 _OF_ABORTS = (
     "SELECT url, account, project.name, NULL, min(job.changed), "
     "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "
-    "FROM job CROSS JOIN project ON project.id = job.project_id "
+    "FROM project CROSS JOIN job ON job.project_id = project.id AND job.abort_owed = 1 "
     "CROSS JOIN batch ON batch.id = job.batch_id "
-    "WHERE job.abort_owed = 1 AND batch.state IN ('submitted', 'ended', 'retired') "
+    "WHERE batch.state IN ('submitted', 'ended', 'retired') "
     "AND job.changed <= ? GROUP BY project.id"
 )
 _OF_DEBTS = (

@@ -92,7 +92,8 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
             connection.execute(statement, values).rowcount
             for statement, values in (
                 (
-                    "DELETE FROM batch WHERE state IN ('giving_up', 'ended') AND lease_until < ? "
+                    "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
+                    "AND state IN ('giving_up', 'ended') AND lease_until < ? "
                     "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
                     (before,),
                 ),

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from boinc_gahp.ledger import upkeep
 from boinc_gahp.ledger.halving import Halving
 from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import JobLedger, Store
 
 #: Tables of few rows may be gone through.
-SMALL = {"project", "meta"}
+SMALL = {"project", "meta", "debt"}
 
 
 @contextmanager
@@ -91,6 +92,11 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.drop_from_batch(planned.id)
     jobs.tally(URL, ACCOUNT)
     jobs.prune(1e12)
+    jobs.lasting(1e12)
+    jobs.unknown(*MINE, True)
+    jobs.strand(*MINE, HOLD)
+    jobs.take_turn("x", 1e12)
+    upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
 
 

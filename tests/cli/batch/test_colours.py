@@ -37,6 +37,7 @@ LINES = {
     "ledger list": "",
     "ledger show": "1",
     "ledger settle": "",
+    "ledger move": "http://old.example/ http://new.example/",
     "ledger forget": "--ended --yes",
     "local-project init": "{new}",
     "local-project status": "{p}",
