@@ -163,7 +163,8 @@ class State:
     """``[state]``: directories; ``{user}`` and ``~`` are replaced."""
 
     #: Where the ledger and the log are, and what ``boinc_gahp batch`` has submitted: on a local
-    #: disk, never on NFS or the like. Without it ``boinc_gahp`` in ``XDG_STATE_HOME``, that is ``~/.local/state/boinc_gahp``.
+    #: disk, never on NFS or the like. Without it ``boinc_gahp`` in ``XDG_STATE_HOME``, that is
+    #: ``~/.local/state/boinc_gahp``.
     dir: Path | None = None
     #: Where files' MD5s are remembered. Without it ``boinc_gahp`` in ``XDG_CACHE_HOME``, that is
     #: ``~/.cache/boinc_gahp``.
