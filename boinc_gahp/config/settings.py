@@ -174,9 +174,10 @@ class Logging:
 class State:
     """``[state]``: directories; ``{user}`` and ``~`` are replaced."""
 
-    #: Where the ledger and the log are: on a local disk, never on NFS or the like. Without it
-    #: ``boinc_gahp`` in ``XDG_STATE_HOME``, that is ``~/.local/state/boinc_gahp``. It is made if it
-    #: is missing; one that is another user's, or that others can write, is refused.
+    #: Where the ledger and the log are, and what ``boinc_gahp batch`` has submitted: on a local
+    #: disk, never on NFS or the like. Without it ``boinc_gahp`` in ``XDG_STATE_HOME``, that is
+    #: ``~/.local/state/boinc_gahp``. It is made if it is missing; one that is another user's, or
+    #: that others can write, is refused.
     dir: Path | None = None
     #: Where files' MD5s are remembered; likewise the user's alone. Without it ``boinc_gahp`` in
     #: ``XDG_CACHE_HOME``, that is ``~/.cache/boinc_gahp``.

@@ -270,7 +270,7 @@ def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
         app_version_num=102,
     )
     with site.bridge() as bridge:
-        bridge.submit(request)
+        bridge.submit(request, gridmanager())
     with site.local.core.db.read() as connection:
         row = connection.execute(
             "SELECT * FROM workunit WHERE name = ?", (request.jobs[0].name,)
