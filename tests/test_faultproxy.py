@@ -202,6 +202,18 @@ def test_a_hanging_request_goes_on_when_released(
     assert len(upstream.done) == 1
 
 
+def test_a_client_may_take_it_for_its_http_proxy(proxy: FaultProxy, upstream: Upstream) -> None:
+    answer = requests.post(
+        "http://project.invalid/test/submit_rpc_handler.php?x=1",
+        data={"request": "<ping> </ping>"},
+        proxies={"http": proxy.url},
+        timeout=60,
+    )
+    assert answer.content == REPLY
+    assert upstream.done[0][0] == "/test/submit_rpc_handler.php?x=1"
+    assert proxy.seen == ["ping"]
+
+
 def test_a_delayed_answer_comes_after_it_was_carried_out(
     proxy: FaultProxy, upstream: Upstream
 ) -> None:

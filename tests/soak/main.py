@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import shutil
 import sys
 import tempfile
 import threading
@@ -80,7 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _say(f"processor time: {used:.0f} s, {1000 * used / plan.jobs:.0f} ms a job")
     for line in found[:_SHOWN]:
         _say(f"WRONG: {line}")
-    _say(f"{len(found)} problems" if found else "all is right")
+    _say(f"{len(found)} problems; look into {directory}" if found else "all is right")
+    if not (found or options.directory):
+        shutil.rmtree(directory)
     return 1 if found else 0
 
 
@@ -96,7 +99,10 @@ def _parser() -> argparse.ArgumentParser:
         "--only", nargs="+", choices=NAMES, default=[], metavar="FAULT", help=", ".join(NAMES)
     )
     parser.add_argument("--without", nargs="+", choices=NAMES, default=[], metavar="FAULT")
-    parser.add_argument("--directory", help="where all is kept; a new one in /tmp")
+    parser.add_argument(
+        "--directory",
+        help="where all is kept; otherwise a new one in /tmp, which goes if all is right",
+    )
     return parser
 
 
