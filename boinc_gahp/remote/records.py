@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import re
-import stat
 import tempfile
 import time
 from contextlib import suppress
@@ -21,7 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
-from boinc_gahp.config import state_dir
+from boinc_gahp.config import state_dir, urls
+from boinc_gahp.config.ownership import make_private_directory, open_private_file
 from boinc_gahp.errors import ConfigError, quoted
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Records:
     """
 
     def __init__(self, session: Session) -> None:
-        self._place = f"{session.rpc.url.partition('://')[2]} {session.rpc.account}"
+        self._place = f"{urls.identity(session.rpc.url)} {session.rpc.account}"
         self._directory: Path | None = None
         with suppress(ConfigError):
             self._directory = state_dir(session.settings) / "submitted"
@@ -189,13 +189,10 @@ class Records:
         if path is None:
             return None
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             with (
-                os.fdopen(descriptor, "rb") as file,
+                os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file,
                 gzip.open(file, "rt", encoding="utf-8") as lines,
             ):
-                if os.fstat(descriptor).st_uid != os.geteuid():
-                    return None
                 return _read(lines)
         except FileNotFoundError:
             return None
@@ -256,12 +253,7 @@ class Records:
         return self._directory / f"{hashlib.sha256(text).hexdigest()[:40]}.json.gz"
 
     def _make(self, directory: Path) -> None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise PermissionError(f"{directory} is no directory of this user")
-        if status.st_mode & 0o022:
-            raise PermissionError(f"{directory} can be written by others")
+        make_private_directory(directory)
         limit = time.time() - _KEEP
         for path in directory.iterdir():
             with suppress(OSError):

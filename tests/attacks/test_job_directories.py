@@ -339,7 +339,7 @@ def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(
 
 
 def test_fill_the_disk_by_directories_of_a_few_members(home: Path) -> None:
-    members = [f"{number}/{'x/' * 900}y" for number in range(120)]
+    members = [f"{number}/{'x/' * 300}y" for number in range(400)]
     with (
         HostileOutputs({"all.zip": zipped(*members)}) as project,
         pytest.raises(OutputError, match="more than 100000 members"),
