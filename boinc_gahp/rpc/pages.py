@@ -17,8 +17,8 @@ PAGE_BYTES = 16384
 _ROOT = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _SPACE = re.compile(rb"\s*")
 _NAME = re.compile(r"[a-z][a-z0-9]*")
-#: Elements whose text is not for people.
-_HIDDEN = ("script", "style", "head", "nav")
+#: Elements whose text is not for people, and what ends them.
+_HIDDEN = {name: re.compile(rf"</{name}\s*>") for name in ("script", "style", "head", "nav")}
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -53,22 +53,21 @@ def page_title(page: str) -> str:
 def page_text(page: str) -> str:
     """Return the words of a web page."""
     lowered = page.translate(_LOWER)
-    kept = []
+    kept: list[str] = []
     unclosed: set[str] = set()
     here = 0
     while (start := page.find("<", here)) >= 0:
-        kept.append(page[here:start])
         name = _NAME.match(lowered, start + 1)
-        end = start
+        closing = None
         if name is not None and name[0] in _HIDDEN and name[0] not in unclosed:
-            end = lowered.find(f"</{name[0]}", start)
-            if end < 0:
+            closing = _HIDDEN[name[0]].search(lowered, name.end())
+            if closing is None:
                 unclosed.add(name[0])
-        end = page.find(">", max(start, end))
-        if end < 0:
-            here = start
+        end = page.find(">", start) + 1 if closing is None else closing.end()
+        if end == 0:
             break
-        here = end + 1
+        kept.append(page[here:start])
+        here = end
     kept.append(page[here:])
     return _words(" ".join(kept))
 
