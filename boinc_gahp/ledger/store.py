@@ -182,7 +182,12 @@ class Store:
                 if now is not None or not put_back(self._connection, self.path):
                     return "replaced"
                 before = [self._connection, *self._readers]
-                self._connection = open_to_write(self.path)
+                try:
+                    self._connection = open_to_write(self.path)
+                except BaseException:
+                    # What is written until the next look would not be in it.
+                    self.path.unlink(missing_ok=True)
+                    raise
                 self._place = place_of(self.path)
                 self._data_version = _data_version(self._connection)
             except (sqlite3.Error, OSError) as error:
