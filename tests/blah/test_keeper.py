@@ -12,7 +12,6 @@ import pytest
 
 from boinc_gahp.blah.service import Service
 from boinc_gahp.bridge.opening import Opener
-from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.helpers import await_state, await_status, failed, listing, row_of
@@ -66,9 +65,6 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
-    # Nobody sends them before all are there.
-    elsewhere = KeeperLock(site.directory / "state", *site.owner)
-    assert elsewhere.try_acquire()
     ads = iter([site.job().ad for _ in range(100)])
     lock = threading.Lock()
     ids = []
@@ -82,11 +78,11 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
             ids.append(service.submit(ad))
 
     threads = [threading.Thread(target=submit) for _ in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    elsewhere.release()
+    with site.held_back():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
