@@ -32,14 +32,6 @@ def service(site: Site) -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture
-def unhurried(site: Site) -> Iterator[Service]:
-    """One that puts jobs into one batch even if the machine is slow."""
-    site.reset(quiet=0.3, longest_wait=5.0)
-    with site.service() as service:
-        yield service
-
-
 def await_end(jobs: JobLedger, site: Site) -> None:
     """Wait until nothing is owed to the project."""
     wait_for(lambda: not jobs.owners(), "the end of all that is owed")
@@ -101,13 +93,13 @@ def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedge
 
 
 def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
-    unhurried: Service, site: Site, jobs: JobLedger
+    service: Service, site: Site, jobs: JobLedger
 ) -> None:
-    service = unhurried
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
-    first, second = (service.submit(site.job().ad) for _ in range(2))
+    with site.held_back():
+        first, second = (service.submit(site.job().ad) for _ in range(2))
     wait_for(hang.reached.is_set, "the submission")
     service.cancel(first)
     assert service.status(first)[0] == 3
@@ -123,13 +115,13 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
 
 
 def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(
-    unhurried: Service, site: Site, jobs: JobLedger
+    service: Service, site: Site, jobs: JobLedger
 ) -> None:
-    service = unhurried
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
-    ids = [service.submit(site.job().ad) for _ in range(2)]
+    with site.held_back():
+        ids = [service.submit(site.job().ad) for _ in range(2)]
     wait_for(hang.reached.is_set, "the submission")
     for job_id in ids:
         service.cancel(job_id)
