@@ -13,6 +13,7 @@ from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.settings import HTCondor, Staging
 from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, Project
 from boinc_gahp.secret import Authenticator
@@ -158,6 +159,16 @@ class Site:
         finally:
             service.close()
             opener.close()
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Let no keeper begin in the block: what is submitted in it goes together."""
+        lock = KeeperLock(self.directory / "state", *self.owner)
+        assert lock.try_acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def reset(self, **changes: object) -> None:
         """Change values of the section [htcondor] for what is made from now on."""

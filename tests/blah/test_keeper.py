@@ -12,7 +12,6 @@ import pytest
 
 from boinc_gahp.blah.service import Service
 from boinc_gahp.bridge.opening import Opener
-from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.helpers import await_state, await_status, failed, listing, row_of
@@ -29,14 +28,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def service(site: Site) -> Iterator[Service]:
-    with site.service() as service:
-        yield service
-
-
-@pytest.fixture
-def unhurried(site: Site) -> Iterator[Service]:
-    """One that puts jobs into one batch even if the machine is slow."""
-    site.reset(quiet=0.3, longest_wait=5.0)
     with site.service() as service:
         yield service
 
@@ -66,9 +57,6 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
-    # Nobody sends them before all are there.
-    elsewhere = KeeperLock(site.directory / "state", *site.owner)
-    assert elsewhere.try_acquire()
     ads = iter([site.job().ad for _ in range(100)])
     lock = threading.Lock()
     ids = []
@@ -82,11 +70,11 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
             ids.append(service.submit(ad))
 
     threads = [threading.Thread(target=submit) for _ in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    elsewhere.release()
+    with site.held_back():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
@@ -105,13 +93,13 @@ def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedge
 
 
 def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
-    unhurried: Service, site: Site, jobs: JobLedger
+    service: Service, site: Site, jobs: JobLedger
 ) -> None:
-    service = unhurried
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
-    first, second = (service.submit(site.job().ad) for _ in range(2))
+    with site.held_back():
+        first, second = (service.submit(site.job().ad) for _ in range(2))
     wait_for(hang.reached.is_set, "the submission")
     service.cancel(first)
     assert service.status(first)[0] == 3
@@ -127,13 +115,13 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
 
 
 def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(
-    unhurried: Service, site: Site, jobs: JobLedger
+    service: Service, site: Site, jobs: JobLedger
 ) -> None:
-    service = unhurried
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
-    ids = [service.submit(site.job().ad) for _ in range(2)]
+    with site.held_back():
+        ids = [service.submit(site.job().ad) for _ in range(2)]
     wait_for(hang.reached.is_set, "the submission")
     for job_id in ids:
         service.cancel(job_id)

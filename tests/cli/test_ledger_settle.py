@@ -61,7 +61,8 @@ def settle(capsys: pytest.CaptureFixture[str]) -> Any:
 def owe(site: Site, count: int) -> None:
     """Leave a batch on the project of which all jobs were cancelled and none aborted."""
     with site.service() as service:
-        ids = [service.submit(site.job().ad) for _ in range(count)]
+        with site.held_back():
+            ids = [service.submit(site.job().ad) for _ in range(count)]
         with site.jobs() as jobs:
             wait_for(lambda: jobs.tally().queued == count, "jobs on the project")
         await_status(service, ids, 1)
