@@ -59,7 +59,9 @@ _WEB_SERVER_LIMIT = (
 _GATEWAY_TIMEOUT = 504
 #: Names of which is remembered when they were last sent.
 _LANDED = 20_000
-_TOO_MANY = re.compile(r"# of uploaded files \((\d+)\) doesn't agree with request \((\d+)\)")
+_TOO_MANY = re.compile(
+    r"# of uploaded files \((\d{1,9})\) doesn't agree with request \((\d{1,9})\)"
+)
 
 
 def out_of_time(what: str) -> StagingError:

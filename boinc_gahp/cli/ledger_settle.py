@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.blah.owners import owner_key
 from boinc_gahp.cli import ledger_words as words
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file, state_dir
@@ -83,7 +84,7 @@ def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
             for each in settlements
         )
         lines = [line for each in settlements for line in _lines(settings, store, each, quiet)]
-        worked_for = {(each.url, each.account) for each in settlements}
+        worked_for = {owner_key(each.url, each.account) for each in settlements}
         lines += list(_debt_lines(before, after, worked_for, quiet))
     finally:
         opener.close()
@@ -174,7 +175,7 @@ def _debt_lines(
         if done > 0 and not quiet:
             yield of.format(f"done: {words.count(done, 'abort')}")
         waiting = [debt.due for debt in left if debt.kind == "submitting"]
-        if owner not in worked_for:
+        if owner_key(*owner) not in worked_for:
             why = "no settings have this project"
         elif waiting:
             why = f"HTCondor may ask for them until {words.at(max(waiting) + FORGOTTEN)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -39,6 +39,8 @@ _THREADS = 4
 #: As many as the project's own addresses may have.
 _REDIRECTS = 5
 _CHUNK = 1 << 18
+#: Of a number of bytes that any disk may hold.
+_DIGITS = 19
 #: Each file is tried so often while the trouble looks passing, with growing pauses (seconds).
 _ATTEMPTS = 3
 #: A web server that gives files is not waited for as long as a project that may be computing.
@@ -125,7 +127,8 @@ class _Measuring:
             response = self._answer(session, url)
             encoded = "Content-Encoding" in response.headers
             length = response.headers.get("Content-Length", "")
-            expected = int(length) if length.isascii() and length.isdigit() else None
+            is_number = length.isascii() and length.isdigit() and len(length) < _DIGITS
+            expected = int(length) if is_number else None
             self._tell(url, 0, 0 if expected is None or encoded else expected)
             with closing(response):
                 for chunk in _chunks(response):
@@ -158,10 +161,11 @@ class _Measuring:
         proxy = self._settings.proxy
         own = urlsplit(url).hostname == urlsplit(self._settings.url).hostname
         try:
-            return session.get(
-                url,
+            prepared = session.prepare_request(requests.Request("GET", url))
+            # Not the session's own send, which reads a redirect's body, however long it is.
+            return session.get_adapter(url).send(
+                prepared,
                 stream=True,
-                allow_redirects=False,
                 timeout=self._timeouts,
                 verify=(self._settings.ca_bundle if own else None) or True,
                 proxies={"http": proxy, "https": proxy}
@@ -176,14 +180,17 @@ class _Measuring:
         status = f"HTTP {response.status_code} {response.reason or ''}".rstrip()
         if response.status_code >= 500 or response.status_code == requests.codes.too_many:
             raise _Passing(f"its server answered {status}")
-        location = urljoin(at, response.headers.get("Location", ""))
+        location = response.headers.get("Location", "")
+        scheme = ""
+        with suppress(ValueError):  # an address that is none
+            location = urljoin(at, location)
+            scheme = urlsplit(location).scheme
         if response.status_code not in {301, 302, 303, 307, 308} or location == at:
             raise StagingError(
                 f"remote file {_shown(url)}: its server answered {status}: check the URL; "
                 "volunteers have to be able to fetch it without an account",
                 path=url,
             )
-        scheme = urlsplit(location).scheme
         if scheme not in {"http", "https"} or (at.startswith("https:") and scheme == "http"):
             raise StagingError(
                 f"remote file {_shown(url)}: its server sends on to {_shown(location)}, which is "

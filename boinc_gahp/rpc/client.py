@@ -19,7 +19,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.redirects import upgraded
-from boinc_gahp.rpc.replies import Incomplete, Records
+from boinc_gahp.rpc.replies import Records
 from boinc_gahp.rpc.spool import Dropped, SpooledJobs
 from boinc_gahp.rpc.transport import HttpTransport
 from boinc_gahp.rpc.types import BatchDetails
@@ -337,17 +337,9 @@ class Project:
         already was (``web-rpcs.md``, "Files", also for why not to send ``delete_time``).
         """
         absent = Records(("file",), results.index, table.MOST_FILES)
-
-        def indices(root: etree._Element) -> tuple[int, ...]:
-            results.text(root, "absent_files")
-            asked = len(physical_names)
-            if len(absent.items) > asked or not all(0 <= each < asked for each in absent.items):
-                raise Incomplete("indices of the files that were asked for")
-            return tuple(absent.items)
-
         return self._simple(
             table.QUERY_FILES,
-            indices,
+            lambda root: results.absent(root, absent.items, len(physical_names)),
             *fields.files(physical_names, batch_id, delete_time and self._theirs(delete_time)),
             records=absent,
         )

@@ -225,6 +225,14 @@ def index(element: etree._Element) -> int:
     return whole(element.text or "", str(element.tag))
 
 
+def absent(root: etree._Element, listed: Sequence[int], asked: int) -> tuple[int, ...]:
+    """Return what query_files answers about so many names."""
+    text(root, "absent_files")
+    if len(listed) > asked or not all(0 <= each < asked for each in listed):
+        raise Incomplete("indices of the files that were asked for")
+    return tuple(listed)
+
+
 def statuses(root: etree._Element, listed: Sequence[int | JobStatus], batches: int) -> JobStatuses:
     """Return what query_batch2 answers about so many batches."""
     server_time = word(text(root, "server_time").strip(), "server_time")

@@ -182,6 +182,20 @@ def test_redirects_are_followed_to_other_hosts_but_not_for_ever(server: Server) 
     assert "redirects 5 times and more" in refusal(loop)
     assert "HTTP 302" in refusal(server.redirect("/itself", "/itself"))
     assert "which is not followed" in refusal(server.redirect("/ftp", "ftp://h/x"))
+    assert "which is not followed" in refusal(server.redirect("/broken", "http://[::1/"))
+    assert "no URL that can be asked" in refusal(server.redirect("/port", "http://h:99999/"))
+
+
+def test_a_redirect_whose_body_never_ends_is_followed_at_once(server: Server) -> None:
+    server.page("/end", good)
+
+    def endless(handler: _Handler, _number: int) -> None:
+        handler.answer(302, b"", length=-1, Location="/end")
+        while not server.ended.is_set():
+            handler.wfile.write(b"elsewhere" * 1000)
+
+    there = server.page("/endless", endless)
+    assert measure(there) == expected(there)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
