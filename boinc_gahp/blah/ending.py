@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.duties import Duty
-from boinc_gahp.blah.patience import is_ahead
+from boinc_gahp.blah.patience import going, is_ahead
 from boinc_gahp.blah.sending_verdict import BELIEVED, is_of_database
 from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
 
@@ -122,6 +122,7 @@ class Ender:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
+        clock = going(now)
         if self._troubles.wait(None, now):
             return
         owed = [one for one in self._aborts() if not self._troubles.wait(_abort_of(one), now)]
@@ -132,41 +133,44 @@ class Ender:
             try:
                 refused = self._kept.bridge.abort_each(list(names))
             except RpcError as error:
-                if self._troubles.is_of_project(error, now):
+                if self._troubles.is_of_project(error, clock()):
                     return
-                if len(jobs) > 1:
-                    half = len(jobs) // 2
+                half = len(jobs) // 2
+                if half:
                     todo[:0] = [jobs[:half], jobs[half:]]
-                    continue
-                log.warning("Job %s is still to be aborted: %s", jobs[0].job_name, error)
-                self._troubles.later(_abort_of(jobs[0]), now)
+                else:
+                    self._put_off(jobs[0], error, clock())
                 continue
             self._troubles.succeeded()
-            left = {
-                name for name, error in refused.items() if self._is_left(names[name], error, now)
-            }
+            left = {name for name, error in refused.items() if self._is_left(names[name], error)}
+            for name in left:
+                self._put_off(names[name], refused[name], clock())
             over = [one for one in jobs if one.job_name not in left]
             for one in over:
                 self._troubles.forget(_abort_of(one))
             self._jobs.abort_done([one.job_id for one in over])
             log.info("%d jobs were aborted on %s", len(over), self._kept.url)
 
-    def _is_left(self, job: OwedAbort, error: ProjectError, now: float) -> bool:
+    def _put_off(self, job: OwedAbort, error: RpcError, now: float) -> None:
+        """Try to abort a job again later."""
+        key = _abort_of(job)
+        level = logging.DEBUG if self._troubles.has(key) else logging.WARNING
+        log.log(level, "Job %s is still to be aborted: %s", job.job_name, error)
+        self._troubles.later(key, now)
+        self._jobs.job_trouble([job.job_id], str(error))
+
+    def _is_left(self, job: OwedAbort, error: ProjectError) -> bool:
         """Tell whether the abort of a job stays owed that the project has refused.
 
         One that the project does not have never came to be, and one that it will not abort is over.
         What may be its database's doing is tried again: that no row is found for the job's batch
         reads "not owner" as well. After a day that is believed.
         """
-        key = _abort_of(job)
-        passing = isinstance(error, PermissionDenied) and self._troubles.lasted(key) < BELIEVED
-        if not passing and not is_of_database(error):
-            log.info("What was not aborted counts as ended: %s: %s", job.job_name, error)
-            return False
-        level = logging.DEBUG if self._troubles.has(key) else logging.WARNING
-        log.log(level, "Job %s is still to be aborted: %s", job.job_name, error)
-        self._troubles.later(key, now)
-        return True
+        lasted = self._troubles.lasted(_abort_of(job))
+        if is_of_database(error) or (isinstance(error, PermissionDenied) and lasted < BELIEVED):
+            return True
+        log.info("What was not aborted counts as ended: %s: %s", job.job_name, error)
+        return False
 
     # -- retirements
 

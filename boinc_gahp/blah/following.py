@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.blah import failures
+from boinc_gahp.blah.patience import going
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.bridge import BatchLook
@@ -104,7 +105,7 @@ class Follower:
         self._batches: dict[int, _Followed] = {}
         self._changed = False
         self._odd: set[str] = set()
-        self._now = 0.0
+        self._clock: Callable[[], float] = time.time
         self._in_vain = 0
 
     def poll(self, now: float) -> float:
@@ -116,8 +117,7 @@ class Follower:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        began = time.monotonic()
-        self._now = now
+        self._clock = going(now)
         self._changed = False
         self._in_vain = 0
         self._look_for_batches()
@@ -131,14 +131,14 @@ class Follower:
             goes_on = not self._kept.stopping.is_set() and self._ask(group)
             if not goes_on:
                 break
-        ended = now + time.monotonic() - began
+        ended = self._clock()
         if self._troubles.wait(None, ended):
             return self._troubles.until()
         self._fail()
         return self._next(ended, goes_on=goes_on)
 
     def _is_due(self, batch: _Followed) -> bool:
-        return batch.is_open and not self._troubles.wait(batch.key, self._now)
+        return batch.is_open and not self._troubles.wait(batch.key, self._clock())
 
     def _next(self, now: float, *, goes_on: bool) -> float:
         htcondor = self._kept.htcondor
@@ -191,7 +191,7 @@ class Follower:
     def _divide(self, group: Sequence[_Followed], error: RpcError) -> bool:
         """Find out which batches the project does not like, or chokes on; ask about the others."""
         culprit = _culprit(error, group)
-        if culprit is None and self._troubles.is_of_project(error, self._now):
+        if culprit is None and self._troubles.is_of_project(error, self._clock()):
             return False
         if culprit is None and len(group) > 1:
             half = len(group) // 2
@@ -213,9 +213,9 @@ class Follower:
 
     def _could_not(self, batch: _Followed, error: RpcError) -> bool:
         """Let a batch wait that the project has nothing to say about; return whether to go on."""
-        if self._kept.stopping.is_set() or self._troubles.is_of_project(error, self._now):
+        if self._kept.stopping.is_set() or self._troubles.is_of_project(error, self._clock()):
             return False
-        until = self._troubles.later(batch.key, self._now)
+        until = self._troubles.later(batch.key, self._clock())
         words = f"nothing new of its jobs: {error}"
         level = logging.DEBUG if batch.trouble == words else logging.WARNING
         log.log(level, "Batch %s: %s", batch.row.name, words)

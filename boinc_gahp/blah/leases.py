@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.duties import Duty
-from boinc_gahp.blah.patience import is_ahead
+from boinc_gahp.blah.patience import going, is_ahead
 from boinc_gahp.errors import NotFound, RpcError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Leases:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        kept = self._kept
+        kept, clock = self._kept, going(now)
         lease = kept.htcondor.lease
         self._next = now + look_every(lease)
         ahead = lease - min(_USED, lease / 2)
@@ -72,10 +72,10 @@ class Leases:
                 # Its jobs are lost: what follows them finds out.
                 log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
             except RpcError as error:
-                if kept.troubles.is_of_project(error, now):
+                if kept.troubles.is_of_project(error, clock()):
                     return
                 log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
-                kept.troubles.later(key, now)
+                kept.troubles.later(key, clock())
                 self._failing.add(key)
                 continue
             else:

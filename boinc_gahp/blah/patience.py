@@ -50,6 +50,12 @@ def is_ahead(at: float, now: float, longest: float) -> bool:
     return now < at <= now + longest
 
 
+def going(now: float) -> Callable[[], float]:
+    """Return what tells the time from ``now`` on, in seconds, by a clock that nobody sets."""
+    began = time.monotonic()
+    return lambda: now + time.monotonic() - began
+
+
 class Patience:
     """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch.
 
