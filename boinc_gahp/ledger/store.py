@@ -91,6 +91,7 @@ class Store:
         self._under_way: list[_Change[Any]] = []
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
+        self._is_moving = False
         self._next_log_wait = 0.0
         #: Counts the files that it has had.
         self.generation = 1
@@ -173,31 +174,45 @@ class Store:
         A file that was replaced by another one stays as it is, and is lost with this process.
         """
         with self._turn:
-            self._turn.wait_for(lambda: self._leader is None)
             self._check_open()
             try:
                 now = place_of(self.path)
                 if now == self._place:
                     return "kept"
-                if now is not None or not put_back(self._connection, self.path):
+                if now is not None:
                     return "replaced"
-                before = [self._connection, *self._readers]
-                try:
-                    self._connection = open_to_write(self.path)
-                except BaseException:
-                    # What is written until the next look would not be in it.
-                    self.path.unlink(missing_ok=True)
-                    raise
-                self._place = place_of(self.path)
-                self._data_version = _data_version(self._connection)
+                # Nobody leads any more once the one who does has: else there is always another.
+                self._is_moving = True
+                self._turn.wait_for(lambda: self._leader is None)
+                return "put back" if self._put_back_file() else "replaced"
             except (sqlite3.Error, OSError) as error:
                 raise LedgerError(explain(self.path, "put back", error)) from error
-            self._readers.clear()
-            self.generation += 1
-            # SQLite lets the log alone that has the name of theirs now: it sees that they moved.
-            for connection in before:
-                connection.close()
-            return "put back"
+            finally:
+                self._is_moving = False
+                self._turn.notify_all()
+
+    def _put_back_file(self) -> bool:
+        """Go on with a file that has the name; tell whether it could be made, and nobody else's."""
+        self._check_open()
+        if place_of(self.path) == self._place:
+            return True  # another thread was quicker
+        if not put_back(self._connection, self.path):
+            return False
+        before = [self._connection, *self._readers]
+        try:
+            self._connection = open_to_write(self.path)
+        except BaseException:
+            # What is written until the next look would not be in it.
+            self.path.unlink(missing_ok=True)
+            raise
+        self._place = place_of(self.path)
+        self._data_version = _data_version(self._connection)
+        self._readers.clear()
+        self.generation += 1
+        # SQLite lets the log alone that has the name of theirs now: it sees that they moved.
+        for connection in before:
+            connection.close()
+        return True
 
     def data_version(self) -> int:
         """Return a number that changes when another process (or Store) has committed.
@@ -224,7 +239,7 @@ class Store:
             if self._leader == thread:
                 raise RuntimeError("a change of the ledger cannot wait for another one")
             self._queue.append(mine)
-            while self._leader is not None and not mine.is_over:
+            while (self._leader is not None or self._is_moving) and not mine.is_over:
                 self._turn.wait()
             if mine.is_over:
                 return []

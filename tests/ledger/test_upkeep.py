@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -238,6 +239,10 @@ def test_one_process_an_hour_tends_it(jobs: JobLedger, elsewhere: Store) -> None
 # -- the file's name
 
 
+def _longer(some: list[int], than: int) -> bool:
+    return len(some) > than
+
+
 def test_a_ledger_that_was_deleted_is_put_back_with_all_that_was_in_it(store: Store) -> None:
     jobs = JobLedger(store)
     first = jobs.accept(new_job("a")).id
@@ -267,6 +272,33 @@ def test_only_its_name_may_be_gone_and_a_reader_at_work_does_not_matter(store: S
         assert connection.execute("SELECT id FROM job").fetchall() == [(first,)]
     assert ids(jobs) == [first, second]
     assert size(store) > 0
+
+
+def test_it_is_put_back_though_others_write_all_the_time(store: Store) -> None:
+    ended = threading.Event()
+    made: list[list[int]] = [[], [], []]
+
+    jobs = JobLedger(store)
+
+    def write(mine: list[int]) -> None:
+        while not ended.is_set():
+            mine.append(jobs.accept(new_job(f"{id(mine)} {len(mine)}")).id)
+
+    threads = [threading.Thread(target=write, args=(mine,)) for mine in made]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            wait_for(partial(_longer, made[0], len(made[0])), "a write")
+            store.path.unlink()
+            assert store.keep_place() == "put back"
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    again = Store(store.path)
+    assert ids(JobLedger(again)) == sorted(job for mine in made for job in mine)
+    again.close()
 
 
 def test_a_whole_state_directory_may_be_gone_and_its_keeper_stays_the_only_one(
