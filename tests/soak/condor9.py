@@ -70,7 +70,7 @@ class BoincUser(User):
                 looked = time.monotonic()
                 self._renew(gridmanager)
                 self._look(gridmanager)
-            self._fetch(gridmanager)
+                self._fetch(gridmanager)
             self._retire(gridmanager)
             time.sleep(0.1)
 
