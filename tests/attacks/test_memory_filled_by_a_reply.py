@@ -32,7 +32,8 @@ MB = 2**20
 MOST = 200 * MB
 
 READER = """
-import json, logging, resource, sys
+import json, logging, re, sys
+from pathlib import Path
 from boinc_gahp.errors import GahpError
 from boinc_gahp.rpc import ClientOptions, Project
 logging.disable()
@@ -43,7 +44,9 @@ with Project(url, authenticator, options=options) as project:
         said = repr(eval(ask))[:200]
     except GahpError as error:
         said = f"{type(error).__name__}: {error}"
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# Not ru_maxrss, which has that of the process that started this one, too.
+status = Path("/proc/self/status").read_text()
+peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024
 print(json.dumps({"said": said, "peak": peak}))
 """
 
