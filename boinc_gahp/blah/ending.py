@@ -56,7 +56,7 @@ class Ender:
         self._is_sending = is_sending
         self._jobs = kept.jobs
         self._owner = (kept.url, kept.account)
-        self._troubles = kept.troubles
+        self._pauses = kept.pauses
         self._unwaited: set[int] = set()
         #: Names of batches that were retired, with when to do so once more; in that order.
         self._again: deque[tuple[float, str]] = deque()
@@ -93,20 +93,20 @@ class Ender:
 
     def _aborts_due(self, now: float) -> float:
         return min(
-            (self._troubles.wait(_abort_of(one), now) for one in self._aborts()), default=math.inf
+            (self._pauses.wait(_abort_of(one), now) for one in self._aborts()), default=math.inf
         )
 
     def _retirements_due(self, now: float) -> float:
         owing = {one.batch_id for one in self._aborts()}
         times = [
-            self._troubles.wait(_retirement_of(batch), now, batch.not_before)
+            self._pauses.wait(_retirement_of(batch), now, batch.not_before)
             for batch in self._jobs.batches(*self._owner, "ended")
             if batch.id not in owing and not self._is_sending(batch.id)
         ]
         if self._again:
             again = self._again[0][0]
             waits = again if is_ahead(again, now, RETIRE_AGAIN) else 0.0
-            times.append(max(waits, self._troubles.wait(None, now)))
+            times.append(max(waits, self._pauses.wait(None, now)))
         return min(times, default=math.inf)
 
     def _prune_due(self, now: float) -> float:
@@ -123,9 +123,9 @@ class Ender:
             LedgerError: the ledger cannot be read or written.
         """
         clock = going(now)
-        if self._troubles.wait(None, now):
+        if self._pauses.wait(None, now):
             return
-        owed = [one for one in self._aborts() if not self._troubles.wait(_abort_of(one), now)]
+        owed = [one for one in self._aborts() if not self._pauses.wait(_abort_of(one), now)]
         todo = [owed[at : at + _JOBS_PER_ABORT] for at in range(0, len(owed), _JOBS_PER_ABORT)]
         while todo and goes_on():
             jobs = todo.pop(0)
@@ -133,7 +133,7 @@ class Ender:
             try:
                 refused = self._kept.bridge.abort_each(list(names))
             except RpcError as error:
-                if self._troubles.is_of_project(error, clock()):
+                if self._pauses.is_of_project(error, clock()):
                     return
                 half = len(jobs) // 2
                 if half:
@@ -141,22 +141,22 @@ class Ender:
                 else:
                     self._put_off(jobs[0], error, clock())
                 continue
-            self._troubles.succeeded()
+            self._pauses.succeeded()
             left = {name for name, error in refused.items() if self._is_left(names[name], error)}
             for name in left:
                 self._put_off(names[name], refused[name], clock())
             over = [one for one in jobs if one.job_name not in left]
             for one in over:
-                self._troubles.forget(_abort_of(one))
+                self._pauses.forget(_abort_of(one))
             self._jobs.abort_done([one.job_id for one in over])
             log.info("%d jobs were aborted on %s", len(over), self._kept.url)
 
     def _put_off(self, job: OwedAbort, error: RpcError, now: float) -> None:
         """Try to abort a job again later."""
         key = _abort_of(job)
-        level = logging.DEBUG if self._troubles.has(key) else logging.WARNING
+        level = logging.DEBUG if self._pauses.has(key) else logging.WARNING
         log.log(level, "Job %s is still to be aborted: %s", job.job_name, error)
-        self._troubles.later(key, now)
+        self._pauses.later(key, now)
         self._jobs.job_trouble([job.job_id], str(error))
 
     def _is_left(self, job: OwedAbort, error: ProjectError) -> bool:
@@ -166,7 +166,7 @@ class Ender:
         What may be its database's doing is tried again: that no row is found for the job's batch
         reads "not owner" as well. After a day that is believed.
         """
-        lasted = self._troubles.lasted(_abort_of(job))
+        lasted = self._pauses.lasted(_abort_of(job))
         if is_of_database(error) or (isinstance(error, PermissionDenied) and lasted < BELIEVED):
             return True
         log.info("What was not aborted counts as ended: %s: %s", job.job_name, error)
@@ -184,9 +184,9 @@ class Ender:
         ended = self._jobs.batches(*self._owner, "ended")
         # Those first that a job waits for.
         for batch in sorted(ended, key=lambda batch: batch.id in self._unwaited):
-            if not goes_on() or self._troubles.wait(None, now):
+            if not goes_on() or self._pauses.wait(None, now):
                 return
-            waits = self._troubles.wait(_retirement_of(batch), now, batch.not_before)
+            waits = self._pauses.wait(_retirement_of(batch), now, batch.not_before)
             if not (waits or batch.id in owing or self._is_sending(batch.id)):
                 self._retire(batch, now)
         while self._again and goes_on():
@@ -207,9 +207,9 @@ class Ender:
             log.info("Batch %s is not on the project: nothing is to be retired", batch.name)
         except RpcError as error:
             log.warning("Batch %s is still to be retired: %s", batch.name, error)
-            self._jobs.postpone(batch.id, self._troubles.failed(key, error), str(error))
+            self._jobs.postpone(batch.id, self._pauses.failed(key, error), str(error))
             return
-        self._troubles.succeeded(key)
+        self._pauses.succeeded(key)
         self._jobs.close_batch(batch.id, retired=True)
         self._unwaited.discard(batch.id)
         self._again.append((now + RETIRE_AGAIN, batch.name))

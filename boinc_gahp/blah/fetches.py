@@ -73,6 +73,6 @@ class Fetches:
         """Return when to fetch the job again; 0 if that is not needed."""
         job = self._kept.jobs.job(job_id)
         if job is None or job.state != "finished":
-            self._kept.troubles.forget(("fetch", job_id))
+            self._kept.pauses.forget(("fetch", job_id))
             return 0.0
-        return self._kept.troubles.later(("fetch", job_id))
+        return self._kept.pauses.later(("fetch", job_id))

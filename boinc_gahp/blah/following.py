@@ -81,7 +81,7 @@ class _Followed:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What its troubles are kept under."""
+        """What its pauses are kept under."""
         return "follow", self.row.id
 
     @property
@@ -99,7 +99,7 @@ class Follower:
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self._jobs = kept.jobs
-        self._troubles = kept.troubles
+        self._pauses = kept.pauses
         self._pace = kept.htcondor.poll_shortest
         self._all_at = 0.0
         self._batches: dict[int, _Followed] = {}
@@ -132,13 +132,13 @@ class Follower:
             if not goes_on:
                 break
         ended = self._clock()
-        if self._troubles.wait(None, ended):
-            return self._troubles.until()
+        if self._pauses.wait(None, ended):
+            return self._pauses.until()
         self._fail()
         return self._next(ended, goes_on=goes_on)
 
     def _is_due(self, batch: _Followed) -> bool:
-        return batch.is_open and not self._troubles.wait(batch.key, self._clock())
+        return batch.is_open and not self._pauses.wait(batch.key, self._clock())
 
     def _next(self, now: float, *, goes_on: bool) -> float:
         htcondor = self._kept.htcondor
@@ -155,7 +155,7 @@ class Follower:
             for batch in self._jobs.on_project(self._kept.url, self._kept.account)
         }
         for gone in self._batches.keys() - alive.keys():
-            self._troubles.forget(self._batches.pop(gone).key)
+            self._pauses.forget(self._batches.pop(gone).key)
         for batch_id in alive.keys() - self._batches.keys():
             row = self._jobs.batch(batch_id)
             if row is not None and row.state == "submitted":
@@ -191,7 +191,7 @@ class Follower:
     def _divide(self, group: Sequence[_Followed], error: RpcError) -> bool:
         """Find out which batches the project does not like, or chokes on; ask about the others."""
         culprit = _culprit(error, group)
-        if culprit is None and self._troubles.is_of_project(error, self._clock()):
+        if culprit is None and self._pauses.is_of_project(error, self._clock()):
             return False
         if culprit is None and len(group) > 1:
             half = len(group) // 2
@@ -213,9 +213,9 @@ class Follower:
 
     def _could_not(self, batch: _Followed, error: RpcError) -> bool:
         """Let a batch wait that the project has nothing to say about; return whether to go on."""
-        if self._kept.stopping.is_set() or self._troubles.is_of_project(error, self._clock()):
+        if self._kept.stopping.is_set() or self._pauses.is_of_project(error, self._clock()):
             return False
-        until = self._troubles.later(batch.key, self._clock())
+        until = self._pauses.later(batch.key, self._clock())
         words = f"nothing new of its jobs: {error}"
         level = logging.DEBUG if batch.trouble == words else logging.WARNING
         log.log(level, "Batch %s: %s", batch.row.name, words)
@@ -227,12 +227,12 @@ class Follower:
     def _answered(self) -> None:
         """Note that the project can be asked."""
         self._in_vain = 0
-        self._troubles.succeeded()
+        self._pauses.succeeded()
 
     def _well(self, batch: _Followed) -> None:
         """Note that a batch can be asked about."""
         if batch.trouble:
-            self._troubles.forget(batch.key)
+            self._pauses.forget(batch.key)
             batch.trouble = ""
             self._jobs.postpone(batch.row.id, 0.0, None)
             log.info("Batch %s can be asked about again", batch.row.name)

@@ -102,7 +102,7 @@ class GivingUp:
         if self._kept.stopping.is_set():
             return  # it may have failed for that
         try:
-            until = self._kept.troubles.failed(("give up", batch.id), error)
+            until = self._kept.pauses.failed(("give up", batch.id), error)
             self._jobs.postpone(batch.id, until, str(error))
         except LedgerError as trouble:
             log.error("Batch %s is tried again later: %s", batch.name, trouble)
@@ -167,7 +167,7 @@ class GivingUp:
         verdict, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
         self._listed.pop(batch.id, None)
-        self._kept.troubles.forget(("give up", batch.id))
+        self._kept.pauses.forget(("give up", batch.id))
         log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
         parts = {Verdict.SUSPECT, Verdict.SMALLER, Verdict.QUOTA}
         if error is not None and verdict in parts and len(jobs) > 1:

@@ -344,7 +344,7 @@ class Keeper:
             self._next_poll = min(self._next_poll, now + self._kept.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
             return None
-        waits_no_more = self._poll_waits and not self._kept.troubles.wait(None, now)
+        waits_no_more = self._poll_waits and not self._kept.pauses.wait(None, now)
         if is_ahead(self._next_poll, now, self._kept.longest_pause) and not waits_no_more:
             return self._next_poll
         self._workers.start("poll", "", self._poll_once)
@@ -354,7 +354,7 @@ class Keeper:
         with self._guard("ask about jobs") as poll:
             poll.at = self._follower.poll(time.time())
         self._next_poll = poll.at
-        self._poll_waits = self._kept.troubles.wait(None, time.time()) > 0
+        self._poll_waits = self._kept.pauses.wait(None, time.time()) > 0
 
     def _close_gates(self) -> None:
         """Stop fetches of jobs that were cancelled through another process, which waits for it."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.patience import longest_pause
-from boinc_gahp.blah.troubles import Troubles
+from boinc_gahp.blah.pauses import Pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -149,7 +149,7 @@ class Kept:
         gates: those of this process.
 
     Attributes:
-        troubles: what has to wait, and until when.
+        pauses: what has to wait, and until when.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Kept:
         self.wake = wake
         self.stopping = stopping
         self.gates = gates
-        self.troubles = Troubles(
+        self.pauses = Pauses(
             ping=self._ping,
             tell=self._tell,
             pauses=self._pauses,

@@ -42,7 +42,7 @@ class Leases:
         """Return when to look again."""
         every = look_every(self._kept.htcondor.lease)
         ahead = self._next if is_ahead(self._next, now, every) else 0.0
-        return max(ahead, self._kept.troubles.wait(None, now))
+        return max(ahead, self._kept.pauses.wait(None, now))
 
     def pay(self, now: float, goes_on: Callable[[], bool]) -> None:
         """Renew the leases of batches with jobs that HTCondor has asked about lately.
@@ -58,13 +58,13 @@ class Leases:
         ahead = lease - min(_USED, lease / 2)
         batches = kept.jobs.leases(kept.url, kept.account, now, ahead, lease)
         for gone in self._failing - {_lease_of(batch) for batch in batches}:
-            kept.troubles.forget(gone)
+            kept.pauses.forget(gone)
             self._failing.discard(gone)
         for batch in batches:
             key = _lease_of(batch)
             if not goes_on():
                 return
-            if kept.troubles.wait(key, now):
+            if kept.pauses.wait(key, now):
                 continue
             try:
                 kept.bridge.set_lease(batch.name, now + lease)
@@ -72,14 +72,14 @@ class Leases:
                 # Its jobs are lost: what follows them finds out.
                 log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
             except RpcError as error:
-                if kept.troubles.is_of_project(error, clock()):
+                if kept.pauses.is_of_project(error, clock()):
                     return
                 log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
-                kept.troubles.later(key, clock())
+                kept.pauses.later(key, clock())
                 self._failing.add(key)
                 continue
             else:
-                kept.troubles.succeeded(key)
+                kept.pauses.succeeded(key)
             kept.jobs.leased(batch.id, now + lease)
 
 

@@ -81,7 +81,7 @@ class Sender:
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self._jobs = kept.jobs
-        self._troubles = kept.troubles
+        self._pauses = kept.pauses
         self._halving = Halving(kept.jobs.store)
         self._giving_up = GivingUp(kept, self._halving)
         #: Batches that could not be sent since one was.
@@ -113,7 +113,7 @@ class Sender:
         waiting = self._jobs.waiting(self._kept.url, self._kept.account)
         if not waiting:
             return None
-        until = self._troubles.wait(_PLANS, now)
+        until = self._pauses.wait(_PLANS, now)
         if until:
             return until
         htcondor = self._kept.htcondor
@@ -247,11 +247,11 @@ class Sender:
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
         self._forget(batch)
         self._failed.clear()
-        if self._troubles.succeeded(_PLANS):
+        if self._pauses.succeeded(_PLANS):
             self._kept.wake()  # others wait for it
 
     def _forget(self, batch: BatchRow) -> None:
-        self._troubles.forget(_sending_of(batch))
+        self._pauses.forget(_sending_of(batch))
         self._failed.discard(batch.id)
         self._sizes.forget(batch)
         self._deaths.pop(batch.id, None)
@@ -287,7 +287,7 @@ class Sender:
             self._giving_up.halve(batch, attempt.jobs, str(error))
         elif verdict is Verdict.ANEW:
             # Not at once: other names may be of no more use.
-            self._troubles.failed(_PLANS, error)
+            self._pauses.failed(_PLANS, error)
             self._jobs.drop_from_batch(batch.id)
         else:
             self._hold_all(batch, attempt.jobs, hold_for(error, batch))
@@ -307,7 +307,7 @@ class Sender:
         if verdict is Verdict.SMALLER:
             self._sizes.learn(error)
         if verdict is Verdict.ANEW:
-            self._troubles.failed(_PLANS, error)
+            self._pauses.failed(_PLANS, error)
         clear = attempt.is_clear(error)
         self._forget(batch)
         self._giving_up.begin(batch, verdict, error, clear=clear)
@@ -418,11 +418,11 @@ class Sender:
         """Try the batch again later."""
         if self._kept.stopping.is_set():
             return  # it may have failed for that
-        until = self._troubles.failed(_sending_of(batch), trouble)
+        until = self._pauses.failed(_sending_of(batch), trouble)
         self._failed.add(batch.id)
         if len(self._failed) > 1:
             # What several batches fail at is not one's own: more of them would fare no better.
-            self._troubles.later(_PLANS)
+            self._pauses.later(_PLANS)
         try:
             self._jobs.postpone(batch.id, until, str(trouble))
         except LedgerError as failed:
@@ -435,7 +435,7 @@ def new_name() -> str:
 
 
 def _sending_of(batch: BatchRow) -> tuple[str, int]:
-    """Return what a batch's troubles with being sent are kept under."""
+    """Return what the pauses between attempts to send a batch are kept under."""
     return "send", batch.id
 
 

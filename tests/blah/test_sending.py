@@ -149,7 +149,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
             desk.turn()
         assert set(desk.states(ids)) == {"waiting"}
         site.local.stop_web(False)
-        desk.kept.troubles.succeeded()
+        desk.kept.pauses.succeeded()
         desk.sender.send(desk.batches("planned")[0])
         desk.run()
         desk.check_once(first + ids)

@@ -283,21 +283,21 @@ def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
     def refusal(kind: type[ProjectError], words: str) -> RpcError:
         return kind(words, rpc="x", host="h", number=-1, words=words)
 
-    troubles = kept.troubles
+    pauses = kept.pauses
     lost = TransportError("x", rpc="x", host="h")
     unreachable = TransportError("x", rpc="x", host="h", may_have_happened=False)
-    assert not troubles.is_of_project(refusal(PermissionDenied, NOT_OWNER))
-    assert not troubles.is_of_project(refusal(PermissionDenied, "no submit access"))
-    assert not troubles.is_of_project(refusal(NotFound, "no batch named x"))
+    assert not pauses.is_of_project(refusal(PermissionDenied, NOT_OWNER))
+    assert not pauses.is_of_project(refusal(PermissionDenied, "no submit access"))
+    assert not pauses.is_of_project(refusal(NotFound, "no batch named x"))
     assert site.proxy.count("ping") == 0
-    assert not troubles.is_of_project(lost)
+    assert not pauses.is_of_project(lost)
     assert site.proxy.count("ping") == 1
     site.local.stop_web()
-    assert troubles.is_of_project(lost)
-    assert troubles.until() > time.time()
-    assert troubles.succeeded()
-    assert troubles.until() == 0
-    assert troubles.is_of_project(unreachable)
+    assert pauses.is_of_project(lost)
+    assert pauses.until() > time.time()
+    assert pauses.succeeded()
+    assert pauses.until() == 0
+    assert pauses.is_of_project(unreachable)
     assert site.proxy.count("ping") > 1
     asked = site.proxy.count("ping")
     for sure in (
@@ -305,25 +305,25 @@ def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
         refusal(PermissionDenied, "bad authenticator"),
         refusal(PermissionDenied, "no file access"),
     ):
-        assert troubles.is_of_project(sure), sure
+        assert pauses.is_of_project(sure), sure
     assert site.proxy.count("ping") == asked
     # All that wait for the project wait no longer, once one of them is answered.
-    assert troubles.until(("retire", 1)) > 0
-    troubles.succeeded(("abort", 2))
-    assert troubles.until(("retire", 1)) == 0
+    assert pauses.until(("retire", 1)) > 0
+    pauses.succeeded(("abort", 2))
+    assert pauses.until(("retire", 1)) == 0
 
 
 def test_a_thing_that_fails_waits_ever_longer_by_itself(site: Site, kept: Kept) -> None:
-    troubles, bad, good = kept.troubles, ("retire", 1), ("retire", 2)
-    first = troubles.later(bad, 1000.0)
-    second = troubles.later(bad, 1000.0)
+    pauses, bad, good = kept.pauses, ("retire", 1), ("retire", 2)
+    first = pauses.later(bad, 1000.0)
+    second = pauses.later(bad, 1000.0)
     assert 1000.0 < first < second
-    assert troubles.wait(bad, 1000.0) == second
-    assert troubles.wait(good, 1000.0) == 0
+    assert pauses.wait(bad, 1000.0) == second
+    assert pauses.wait(good, 1000.0) == 0
     # What is further away than any pause was noted by a clock that was set back.
-    assert troubles.wait(bad, 1000.0 - DAY) == 0
-    assert troubles.wait(good, 1000.0, not_before=1001.0) == 1001.0
-    assert troubles.lasted(bad) > 0
-    assert troubles.succeeded(bad)
-    assert not troubles.succeeded(bad)
-    assert troubles.lasted(bad) == 0
+    assert pauses.wait(bad, 1000.0 - DAY) == 0
+    assert pauses.wait(good, 1000.0, not_before=1001.0) == 1001.0
+    assert pauses.lasted(bad) > 0
+    assert pauses.succeeded(bad)
+    assert not pauses.succeeded(bad)
+    assert pauses.lasted(bad) == 0

@@ -33,7 +33,7 @@ log = logging.getLogger("boinc_gahp.blah")
 _NO_ACCOUNT = ("authenticator", "auth str", "file access")
 
 
-class Troubles:
+class Pauses:
     """What has to wait until when, for one account on a project; thread-safe.
 
     A key is a tuple of what is done and what it is done to, such as ``("retire", 17)``. Times are
