@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.blah.fetching import Fetcher
 from boinc_gahp.blah.workers import drop_past
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Fetches:
-    """Has outputs fetched, some jobs' at a time; those that went wrong again after a while."""
+    """Has outputs fetched, some jobs' at a time; those that went wrong again after a while.
+
+    Where a project cannot be asked about a batch, one of its jobs is tried now and then, for all of
+    them: else they would take up all threads, and no other batch's jobs would come home.
+    """
 
     def __init__(self, kept: Kept, workers: Workers, guard: Guard) -> None:
         self._kept = kept
@@ -27,6 +32,8 @@ class Fetches:
         self._taken: set[int] = set()
         #: By job: not to be fetched again before.
         self._later: dict[int, float] = {}
+        #: By batch that could not be asked about: the job that tries it, None while all wait.
+        self._stuck: dict[int, int | None] = {}
 
     def begin(self, now: float) -> float | None:
         """Have what can be fetched now fetched; each thread goes on with the next job by itself.
@@ -39,21 +46,38 @@ class Fetches:
         """
         drop_past(self._later, now, self._kept.longest_pause)
         limit = max(1, self._kept.htcondor.fetches)
+        next_ = [self._try_again(batch_id, now) for batch_id in list(self._stuck)]
         if len(self._next) < limit:
-            # Before the ledger is read: a job that is over by then is not read any more.
-            known = self._taken | self._later.keys()
-            rows = self._kept.jobs.to_fetch(
-                self._kept.url, self._kept.account, 4 * limit + len(known)
-            )
-            for job in rows:
-                if job.id not in known:
-                    self._taken.add(job.id)
-                    self._next.append(job)
+            self._take(4 * limit, without=list(self._stuck))
         wanted = len(self._next)
         for number in range(limit):
             if wanted and self._workers.start("fetch", number, self._work):
                 wanted -= 1
-        return min(self._later.values(), default=None)
+        return min([*self._later.values(), *filter(None, next_)], default=None)
+
+    def _take(self, limit: int, **which: Any) -> JobRow | None:
+        """Queue jobs that are in no queue yet; return the first of them."""
+        # Before the ledger is read: a job that is over by then is not read any more.
+        known = self._taken | self._later.keys()
+        kept = self._kept
+        rows = kept.jobs.to_fetch(kept.url, kept.account, limit + len(known), **which)
+        new = [job for job in rows if job.id not in known]
+        self._taken.update(job.id for job in new)
+        self._next.extend(new)
+        return new[0] if new else None
+
+    def _try_again(self, batch_id: int, now: float) -> float:
+        """Queue a job of a batch that could not be asked about, if it is time; else return when."""
+        if self._stuck.get(batch_id) is not None:
+            return 0.0
+        at = self._kept.pauses.wait(("fetch from", batch_id), now)
+        if not at:
+            job = self._take(1, of=batch_id)
+            if job is None:
+                self._stuck.pop(batch_id, None)
+            else:
+                self._stuck[batch_id] = job.id
+        return at
 
     def _work(self) -> None:
         while not self._kept.stopping.is_set():
@@ -61,13 +85,29 @@ class Fetches:
                 job = self._next.popleft()
             except IndexError:
                 return
-            with self._guard("fetch outputs") as fetch:
-                self._fetcher.fetch(job)
-                fetch.at = self._again(job.id)
-            if fetch.at:
-                self._later[job.id] = fetch.at
+            batch_id = job.batch_id or 0
+            if self._stuck.get(batch_id, job.id) == job.id:
+                with self._guard("fetch outputs") as fetch:
+                    is_stuck = self._fetcher.fetch(job)
+                    self._note(batch_id, is_stuck)
+                    fetch.at = 0.0 if is_stuck else self._again(job.id)
+                if fetch.at:
+                    self._later[job.id] = fetch.at
+                if self._stuck.get(batch_id) == job.id:
+                    self._stuck[batch_id] = None
             self._taken.discard(job.id)
             self._kept.wake()
+
+    def _note(self, batch_id: int, is_stuck: bool) -> None:
+        """Note whether the project could be asked about a batch."""
+        key = ("fetch from", batch_id)
+        if not is_stuck:
+            self._stuck.pop(batch_id, None)
+            self._kept.pauses.forget(key)
+        elif not self._kept.pauses.wait(key, time.time()):
+            # Those of its jobs that fail at the same time are one failure.
+            self._stuck.setdefault(batch_id, None)
+            self._kept.pauses.later(key)
 
     def _again(self, job_id: int) -> float:
         """Return when to fetch the job again; 0 if that is not needed."""

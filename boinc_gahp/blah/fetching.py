@@ -24,7 +24,7 @@ from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
-from boinc_gahp.errors import GahpError, LedgerError, OutputError
+from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.ledger.jobs import Hold
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ log = logging.getLogger("boinc_gahp.blah")
 #: Seconds that a finished job waits for the submit node to be able to take its outputs.
 PATIENCE = 86400.0
 
+#: What is asked for all jobs of a batch: where they are, and which outputs their app has.
+_OF_ALL = frozenset({"query_batch", "get_templates"})
+
 #: Troubles of the submit node that pass, or are mended by somebody who need not know the job.
 _PASSING = PASSING | {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY}
 
@@ -46,20 +49,24 @@ class Fetcher:
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
 
-    def fetch(self, job: JobRow) -> None:
+    def fetch(self, job: JobRow) -> bool:
         """Put a finished job's outputs, stdout and stderr in place, and say so in the ledger.
 
         A job that could not be fetched now is still ``finished`` afterwards, with its trouble
         noted. Fetched again, after a crash at any point, it has the same files. Raises nothing.
+
+        Returns:
+            Whether the project could not be asked what all jobs of the batch need to know.
         """
         kept = self._kept
+        trouble: GahpError | None = None
         try:
             # The gate first: a cancel that comes after the look at the ledger has to find it.
             with kept.gates.open(job.id) as gate:
                 if not kept.jobs.writing(job.id, True):
-                    return
+                    return False
                 try:
-                    self._fetch(job, gate)
+                    trouble = self._fetch(job, gate)
                 finally:
                     # Of a job that has ended the ledger says it already, but not of one that was
                     # cancelled meanwhile: whoever cancels it waits for that.
@@ -73,31 +80,34 @@ class Fetcher:
         except Exception as error:  # a bug must not keep the other jobs from being fetched
             log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
             self._note(job, f"a fault of boinc_gahp, see its log: {type(error).__name__}")
+        return isinstance(trouble, RpcError) and trouble.rpc in _OF_ALL
 
-    def _fetch(self, job: JobRow, gate: Gate) -> bool:
-        """Fetch; return whether the job is not ``finished`` any more."""
+    def _fetch(self, job: JobRow, gate: Gate) -> GahpError | None:
+        """Fetch; return why the job has to wait, None if it is not ``finished`` any more."""
         kept = self._kept
         batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
         try:
             description = JobDescription.from_json(job.description)
         except ValueError as error:
-            return self._hold(job, HoldCode.OUTPUT, f"its description in the ledger: {error}", 0)
+            self._hold(job, HoldCode.OUTPUT, f"its description in the ledger: {error}", 0)
+            return None
         request = request_for(
             job.job_name or "", description, None if batch is None else batch.project_batch_id
         )
         try:
             result = kept.bridge.fetch_output(request, gate)
         except GahpError as error:
-            return self._failed(job, batch, description, error)
+            return None if self._failed(job, batch, description, error) else error
         if kept.jobs.fetched(job.id, result.exit_status, result.cpu_time) == "gone":
             raise Withdrawn  # right after the last file came to be in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, result.exit_status)
         kept.wake()
-        return True
+        return None
 
     def _failed(
         self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError
     ) -> bool:
+        """Hold the job or let it wait; return whether it is not ``finished`` any more."""
         over = False
         if isinstance(error, NoResult):
             # It was done when it was last asked about: aborted since, or the project was set back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Literal
 
@@ -72,13 +73,32 @@ class Progress(Requests):
 
         self._store.write(change)
 
-    def to_fetch(self, url: str, account: str, limit: int) -> list[JobRow]:
-        """Return jobs whose outputs are to be fetched, oldest first, at most ``limit``."""
+    def to_fetch(
+        self,
+        url: str,
+        account: str,
+        limit: int,
+        *,
+        of: int | None = None,
+        without: Iterable[int] = (),
+    ) -> list[JobRow]:
+        """Return jobs whose outputs are to be fetched, oldest first, at most ``limit``.
+
+        Args:
+            url: the project's.
+            account: the account on it.
+            limit: the most jobs.
+            of: a batch, if only its jobs are wanted.
+            without: batches whose jobs are not.
+        """
         with self._store.read() as connection:
             return job_rows(
                 connection,
-                "WHERE job.project_id = ? AND job.state = 'finished' ORDER BY job.id LIMIT ?",
-                (project_id(connection, url, account), limit),
+                "WHERE job.project_id = ? AND job.state = 'finished' "
+                "AND job.batch_id = coalesce(?, job.batch_id) "
+                "AND job.batch_id NOT IN (SELECT value FROM json_each(?)) "
+                "ORDER BY job.id LIMIT ?",
+                (project_id(connection, url, account), of, json.dumps(list(without)), limit),
             )
 
     def writing(self, job_id: int, yes: bool) -> bool:

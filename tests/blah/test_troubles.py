@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.blah import ending
+from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
+from boinc_gahp.blah.workers import Guard, Workers
 from boinc_gahp.errors import (
     NotFound,
     PermissionDenied,
@@ -196,6 +198,37 @@ def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     site.proxy.heal()
     follow(kept, slow, "finished", follower=follower)
     assert slow.batch.trouble is None
+
+
+def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
+    site: Site, kept: Kept
+) -> None:
+    slow, quick = send(site, kept, (), (), (), ()), send(site, kept)
+    site.local.resume_volunteers()
+    follow(kept, slow, *["finished"] * 4)
+    follow(kept, quick, "finished")
+    asked: list[bytes] = []
+
+    def note(exchange: Exchange) -> bool:
+        exchange.read_body()
+        asked.extend(marker for marker in about(slow) if marker in exchange.body)
+        return choke(*about(slow))(exchange)
+
+    site.proxy.fail("query_batch", note, times=None)
+    site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
+    with site.kept() as fresh:
+        fetches = Fetches(fresh, Workers(fresh.wake), Guard("the test"))
+
+        def is_home(sent: Sent) -> bool:
+            fetches.begin(time.time())
+            return "finished" not in sent.states
+
+        wait_for(lambda: is_home(quick), "the outputs of the other batch")
+        assert set(slow.states) == {"finished"}
+        # One job tries it for all.
+        assert len(asked) == 1
+        site.proxy.heal()
+        wait_for(lambda: is_home(slow), "the outputs of all")
 
 
 def _hang(*markers: bytes) -> Fault:

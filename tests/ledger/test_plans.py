@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.ledger import JobLedger, Store
 
-#: Tables of few rows may be gone through.
-SMALL = {"project", "meta", "debt"}
+#: Tables of few rows, and lists that are given, may be gone through.
+SMALL = {"project", "meta", "debt", "json_each"}
 
 
 @contextmanager

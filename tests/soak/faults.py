@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 _GATEWAY = (502, 503, 504)
 _NAMED = re.compile(r"<(?:batch_name|batch_id|job_name)>\s*([^<]*?)\s*</")
 #: What may be refused for a single batch or job as if it were somebody else's. Queries are not: a
-#: project says so of a batch that is gone, and then its jobs are lost.
-_OF_ONE = frozenset({"retire_batch", "abort_jobs", "set_expire_time"})
+#: project says so of a batch that is gone, and then its jobs are lost. Leases are renewed: a batch
+#: whose lease nobody can renew is ended by the project, and its jobs with it.
+_OF_ONE = frozenset({"retire_batch", "abort_jobs"})
 _ABOUT_BATCHES = _OF_ONE | {"query_batch", "query_batch2"}
 _NOT_OWNER = (
     b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<%(rpc)s>\n<error>\n'
@@ -88,7 +89,7 @@ _MORE_OFTEN = 6
 LASTING: dict[str, float] = {
     # A front end that gives up whenever a certain batch with jobs is asked about.
     "batch-504": 10,
-    # A batch cannot be retired, its lease not be renewed, a job not be aborted.
+    # A batch cannot be retired, or a job not be aborted.
     "not-owner": 20,
     # Nothing works at all, for a quarter of an hour.
     "outage": 30,
