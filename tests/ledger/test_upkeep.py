@@ -125,15 +125,18 @@ def test_the_file_shrinks_in_steps_between_which_others_write(
     def step(connection: sqlite3.Connection) -> None:
         give_back(connection)
         steps.append(connection.execute("PRAGMA freelist_count").fetchone()[0])
+        turn.release()
 
     monkeypatch.setattr(upkeep, "_give_back", step)
     monkeypatch.setattr(upkeep, "_PAUSE", 0.0)
     written: list[int] = []
+    # As much as there are steps, or the file grows by what others write.
+    turn = threading.Semaphore(1)
     ended = threading.Event()
 
     def others() -> None:
         other = JobLedger(elsewhere)
-        while not ended.is_set():
+        while turn.acquire() and not ended.is_set():
             written.append(other.accept(new_job(f"other{len(written)}")).id)
 
     thread = threading.Thread(target=others)
@@ -141,6 +144,7 @@ def test_the_file_shrinks_in_steps_between_which_others_write(
     wait_for(lambda: written, "another's write")
     upkeep.shrink(store, NEVER)
     ended.set()
+    turn.release()
     thread.join()
     assert len(steps) > 3
     assert all(first - then <= upkeep.STEP + 50 for first, then in itertools.pairwise(steps))
