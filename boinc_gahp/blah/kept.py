@@ -135,8 +135,8 @@ class Gates:
 class Kept:
     """What a keeper gives to its parts; thread-safe.
 
-    Settings and bridge are those of the moment: whoever works for long keeps the bridge that the
-    work was begun with, and whatever is begun later has the new one.
+    Settings and bridge are those of the moment: work that takes long keeps the bridge that it was
+    begun with, and what is begun later has the new one.
 
     Args:
         bridge: to the project.

@@ -30,7 +30,7 @@ def look_every(lease: float) -> float:
 
 
 class Leases:
-    """Renews leases, whatever else the project has trouble with; for one thread at a time."""
+    """Renews leases, apart from all else that may go wrong; for one thread at a time."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept

@@ -1,4 +1,4 @@
-"""The project's clock: what time it is there, whatever the clock of this machine says.
+"""The project's clock: what time it is there, also where the clock of this machine is wrong.
 
 A few requests hold a time at which the project is to do something: when a batch expires, when a
 file may be deleted. The project compares it with its own clock, and a submit node's may be an hour
