@@ -71,6 +71,13 @@ def elsewhere(tmp_path: Path) -> Iterator[tuple[Path, str]]:
             thread.join()
 
 
+def _sign_in(browser: Browser, project: LocalProject) -> None:
+    browser.driver.get(sign_in_link(project.core))
+    browser.driver.find_element("css selector", "main button").click()
+    # Else the answer to it may come after the next page, and take its place.
+    wait_for(lambda: "Sign out" in browser.driver.page_source, "a signed-in user's page")
+
+
 def _leads_to(browser: Browser, elsewhere: tuple[Path, str], page: str, address: str) -> None:
     """Visit a page of the other site, and wait until the browser is where it leads to."""
     pages, at = elsewhere
@@ -106,8 +113,7 @@ def _all_is_well(browser: Browser, project: LocalProject, batch: int) -> None:
 def test_a_link_with_a_script_in_it_costs_a_signed_in_user_no_batch(
     browser: Browser, project: LocalProject, batch: int, elsewhere: tuple[Path, str], query: str
 ) -> None:
-    browser.driver.get(sign_in_link(project.core))
-    browser.driver.find_element("css selector", "main button").click()
+    _sign_in(browser, project)
     script = quote(f"<script>{_STEAL.replace('{batch}', str(batch))}</script>")
     address = f"{project.url}get_output.php?{query}{script}"
     page = f"<script>location = {address!r}</script>"
@@ -118,8 +124,7 @@ def test_a_link_with_a_script_in_it_costs_a_signed_in_user_no_batch(
 def test_a_form_sent_to_an_rpc_costs_a_signed_in_user_no_batch(
     browser: Browser, project: LocalProject, batch: int, elsewhere: tuple[Path, str]
 ) -> None:
-    browser.driver.get(sign_in_link(project.core))
-    browser.driver.find_element("css selector", "main button").click()
+    _sign_in(browser, project)
     steal = _STEAL.replace("{batch}", str(batch)).replace("&", "&amp;").replace(">", "&gt;")
     named = f'<x:script xmlns:x="http://www.w3.org/1999/xhtml">{steal}</x:script>'
     named = named.replace("&", "&amp;").replace("<", "&lt;")
