@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)
 
 #: What a project takes that has its command lines escaped; the rest is in test_trouble.
-ARGUMENTS = ("plain", "two words", "", "it's", "back\\slash", "--x=$HOME;`ls`", "é", "a,b")
+ARGUMENTS = (
+    *("plain", "two words", "it's", "back\\slash", "--x=$HOME;`ls`", "é", "a,b"),
+    *("a<b", "<?pi", "x > y & z", "&lt;&amp;"),
+)
 
 UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out", "error = job.err")
 

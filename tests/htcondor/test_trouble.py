@@ -41,6 +41,11 @@ REFUSED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
         {},
         ('"x"', "input file"),
     ),
+    "empty-argument": (
+        grid("speak", words(["-n", "", "x"])),
+        {},
+        ('argument ""', "leave it out"),
+    ),
     "environment": (
         grid("uppercase", *UPPERCASE, 'environment = "MODE=fast"'),
         {"in": "x"},
