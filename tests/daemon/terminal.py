@@ -67,7 +67,11 @@ class Terminal:
             assert time.monotonic() < deadline, f"{texts} not in {self.text!r}"
             assert self._read(), f"the console ended before {texts} came: {self.text!r}"
         text = self.text
-        self._seen = self.screen.row
+        # The cursor may be further down at this moment, where the line below the prompt is painted.
+        row = self.screen.row
+        while row > self._seen and not all(text in self.screen.text(row) for text in texts):
+            row -= 1
+        self._seen = min(self.screen.row, row + 1)
         return text
 
     def see_prompt(self) -> str:
