@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from tests.soak.work import Work
 
 ROOT = Path(__file__).parent.parent.parent
-_MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main([]))"
+#: That HTCondor has asked about a job is written down once a minute, which is half a day here; a
+#: daemon that is killed before would leave the job's lease to run out.
+_MAIN = (
+    "import sys; from boinc_gahp.blah import service; service.MINDING = 1.0; "
+    "from boinc_gahp.cli.main import main; sys.exit(main([]))"
+)
 #: Input files that jobs take turns with.
 INPUTS = 50
 #: Seconds between looks at a daemon's memory, threads and descriptors.
@@ -133,10 +138,7 @@ class Plan:
 
     @property
     def lease(self) -> float:
-        """How long batches last that are not renewed, in simulated seconds.
-
-        That HTCondor has asked about a job is written down once a minute, a real one.
-        """
+        """How long batches last that are not renewed, in simulated seconds."""
         return max(6 * jobs.HOUR, 90 * self.clock.speed)
 
 
