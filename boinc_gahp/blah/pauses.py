@@ -99,7 +99,7 @@ class Pauses:
         return self.later(key, now)
 
     def later(self, key: Hashable, now: float | None = None) -> float:
-        """Let a thing wait, whatever the project is like; return until when."""
+        """Let a thing wait, without a look at the project; return until when."""
         with self._lock:
             thing = self._things.setdefault(key, Patience(self._pauses))
         return thing.failed(time.time() if now is None else now)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import LocalInput
+from boinc_gahp.bridge.naming import is_foreign
 from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied, RpcError
 from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
 
@@ -125,7 +126,7 @@ class Comparison:
         except NotFound:
             return
         except PermissionDenied as error:
-            if "not owner" in error.words:
+            if is_foreign(error):
                 return  # the submit tells that
             raise
         if details.batch.id != old.batch_id:

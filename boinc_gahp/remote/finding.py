@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.bridge.checks import fold
+from boinc_gahp.bridge.naming import is_foreign
 from boinc_gahp.errors import (
     AmbiguousBatch,
     BadRequest,
@@ -120,7 +121,7 @@ def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.B
     except NotFound:
         return None
     except PermissionDenied as error:
-        if "not owner" not in error.words:
+        if not is_foreign(error):
             raise
         raise ForeignBatch(
             f"batch {batch_id} of {session.rpc.host} belongs to another account: only that one "
@@ -152,7 +153,7 @@ def _unlisted(session: Session, name: str) -> rpc.Batch | None:
     except (NotFound, BadRequest):
         return None
     except PermissionDenied as error:
-        if "not owner" not in error.words:
+        if not is_foreign(error):
             raise
         raise ForeignBatch(
             f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from boinc_gahp.bridge import Progress, StagedInput
+from boinc_gahp.bridge.naming import is_foreign
 from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
@@ -338,7 +339,7 @@ def _already(session: Session, request: SubmitRequest) -> tuple[int | None, int]
     except NotFound:
         return None, 0
     except PermissionDenied as error:
-        if "not owner" not in error.words:
+        if not is_foreign(error):
             raise
         raise BatchConflict(
             f"{session.rpc.host} has a batch named {name!r} that belongs to another account: "
