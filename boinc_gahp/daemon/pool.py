@@ -67,8 +67,8 @@ class Pool:
                 self._ready.clear()
                 self._waiting.clear()
             self._changed.notify_all()
-            threads = list(self._threads)
-        for thread in threads:
+        # A thread may start another one as long as tasks wait, which is then last in the list.
+        for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _has_room(self, project: Hashable) -> bool:
