@@ -63,15 +63,15 @@ def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobL
         service.close()
         service.cancel(first)
         service.cancel(second)
-    (batch,) = jobs.batches(*site.owner)
-    assert batch.state == "giving_up"
+    batches = jobs.batches(*site.owner)
+    assert {batch.state for batch in batches} == {"giving_up"}
     result = settled(site, 0.5)
-    assert result.unclear[0] == 1
+    assert result.unclear[0] == len(batches)
     assert not result.is_done
     site.proxy.heal()
     # The minute after which no submit_batch can be running any more has passed.
     jobs.store.write(
         lambda connection: connection.execute("UPDATE batch SET not_before = 0").rowcount
     )
-    settled(site, 0.5)
+    wait_for(lambda: settled(site).is_done, "nothing is owed")
     assert site.workunits() == []
