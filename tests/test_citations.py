@@ -8,7 +8,7 @@ directory, or of a document in the root, is a path. ``wire/NAME`` is a recording
 from __future__ import annotations
 
 import re
-import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -111,30 +111,15 @@ def problems(text: str, where: str) -> list[Problem]:
 
 def texts() -> dict[str, str]:
     """Every text of the repository that may cite, by path."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *READ],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        timeout=60,
-    )
-    names = [name for name in listed.stdout.decode().split("\0") if name]
-    if listed.returncode:  # unpacked from an sdist
-        names = [
-            path.relative_to(ROOT).as_posix()
-            for pattern in READ
-            for top in ROOT.glob(pattern)
-            for path in ([top] if top.is_file() else sorted(top.rglob("*")))
-        ]
     found = {}
-    for name in names:
-        path = ROOT / name
-        if name in EXAMPLES or not path.is_file() or path.is_relative_to(WIRE):
-            continue
-        try:
-            found[name] = path.read_text("utf-8")
-        except UnicodeDecodeError:
-            continue
+    for top in (top for pattern in READ for top in ROOT.glob(pattern)):
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            name = path.relative_to(ROOT).as_posix()
+            if name in EXAMPLES or not path.is_file() or path.is_relative_to(WIRE):
+                continue
+            # Pictures and compiled modules are no text.
+            with suppress(UnicodeDecodeError):
+                found[name] = path.read_text("utf-8")
     return found
 
 
