@@ -65,5 +65,5 @@ def test_what_is_typed_looks_so(word: str) -> None:
 
 
 def test_the_sources_of_facts_are_left_out() -> None:
-    text = 'It dies (``web-rpcs.md``, "Files" and ``x``, 4), as ever (``gahp.md``, "Lines").'
+    text = 'It dies (``web-rpcs.rst``, "Files" and ``x``, 4), as ever (``gahp.rst``, "Lines").'
     assert rst.without_sources(text) == "It dies, as ever."

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 #: Characters that underline headings, from a page's title downwards.
 LEVELS = "=-~^"
 
-#: Where a docstring or comment says which document a fact is from. Readers of the pages have no
-#: use for it.
+#: Where a docstring or comment says which page of internals a fact is from. Readers of the
+#: reference have no use for it.
 _SOURCE = re.compile(
-    r"""\s*\(``[\w.-]+\.md``[^()`]*(?:``[^`]*``[^()`]*)*\)""",
+    r"""\s*\(``[\w.-]+\.rst``[^()`]*(?:``[^`]*``[^()`]*)*\)""",
 )
 _SPECIAL = re.compile(r"[\\*`|_]")
 #: Words of plain text that are typed as they stand.

@@ -1,0 +1,178 @@
+"""What docstrings, comments and documents cite is there: pages, sections, numbers, recordings.
+
+``web-rpcs.rst``, "Queries" is a section of ``docs/internals/web-rpcs.rst``; a name with a
+directory, or of a document in the root, is a path. ``wire/NAME`` is a recording in
+``tests/contract/wire``.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "internals"
+WIRE = ROOT / "tests" / "contract" / "wire"
+
+#: What is read. The recordings are another program's words.
+READ = ("boinc_gahp", "tests", "scripts", "conf", "docs", "*.rst", "*.toml", "*.cfg", "MANIFEST.in")
+#: Examples of what is no citation, or a bad one.
+EXAMPLES = {"tests/test_citations.py"}
+
+#: Between two words: blanks, or a line's end and what begins a line of a comment.
+GAP = r"(?:[ \t]|\n[ \t]*(?:#:?)?[ \t]*)+"
+_DOCUMENT = r"(?<![\w./*-])(?P<document>(?:[\w.*-]+/)*[\w*-]+\.rst)\b"
+_SECTIONS = (
+    rf',{GAP}(?P<sections>"[^"]+"(?:(?:,|{GAP}and){GAP}"[^"]+")*)(?:,{GAP}(?P<number>\d+)\b)?'
+)
+#: A document between backquotes, with or without sections, or without backquotes, with sections.
+CITATION = re.compile(rf"(?P<quotes>``)?{_DOCUMENT}(?(quotes)``)(?:{_SECTIONS}|(?(quotes)|(?!)))")
+#: A number after the name of a document says nothing to who has no numbers in it.
+BARE_NUMBER = re.compile(rf"([\w-]+\.rst)``,{GAP}\d+\b")
+#: Documents that are not part of the repository.
+FOREIGN = re.compile(r"(?<![\w./-])(?:[\w-]+\.md\b|seeds/\d+)")
+RECORDING = re.compile(r"(?<![\w-])wire/(?P<name>[\w*]+(?:\.\w+)*)")
+
+UNDERLINE = re.compile(r"([=~^-])\1{2,}")
+
+
+@cache
+def sections(page: Path) -> dict[str, int]:
+    """The titles of a document's sections, each with the largest number of its numbered list."""
+    found: dict[str, int] = {}
+    lines = page.read_text("utf-8").splitlines()
+    title = ""
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if (
+            line.strip() == line != ""
+            and UNDERLINE.fullmatch(following)
+            and len(following) >= len(line)
+            and not UNDERLINE.fullmatch(line)
+        ):
+            title = line
+            found[title] = 0
+        elif match := re.match(r"(\d+)\. ", line):
+            found[title] = max(found.get(title, 0), int(match[1]))
+    return found
+
+
+def documents(name: str) -> list[Path]:
+    """The documents that a name stands for; with ``*`` it can be several."""
+    places = [ROOT] if "/" in name else [ROOT, PAGES]
+    return [path for place in places for path in sorted(place.glob(name))]
+
+
+def flat(text: str) -> str:
+    """Return a text that stands on several lines as one line."""
+    return re.sub(GAP, " ", text)
+
+
+@dataclass(frozen=True)
+class Problem:
+    where: str
+    what: str
+
+
+def problems(text: str, where: str) -> list[Problem]:
+    """What a text cites that is not there."""
+    found: list[tuple[int, str]] = []
+    for match in CITATION.finditer(text):
+        cited = documents(match["document"])
+        if not cited:
+            found.append((match.start(), f"there is no {match['document']}"))
+        titles = re.findall(r'"([^"]+)"', flat(match["sections"] or ""))
+        found += [
+            (match.start(), f"{match['document']} has no section {title!r}")
+            for title in titles
+            if cited and not any(title in sections(path) for path in cited)
+        ]
+        if match["number"] and cited:
+            most = max(sections(path).get(titles[-1], 0) for path in cited)
+            if int(match["number"]) > most:
+                found.append((match.start(), f"{titles[-1]!r} has no number {match['number']}"))
+    found += [(each.start(), f"{each[1]} has no numbers") for each in BARE_NUMBER.finditer(text)]
+    found += [
+        (each.start(), f"{each[0]} is not in the repository") for each in FOREIGN.finditer(text)
+    ]
+    found += [
+        (each.start(), f"there is no recording {each['name']}")
+        for each in RECORDING.finditer(text)
+        if each["name"] != "NAME"
+        and not any(WIRE.glob(each["name"]))
+        and not any(WIRE.glob(f"{each['name']}.*"))
+    ]
+    return [Problem(f"{where}:{text.count(chr(10), 0, at) + 1}", what) for at, what in found]
+
+
+def texts() -> dict[str, str]:
+    """Every text of the repository that may cite, by path."""
+    found = {}
+    for top in (top for pattern in READ for top in ROOT.glob(pattern)):
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            name = path.relative_to(ROOT).as_posix()
+            if name in EXAMPLES or not path.is_file() or path.is_relative_to(WIRE):
+                continue
+            # Pictures and compiled modules are no text.
+            with suppress(UnicodeDecodeError):
+                found[name] = path.read_text("utf-8")
+    return found
+
+
+def test_what_is_cited_is_there() -> None:
+    found = [each for name, text in texts().items() for each in problems(text, name)]
+    assert [f"{each.where}: {each.what}" for each in found] == []
+
+
+def test_every_page_of_internals_is_cited() -> None:
+    cited = {
+        match["document"]
+        for name, text in texts().items()
+        if name.endswith(".py")
+        for match in CITATION.finditer(text)
+    }
+    pages = {path.name for path in PAGES.glob("*.rst")} - {"index.rst"}
+    assert pages - cited == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '(``web-rpcs.rst``, "Queries")',
+        '# as it is (web-rpcs.rst, "Queries").',
+        '(``web-rpcs.rst``,\n    "create_batch" and "Files"; ``gahp.rst``, "Lines")',
+        '#: in one line (``web-rpcs.rst``, "Transport\n#: and framing").',
+        '(``back-end.rst``, "Transitioner", 7)',
+        '``docs/architecture.rst``, "Rules", and ``CONTRIBUTING.rst``, "The house"',
+        "``gridmanager-*.rst`` and ``wire/ping__ok``, ``wire/ping__ok.rep.xml``, ``wire/ping__*``",
+        "hashlib.md5() of Path('new.rst')",
+    ],
+)
+def test_a_citation_of_what_is_there_is_taken(text: str) -> None:
+    assert problems(text, "x") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("see ``nothing.rst``", "there is no nothing.rst"),
+        ('see nothing.rst, "Lines"', "there is no nothing.rst"),
+        ("see ``docs/web-rpcs.rst``", "there is no docs/web-rpcs.rst"),
+        ('``web-rpcs.rst``, "Nothing"', "web-rpcs.rst has no section 'Nothing'"),
+        ('``web-rpcs.rst``, "Files" and\n"Nothing"', "web-rpcs.rst has no section 'Nothing'"),
+        ('# ``gahp.rst``, "No\n# thing"', "gahp.rst has no section 'No thing'"),
+        ('``back-end.rst``, "Transitioner", 9', "'Transitioner' has no number 9"),
+        ("``gahp.rst``, 4", "gahp.rst has no numbers"),
+        ("(``notes.md``)", "notes.md is not in the repository"),
+        ("# notes.md, 4", "notes.md is not in the repository"),
+        ("as seeds/001 says", "seeds/001 is not in the repository"),
+        ("``wire/nothing``", "there is no recording nothing"),
+        ("``tests/contract/wire/ping__no.rep.xml``", "there is no recording ping__no.rep.xml"),
+    ],
+)
+def test_a_citation_of_what_is_not_there_is_found(text: str, what: str) -> None:
+    assert [each.what for each in problems(text, "x")] == [what]
