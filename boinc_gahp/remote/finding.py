@@ -14,7 +14,6 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.bridge.checks import fold
-from boinc_gahp.bridge.naming import is_foreign
 from boinc_gahp.errors import (
     AmbiguousBatch,
     BadRequest,
@@ -22,7 +21,7 @@ from boinc_gahp.errors import (
     NoSuchBatch,
     NoSuchJob,
     NotFound,
-    PermissionDenied,
+    NotOwner,
 )
 from boinc_gahp.rpc.types import BatchState
 
@@ -120,9 +119,7 @@ def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.B
         return session.rpc.batch(batch_id)
     except NotFound:
         return None
-    except PermissionDenied as error:
-        if not is_foreign(error):
-            raise
+    except NotOwner as error:
         raise ForeignBatch(
             f"batch {batch_id} of {session.rpc.host} belongs to another account: only that one "
             "can see or change it",
@@ -152,9 +149,7 @@ def _unlisted(session: Session, name: str) -> rpc.Batch | None:
         found = session.rpc.query_batch(batch_name=name).batch
     except (NotFound, BadRequest):
         return None
-    except PermissionDenied as error:
-        if not is_foreign(error):
-            raise
+    except NotOwner as error:
         raise ForeignBatch(
             f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "
             "have none of this name; one of yours that is retired is found by its id only",

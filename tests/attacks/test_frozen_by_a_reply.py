@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from boinc_gahp.bridge import submit
 from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.errors import GahpError, RpcError, shorten
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, Project, refusals
 from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import stderr_text, unescaped_words
@@ -100,6 +99,22 @@ TEMPLATE = [
     *("<input_template><workunit>|<min_quorum>1</min_quorum>", "<workunit><min_quorum>|0"),
     *("<output_template>|<file_info><name><OUTFILE_0/></name></file_info>", "<result>|<x>"),
 ]
+REFUSALS = [
+    *("Duplicate entry '", "Duplicate entry '|a", "md5_file: can't open ", "can't parse request "),
+    *(
+        "md5_file: can't open |a/",
+        "# of uploaded files (",
+        "# of uploaded files (|1",
+        "not owner of ",
+    ),
+    *("a upload failed because: ", "a upload failed because: |exceeds", " upload failed because: "),
+    *(
+        "file immutability violation for ",
+        "can't parse request message:| ",
+        "no batch named ",
+        "\n",
+    ),
+]
 STDERR = [
     *("<stderr_txt>", "<stderr_txt>| ", "<stderr_txt>|]]>", "<stderr_txt>|]]> ", "</stderr_txt>"),
     *("<core_client_version>", "<core_client_version>|7", "<![CDATA[", "<message>", "<![CDATA[| "),
@@ -176,8 +191,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "escapes of an error": (unescaped_words, MARKUP),
     "escapes of stderr": (stderr_text, MARKUP),
     "a job's own stderr": (unwrap, MARKUP + STDERR),
-    "a duplicate's name": (submit._DUPLICATE.search, MARKUP),
-    "a file that is gone": (submit._FILE_GONE.search, MARKUP),
+    "a refusal's words": (partial(refusals.meaning, -1), MARKUP + REFUSALS),
     "templates": (read_templates, MARKUP + TEMPLATE),
     "a template's tags": (scan, MARKUP + TEMPLATE),
 }
