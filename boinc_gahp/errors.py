@@ -47,75 +47,9 @@ back, what to do. None of them ever holds an authenticator.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-#: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
-#: (``web-rpcs.md``, "Transport and framing").
-MAX_WORDS = 400
-#: So many times as many are looked at: most of them may be white space.
-_LOOKED_AT = 32
-
 #: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
 #: "BOINC_* commands").
 NO_BATCH_NAMED = "no batch named "
-
-
-def shorten(words: str, limit: int = MAX_WORDS) -> str:
-    """Return ``words`` on one line and at most ``limit`` characters long, cut in the middle."""
-    if len(words) > _LOOKED_AT * limit:
-        # Of a megabyte nothing but its ends is shown.
-        half = _LOOKED_AT * limit // 2
-        words = f"{words[:half]} {words[-half:]}"
-    line = " ".join(words.split())
-    if len(line) <= limit:
-        return line
-    head = limit * 2 // 3
-    tail = limit - head - 5
-    return f"{line[:head]} ... {line[-tail:]}"
-
-
-def show(character: str) -> str:
-    r"""Return a character as Python writes it: ``\x1b``, ``\u202e``; one byte as ``\xff``."""
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        code -= 0xDC00
-    return chr(code).encode("unicode_escape", "surrogatepass").decode()
-
-
-def visible(text: str, show: Callable[[str], str] = show) -> str:
-    r"""Return ``text`` with what cannot be seen in it shown as Python would write it.
-
-    That are line ends and all other control characters (ESC, those of C1), marks that change the
-    direction of what is shown or are not shown themselves (U+202E, U+200B), separators but the
-    space, and what is no character. Words of a project go through this on their way to people: into
-    the log, into errors, onto a terminal, into JSON.
-
-    Args:
-        text: with bytes that are no UTF-8 as surrogates (PEP 383), if there are some.
-        show: returns what stands for a character.
-    """
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else show(each) for each in text)
-
-
-def quoted(text: str, limit: int = 80) -> str:
-    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
-    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
-    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)
-
-
-def character_name(character: str) -> str:
-    """Return what to call a character that cannot be shown."""
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
-    return {"\n": "a newline", "\r": "a carriage return", "\t": "a tab"}.get(
-        character, f"the character U+{code:04X}"
-    )
 
 
 class GahpError(Exception):

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.errors import BatchNotFound, JobNotFound, RpcError, shorten
+from boinc_gahp.errors import (
+    BatchNotFound,
+    JobNotFound,
+    RpcError,
+)
 from boinc_gahp.ledger.jobs import Hold
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.blah.kept import Kept

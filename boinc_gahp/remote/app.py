@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import AppNotFound, GahpError, NotFound
+from boinc_gahp.text import nearest
 
 if TYPE_CHECKING:
     from boinc_gahp.remote.session import Session
@@ -70,10 +70,9 @@ def unknown_app(session: Session, name: str, error: NotFound) -> AppNotFound:
         used = sorted({batch.app_name for batch in session.rpc.query_batches()})
     except GahpError:
         used = []  # the first error tells more
-    folded = {each.casefold(): each for each in used}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1)
-    if found:
-        more = f"did you mean {folded[found[0]]}?"
+    meant = nearest(name, used)
+    if meant:
+        more = f"did you mean {meant}?"
     elif used:
         more = f"your batches use {', '.join(used)}"
     else:

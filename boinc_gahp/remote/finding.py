@@ -8,7 +8,6 @@ up in the account's own list, and everything is done by id.
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from typing import TYPE_CHECKING, NoReturn
@@ -24,6 +23,7 @@ from boinc_gahp.errors import (
     NotOwner,
 )
 from boinc_gahp.rpc.types import BatchState
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -167,7 +167,8 @@ def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
         known = f"your newest there: {_several(own)}"
     names = [each.name for each in own]
     raise NoSuchBatch(
-        f"you have no batch {said!r} on {session.rpc.host}{nearest(said, names)} ({known})",
+        f"you have no batch {said!r} on {session.rpc.host}"
+        f"{did_you_mean(said, names, fold, repr)} ({known})",
         said=said,
     )
 
@@ -183,13 +184,6 @@ def _several(found: Sequence[rpc.Batch]) -> str:
     if len(found) > _NAMED:
         words.append(f"and {len(found) - _NAMED} more")
     return ", ".join(words)
-
-
-def nearest(said: str, names: Iterable[str]) -> str:
-    """Return ``; did you mean 'NAME'?`` for the name that is most like ``said``, or nothing."""
-    known = {fold(name): name for name in names}
-    found = difflib.get_close_matches(fold(said), known, n=1)
-    return f"; did you mean {known[found[0]]!r}?" if found else ""
 
 
 # -- jobs
@@ -241,7 +235,10 @@ def _meant(said: str, names: Sequence[str]) -> str:
     """Return what to say of a batch's jobs to whoever named one that is not there."""
     if not names:
         return ": it has none at all"
-    return nearest(said, names) or f": its first is {names[0]!r}, its last {names[-1]!r}"
+    return (
+        did_you_mean(said, names, fold, repr)
+        or f": its first is {names[0]!r}, its last {names[-1]!r}"
+    )
 
 
 def _words(which: int | str) -> tuple[str | None, int | None]:

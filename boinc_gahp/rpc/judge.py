@@ -13,10 +13,10 @@ from boinc_gahp.errors import (
     ProtocolError,
     RpcError,
     TransportError,
-    shorten,
 )
 from boinc_gahp.rpc import refusals
 from boinc_gahp.rpc.pages import page_text, page_title
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.rpc.redact import Redactor

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import settings
 
 from boinc_gahp.bridge.stderr import unwrap
-from boinc_gahp.errors import GahpError, RpcError, shorten
+from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.rpc import ClientOptions, Project, refusals
 from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor
@@ -27,6 +27,7 @@ from boinc_gahp.rpc.replies import stderr_text, unescaped_words
 from boinc_gahp.secret import Authenticator, hide_logins
 from boinc_gahp.templates import TemplateError, read_templates
 from boinc_gahp.templates.scanning import Scan
+from boinc_gahp.text import shorten
 from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
