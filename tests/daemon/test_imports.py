@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OURS_AT_BANNER = """
 _version cli cli.main config config.layers config.ownership config.places config.private
 config.reading config.settings config.urls daemon daemon.main daemon.wakeup errors gahp gahp.banner
-secret
+secret text
 """
 #: Packages of others that it has then; tomli is Python's own tomllib from 3.11 on.
 OTHERS_AT_BANNER = {"platformdirs", *(["tomli"] if sys.version_info < (3, 11) else [])}
