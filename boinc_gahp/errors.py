@@ -20,10 +20,26 @@
     └── RpcError             has .rpc and .host
         ├── TransportError   the network, or the project's web server
         ├── ProtocolError    the project's admin: what answered is no BOINC reply
-        └── ProjectError     the project said no; has .number and .words
+        └── ProjectError     the project said no; has .number, .words and .named
             ├── ProjectDown       wait: web stopped (-183), database down (-138)
+            ├── DatabaseTrouble   wait: its database could not do it just now
+            ├── QuotaExceeded     wait: the account has as many unfinished jobs as it may have
             ├── PermissionDenied  the account, or its rights on the project
-            └── NotFound          a name or id that the project does not know
+            │   ├── BadAuthenticator  ... no account has this authenticator
+            │   ├── NoSubmitAccess    ... it may not submit (to this app)
+            │   ├── NoFileAccess      ... it may not send files, so it may not submit at all
+            │   └── NotOwner          ... the batch, or the job's batch, is another account's
+            ├── NotFound          a name or id that the project does not know
+            │   ├── AppNotFound, BatchNotFound, JobNotFound
+            │   ├── OutputNotFound    ... an instance uploaded no output of this number
+            │   └── OutputGone        ... it did, and the project has deleted it
+            ├── DuplicateJob      a job of this name exists, somewhere on the project
+            ├── BatchSubmitted    the batch has been submitted already
+            ├── InputGone         an input file is not on the project (any more)
+            ├── RequestTooLarge   PHP did not take the request for its size
+            ├── TooManyFiles      PHP takes fewer files in a request
+            ├── FileTooLarge      PHP takes no file of this size
+            └── FileDiffers       the project has a file of this name with other contents
 
 ``str()`` of any of them is one line for the person who must act: what was asked of whom, what came
 back, what to do. None of them ever holds an authenticator.
@@ -31,75 +47,9 @@ back, what to do. None of them ever holds an authenticator.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-#: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
-#: (``web-rpcs.md``, "Transport and framing").
-MAX_WORDS = 400
-#: So many times as many are looked at: most of them may be white space.
-_LOOKED_AT = 32
-
 #: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
 #: "BOINC_* commands").
 NO_BATCH_NAMED = "no batch named "
-
-
-def shorten(words: str, limit: int = MAX_WORDS) -> str:
-    """Return ``words`` on one line and at most ``limit`` characters long, cut in the middle."""
-    if len(words) > _LOOKED_AT * limit:
-        # Of a megabyte nothing but its ends is shown.
-        half = _LOOKED_AT * limit // 2
-        words = f"{words[:half]} {words[-half:]}"
-    line = " ".join(words.split())
-    if len(line) <= limit:
-        return line
-    head = limit * 2 // 3
-    tail = limit - head - 5
-    return f"{line[:head]} ... {line[-tail:]}"
-
-
-def show(character: str) -> str:
-    r"""Return a character as Python writes it: ``\x1b``, ``\u202e``; one byte as ``\xff``."""
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        code -= 0xDC00
-    return chr(code).encode("unicode_escape", "surrogatepass").decode()
-
-
-def visible(text: str, show: Callable[[str], str] = show) -> str:
-    r"""Return ``text`` with what cannot be seen in it shown as Python would write it.
-
-    That are line ends and all other control characters (ESC, those of C1), marks that change the
-    direction of what is shown or are not shown themselves (U+202E, U+200B), separators but the
-    space, and what is no character. Words of a project go through this on their way to people: into
-    the log, into errors, onto a terminal, into JSON.
-
-    Args:
-        text: with bytes that are no UTF-8 as surrogates (PEP 383), if there are some.
-        show: returns what stands for a character.
-    """
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else show(each) for each in text)
-
-
-def quoted(text: str, limit: int = 80) -> str:
-    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
-    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
-    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)
-
-
-def character_name(character: str) -> str:
-    """Return what to call a character that cannot be shown."""
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
-    return {"\n": "a newline", "\r": "a carriage return", "\t": "a tab"}.get(
-        character, f"the character U+{code:04X}"
-    )
 
 
 class GahpError(Exception):
@@ -267,6 +217,8 @@ class ProjectError(RpcError):
     Attributes:
         number: the project's ``error_num`` (nearly always -1).
         words: the project's ``error_msg``, whole.
+        named: what the words name, as the project wrote it; "" where they name nothing. The class
+            tells what it is: a batch, a job, a file, or for TooManyFiles how many there may be.
     """
 
     def __init__(
@@ -277,20 +229,94 @@ class ProjectError(RpcError):
         host: str,
         number: int,
         words: str,
+        named: str = "",
         may_have_happened: bool = False,
     ) -> None:
         super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
         self.number = number
         self.words = words
+        self.named = named
 
 
 class ProjectDown(ProjectError):
     """The project is stopped for maintenance (-183) or its database is down (-138)."""
 
 
+class DatabaseTrouble(ProjectError):
+    """The project's database could not do it just now: a deadlock, a full disk, a lost server."""
+
+
+class QuotaExceeded(ProjectError):
+    """The account has as many unfinished jobs as it may have."""
+
+
 class PermissionDenied(ProjectError):
     """The account is unknown, or lacks the right that this request needs."""
 
 
+class BadAuthenticator(PermissionDenied):
+    """No account of the project has this authenticator."""
+
+
+class NoSubmitAccess(PermissionDenied):
+    """The account may not submit: to this app, or at all."""
+
+
+class NoFileAccess(PermissionDenied):
+    """The account may not send files, and so may not submit at all."""
+
+
+class NotOwner(PermissionDenied):
+    """The batch, or the job's batch, belongs to another account."""
+
+
 class NotFound(ProjectError):
     """The project does not know the batch, job, app or file that was named."""
+
+
+class AppNotFound(NotFound):
+    """The project has no such app."""
+
+
+class BatchNotFound(NotFound):
+    """The project has no such batch."""
+
+
+class JobNotFound(NotFound):
+    """The project has no such job."""
+
+
+class OutputNotFound(NotFound):
+    """The instance uploaded no output of this number."""
+
+
+class OutputGone(NotFound):
+    """The instance uploaded this output, and the project has deleted it; ``named``: its path."""
+
+
+class DuplicateJob(ProjectError):
+    """A job of this name exists already, in this batch or in another one."""
+
+
+class BatchSubmitted(ProjectError):
+    """The batch has been submitted already: jobs cannot be added to it."""
+
+
+class InputGone(ProjectError):
+    """An input file is not on the project (any more); ``named``: its physical name."""
+
+
+class RequestTooLarge(ProjectError):
+    """PHP did not take the request for its size."""
+
+
+class TooManyFiles(ProjectError):
+    """PHP takes fewer files in one request; ``named``: how many."""
+
+
+class FileTooLarge(ProjectError):
+    """PHP takes no file of this size; ``named``: the file's physical name."""
+
+
+class FileDiffers(ProjectError):
+    """The project has a file of this physical name with other contents."""

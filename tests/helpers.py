@@ -7,10 +7,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from boinc_gahp.rpc.refusals import meaning
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pexpect
+
+    from boinc_gahp.errors import ProjectError
 
 T = TypeVar("T")
 
@@ -47,3 +51,18 @@ def hang_up(child: pexpect.spawn[str]) -> None:
             wait_for(lambda: not child.isalive(), "the end of what was killed in the terminal")
             raise
     child.close()
+
+
+def refusal(
+    words: str, rpc: str = "submit_batch", host: str = "p", number: int = -1
+) -> ProjectError:
+    """Return the error that a project's words become."""
+    means = meaning(number, words)
+    return means.error(
+        f"{host} refuses {rpc}: {words}",
+        rpc=rpc,
+        host=host,
+        number=number,
+        words=words,
+        named=means.named,
+    )

@@ -41,11 +41,12 @@ ARROWS = {
     "logs": set(),
     "errors": set(),
     "secret": set(),
+    "text": set(),
     "_version": set(),
     # The package itself hands out the Python API.
     "": {"remote"},
 }
-OPEN_TO_ALL = {"errors", "secret", "config", "_version", ""}
+OPEN_TO_ALL = {"errors", "secret", "text", "config", "_version", ""}
 
 #: The protocol does no input or output of its own (``STYLE.md``, "Shape").
 NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}

@@ -25,7 +25,7 @@ from boinc_gahp.blah.files import (
 )
 from boinc_gahp.blah.remaps import read_remaps
 from boinc_gahp.blah.wishes import Wishes, positive
-from boinc_gahp.errors import shorten
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.config import HTCondor

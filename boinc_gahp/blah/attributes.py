@@ -11,8 +11,9 @@ import re
 
 import classad2
 
-from boinc_gahp.errors import GahpError, shorten
+from boinc_gahp.errors import GahpError
 from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import shorten
 
 #: Characters of an ad outside of texts in quotes; HTCondor sends some hundred. An expression of
 #: 400,000 characters overflows the stack of classad2 25.14, and with it the daemon ends.

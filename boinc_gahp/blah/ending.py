@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.duties import Duty
 from boinc_gahp.blah.patience import going, is_ahead
-from boinc_gahp.blah.sending_verdict import BELIEVED, is_of_database
-from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
+from boinc_gahp.blah.sending_verdict import BELIEVED
+from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -167,7 +167,9 @@ class Ender:
         reads "not owner" as well. After a day that is believed.
         """
         lasted = self._pauses.lasted(_abort_of(job))
-        if is_of_database(error) or (isinstance(error, PermissionDenied) and lasted < BELIEVED):
+        if isinstance(error, DatabaseTrouble) or (
+            isinstance(error, PermissionDenied) and lasted < BELIEVED
+        ):
             return True
         log.info("What was not aborted counts as ended: %s: %s", job.job_name, error)
         return False

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.errors import NotFound, RpcError, shorten
+from boinc_gahp.errors import (
+    BatchNotFound,
+    JobNotFound,
+    RpcError,
+)
 from boinc_gahp.ledger.jobs import Hold
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.blah.kept import Kept
@@ -48,6 +53,8 @@ _EXITS = {
     -1073740940: "the program crashed on Windows: heap corruption",
     -1073741571: "the program crashed on Windows: stack overflow",
 }
+#: The project says that it has no such job or batch, and not something else.
+IS_LOST = (BatchNotFound, JobNotFound)
 #: Instances whose exit statuses are listed; those that count are the last.
 _LISTED = 10
 #: Characters of a stderr that are quoted.
@@ -106,13 +113,13 @@ def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> 
     Raises:
         LedgerError: the ledger cannot be written.
     """
-    if not (isinstance(error, NotFound) and is_lost(error)):
+    if not isinstance(error, IS_LOST):
         return False
     try:
         look = kept.bridge.look_at(batch.project_batch_id or 0)
         gone = look.complete and job.job_name not in dict(look.jobs)
     except RpcError as trouble:
-        gone = isinstance(trouble, NotFound) and is_lost(trouble)
+        gone = isinstance(trouble, IS_LOST)
     if gone:
         lose(kept, [job], batch)
     return gone
@@ -132,21 +139,6 @@ def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:
     )
     kept.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
     log.error("%d jobs of batch %s are held: %s does not have them", len(jobs), batch.name, host)
-
-
-def is_lost(error: NotFound) -> bool:
-    """Tell whether the project says that it has no such job or batch, and not something else."""
-    return error.words.lower().lstrip().startswith(_NO_SUCH)
-
-
-_NO_SUCH = (
-    "no job",
-    "no such job",
-    "job not found",
-    "no batch",
-    "no such batch",
-    "no such workunit",
-)
 
 
 def last_status(failure: Failure) -> int:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.patience import going
 from boinc_gahp.bridge.parallel import in_parallel
-from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
+from boinc_gahp.errors import NotFound, NotOwner, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -254,13 +254,8 @@ class Follower:
             return None
         try:
             return self._kept.bridge.look_at(batch.row.project_batch_id)
-        except NotFound as error:
-            if not failures.is_lost(error):
-                raise
-        except PermissionDenied as error:
-            if not _is_foreign(error):
-                raise
-        return None
+        except (*failures.IS_LOST, NotOwner):
+            return None
 
     # -- what it says
 
@@ -358,16 +353,9 @@ def _is_time(server_time: str) -> bool:
 
 def _culprit(error: RpcError, group: Sequence[_Followed]) -> _Followed | None:
     """Return the batch that the project does not like, where that is sure."""
-    if not isinstance(error, NotFound | PermissionDenied):
-        return None
-    if isinstance(error, PermissionDenied) and not _is_foreign(error):
+    if not isinstance(error, NotFound | NotOwner):
         return None
     if len(group) == 1:
         return group[0]
-    named = [batch for batch in group if error.words.endswith(batch.row.name)]
+    named = [batch for batch in group if error.named == batch.row.name]
     return named[0] if len(named) == 1 else None
-
-
-def _is_foreign(error: RpcError) -> bool:
-    """Tell whether a batch is another account's: ``not owner of NAME``."""
-    return isinstance(error, PermissionDenied) and "not owner" in error.words

@@ -13,8 +13,8 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.owners import explain_unknown, owner_key
 from boinc_gahp.blah.status_ad import SUSPENDED
 from boinc_gahp.config import state_dir
-from boinc_gahp.errors import shorten
 from boinc_gahp.ledger import Hold, KeeperLock
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.blah.owners import Owner

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.patience import Patience, is_ahead
 from boinc_gahp.errors import (
+    BadAuthenticator,
     LedgerError,
-    PermissionDenied,
+    NoFileAccess,
     ProjectDown,
     ProjectError,
     RpcError,
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
 
 log = logging.getLogger("boinc_gahp.blah")
-
-#: The project's words for an account that may do nothing at all.
-_NO_ACCOUNT = ("authenticator", "auth str", "file access")
 
 
 class Pauses:
@@ -155,10 +153,8 @@ class Pauses:
     # -- whose it is
 
     def _is_everywhere(self, error: RpcError) -> bool:
-        if isinstance(error, ProjectDown):
+        if isinstance(error, ProjectDown | BadAuthenticator | NoFileAccess):
             return True
-        if isinstance(error, PermissionDenied):
-            return any(words in error.words.lower() for words in _NO_ACCOUNT)
         if isinstance(error, ProjectError):
             return False
         return not self._does_answer()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.urls import are_one_project
-from boinc_gahp.errors import ConfigError, shorten
+from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -10,17 +9,23 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import TemplateError
 from boinc_gahp.errors import (
+    AppNotFound,
     BadRequest,
     BatchConflict,
+    BatchNotFound,
     BatchTooLarge,
+    DatabaseTrouble,
     GahpError,
+    InputGone,
     JobRefused,
     JobsNotListed,
     NotFound,
+    NotOwner,
     PermissionDenied,
     ProjectDown,
     ProjectError,
     ProtocolError,
+    QuotaExceeded,
     RpcError,
     StagingError,
     TransportError,
@@ -33,18 +38,6 @@ if TYPE_CHECKING:
 #: Seconds after which a project that answers, and refuses what no waiting helps against, is
 #: believed.
 BELIEVED = 86400.0
-
-#: The project's words for an account that has as many unfinished jobs as it may have.
-_QUOTA = re.compile(r"limit on jobs in progress|too many jobs in progress", re.IGNORECASE)
-#: The project deletes files as they are being submitted, again and again.
-_FILE_GONE = "md5_file: can't open"
-#: The project's database, not what it was asked to do (``web-rpcs.md``, "submit_batch", is about
-#: those that a job's text can cause: syntax, length, duplicates).
-_DATABASE = re.compile(
-    r"deadlock found|lock wait timeout|server has gone away|lost connection to|too many connections"
-    r"|is full|disk full|no space left|error writing file|read-only|crashed",
-    re.IGNORECASE,
-)
 
 
 class Verdict(Enum):
@@ -100,21 +93,17 @@ def _on_refusal(error: ProjectError) -> Verdict:
     if isinstance(error, ProjectDown):
         return Verdict.LATER
     if isinstance(error, PermissionDenied):
-        # "not owner": of a batch that this account has made under this name, so by another one.
-        return Verdict.ANEW if error.words.lower().startswith("not owner") else Verdict.ALL
-    if isinstance(error, NotFound):
-        return _on_not_found(error)
-    if _QUOTA.search(error.words):
-        return Verdict.QUOTA
-    passing = _FILE_GONE in error.words or is_of_database(error)
-    return Verdict.LATER if error.rpc != "submit_batch" or passing else Verdict.SUSPECT
-
-
-def _on_not_found(error: NotFound) -> Verdict:
-    words = error.words.lower().partition(":")[0].split()
-    if "app" in words:
+        # NotOwner: of a batch that this account has made under this name, so by another one.
+        return Verdict.ANEW if isinstance(error, NotOwner) else Verdict.ALL
+    if isinstance(error, AppNotFound):
         return Verdict.ALL
-    return Verdict.ANEW if "batch" in words else Verdict.LATER
+    if isinstance(error, NotFound):
+        return Verdict.ANEW if isinstance(error, BatchNotFound) else Verdict.LATER
+    if isinstance(error, QuotaExceeded):
+        return Verdict.QUOTA
+    # InputGone: the project deletes files as they are being submitted, again and again.
+    passing = isinstance(error, InputGone | DatabaseTrouble)
+    return Verdict.LATER if error.rpc != "submit_batch" or passing else Verdict.SUSPECT
 
 
 def hold_for(error: GahpError, batch: BatchRow) -> Hold:
@@ -131,7 +120,7 @@ def hold_for(error: GahpError, batch: BatchRow) -> Hold:
         return Hold(str(error), HoldCode.INPUT, error.errno)
     if isinstance(error, PermissionDenied):
         return Hold(f"{error}. Release the job when that is mended", HoldCode.ACCOUNT, 0)
-    if isinstance(error, NotFound) and _on_not_found(error) is Verdict.ALL:
+    if isinstance(error, AppNotFound):
         return Hold(
             f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
             "another app (BoincApp, or the queue) or another project, or have the project's admin "
@@ -147,11 +136,6 @@ def hold_for(error: GahpError, batch: BatchRow) -> Hold:
             0,
         )
     return Hold(str(error), HoldCode.REFUSED, 0)
-
-
-def is_of_database(error: ProjectError) -> bool:
-    """Tell whether it is the project's database that could not do what was asked, just now."""
-    return _DATABASE.search(error.words) is not None
 
 
 def is_about_project(error: GahpError) -> bool:

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import shorten, visible
+from boinc_gahp.text import shorten, visible
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobRow

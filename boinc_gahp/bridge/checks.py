@@ -7,7 +7,6 @@ of its arguments alone.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import unicodedata
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp import rpc
 from boinc_gahp.bridge.selection import find
 from boinc_gahp.bridge.types import InlineInput, LocalInput, RemoteInput, StagedInput
-from boinc_gahp.errors import BadRequest, JobRefused, character_name, quoted
+from boinc_gahp.errors import BadRequest, JobRefused
+from boinc_gahp.text import character_name, nearest, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -330,9 +330,8 @@ def ordered_inputs(
     detail = ""
     if stranger is not None and by_name:
         detail = f"; {quoted(stranger.logical_name)} is none of these"
-        free = {name.casefold(): name for name in wanted if name not in given}
-        near = difflib.get_close_matches(stranger.logical_name.casefold(), free, n=1)
-        detail += f", did you mean {quoted(free[near[0]])}?" if near else ""
+        meant = nearest(stranger.logical_name, (name for name in wanted if name not in given))
+        detail += f", did you mean {quoted(meant)}?" if meant else ""
     elif stranger is not None and matching:
         detail = f"; {quoted(_source(stranger))} is none of these"
     raise JobRefused(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import naming
 from boinc_gahp.errors import (
+    BadAuthenticator,
+    JobNotFound,
     LedgerError,
+    NoFileAccess,
+    NoSubmitAccess,
     NotFound,
-    PermissionDenied,
+    NotOwner,
     ProjectDown,
     ProjectError,
     RpcError,
@@ -42,11 +45,6 @@ _GRACE = 120.0
 #: How long past its time, or after a gridmanager last asked, that is done where none can ask: one
 #: may be on its way.
 FORGOTTEN = 3600.0
-
-_NO_JOB = re.compile(r"no job (.*)", re.DOTALL)
-
-#: The project's words for an account that may do nothing at all: they are true of every job.
-_NO_ACCOUNT = ("authenticator", "file access", "submit access")
 
 
 def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True) -> None:
@@ -92,11 +90,9 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
             continue
         try:
             context.project.abort_jobs(jobs)
-        except ProjectDown:
-            raise
+        except (ProjectDown, BadAuthenticator, NoSubmitAccess, NoFileAccess):
+            raise  # they are true of every job
         except ProjectError as error:
-            if any(words in error.words for words in _NO_ACCOUNT):
-                raise
             unknown = _unknown_job(error, jobs)
             if unknown is not None:
                 refused[jobs[unknown]] = error
@@ -115,10 +111,9 @@ def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
     Those before it are aborted by now; that they are asked for again costs little, and is right
     with a project that does all of a request or nothing.
     """
-    said = _NO_JOB.search(error.words)
-    if not isinstance(error, NotFound) or said is None:
+    if not isinstance(error, JobNotFound) or error.named not in jobs:
         return None
-    return jobs.index(said[1]) if said[1] in jobs else None
+    return jobs.index(error.named)
 
 
 def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
@@ -185,8 +180,8 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
         return
     try:
         change(batch_name=name)
-    except PermissionDenied as error:
-        own = naming.oldest(context.known.batches(), name) if naming.is_foreign(error) else None
+    except NotOwner:
+        own = naming.oldest(context.known.batches(), name)
         if own is None:
             raise
         context.known.remember_shadowed(name, own.id)

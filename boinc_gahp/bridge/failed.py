@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.bridge.types import Failure, FetchResult
-from boinc_gahp.errors import NotFound, OutputError, RpcError
+from boinc_gahp.errors import JobNotFound, OutputError, RpcError
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
@@ -71,12 +71,13 @@ def failure(context: Context, job_name: str, batch_id: int) -> Failure | None:
         view = context.known.view(batch_id, lambda view: job_name in view.jobs)
         if job_name not in view.jobs:
             words = f"no job {job_name}"
-            raise NotFound(
+            raise JobNotFound(
                 f"{context.project.host} has {words!r} in batch {view.name!r} (id {batch_id})",
                 rpc="query_batch",
                 host=context.project.host,
                 number=-1,
                 words=words,
+                named=job_name,
             )
         return None
     return failure_of(context, job) if _is_over(job) else None

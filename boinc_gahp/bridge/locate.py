@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import naming
-from boinc_gahp.errors import NotFound, PermissionDenied
+from boinc_gahp.errors import NotFound, NotOwner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,11 +90,7 @@ def _in_batch(
 ) -> Located | None:
     try:
         view = context.known.view(batch, good)
-    except NotFound:
+    except (NotFound, NotOwner):
         return None
-    except PermissionDenied as error:
-        if naming.is_foreign(error):
-            return None
-        raise
     ids = view.jobs.get(job_name)
     return None if ids is None else Located(view.id, view.app_name, ids)

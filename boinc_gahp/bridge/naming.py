@@ -10,18 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks
-from boinc_gahp.errors import PermissionDenied
+from boinc_gahp.errors import NotOwner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.rpc import Project
     from boinc_gahp.rpc.types import Batch, BatchDetails
-
-
-def is_foreign(error: BaseException) -> bool:
-    """Tell whether what was named is another account's: ``not owner of batch``."""
-    return isinstance(error, PermissionDenied) and "not owner" in error.words
 
 
 def oldest(batches: Iterable[Batch], name: str) -> Batch | None:
@@ -36,15 +31,12 @@ def find(project: Project, name: str) -> BatchDetails:
 
     Raises:
         NotFound: nobody has a batch of this name.
-        PermissionDenied: another account has, and this one has none that is not retired
-            (:func:`is_foreign`); or the account may not ask.
+        NotOwner: another account has, and this one has none that is not retired.
         RpcError: the project could not be asked.
     """
     try:
         return project.query_batch(batch_name=name)
-    except PermissionDenied as error:
-        if not is_foreign(error):
-            raise
+    except NotOwner:
         own = oldest(project.query_batches(), name)
         if own is None:
             raise

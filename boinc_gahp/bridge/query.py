@@ -13,8 +13,10 @@ from boinc_gahp.bridge.types import BatchStatuses
 from boinc_gahp.errors import (
     NO_BATCH_NAMED,
     BadRequest,
+    BatchNotFound,
     LedgerError,
     NotFound,
+    NotOwner,
     PermissionDenied,
     ProjectError,
 )
@@ -94,7 +96,7 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             break
         except NotFound as error:
             raise _no_batch(error, names) from error
-        except PermissionDenied as error:
+        except NotOwner as error:
             name = _foreign(error, asked)
             own = None if name is None else naming.oldest(known.batches(), name)
             if name is None or (own is None and not client.gridmanager):
@@ -154,11 +156,9 @@ def _without_strangers(
     return BatchStatuses(answer.server_time, tuple(batches))
 
 
-def _foreign(error: PermissionDenied, names: Sequence[str]) -> str | None:
+def _foreign(error: NotOwner, names: Sequence[str]) -> str | None:
     """Return the name that the project takes for another account's batch, if it is one of these."""
-    if not naming.is_foreign(error):
-        return None
-    return _said_name(error.words.partition("not owner of ")[2], names)
+    return _said_name(error.named, names)
 
 
 def _mod_time(value: str | float) -> int:
@@ -237,19 +237,19 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
 
     The project's own words have the name with backslashes before its quotes.
     """
-    if NO_BATCH_NAMED not in error.words:
+    if not isinstance(error, BatchNotFound) or not error.named:
         return error
-    said = error.words.partition(NO_BATCH_NAMED)[2]
-    return _named_last(error, _said_name(said, names) or said)
+    return _named_last(error, _said_name(error.named, names) or error.named)
 
 
-def _named_last(error: ProjectError, name: str) -> NotFound:
-    return NotFound(
+def _named_last(error: ProjectError, name: str) -> BatchNotFound:
+    return BatchNotFound(
         f"{error.host} refuses {error.rpc}: {NO_BATCH_NAMED}{name}",
         rpc=error.rpc,
         host=error.host,
         number=error.number,
         words=f"{NO_BATCH_NAMED}{name}",
+        named=name,
     )
 
 

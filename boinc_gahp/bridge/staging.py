@@ -25,11 +25,14 @@ from boinc_gahp.bridge.meter import Meter
 from boinc_gahp.bridge.needs import Needs
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
+    FileDiffers,
+    FileTooLarge,
     NotFound,
     PermissionDenied,
-    ProjectError,
+    RequestTooLarge,
     RpcError,
     StagingError,
+    TooManyFiles,
     TransportError,
 )
 from boinc_gahp.rpc import UploadFile
@@ -380,15 +383,15 @@ class Staging:
         if isinstance(error, (PermissionDenied, NotFound)):
             raise error
         too_large = isinstance(error, TransportError) and error.status == 413
-        words = error.words if isinstance(error, ProjectError) else ""
-        many = _TOO_MANY.search(words)
-        if many and int(many[1]) < min(int(many[2]), self._files_per_post):
-            self._files_per_post = max(1, int(many[1]))
-            return len(group) > 1
-        if "exceeds upload_max_filesize" in words or "exceeds MAX_FILE_SIZE" in words:
-            name = next((name for name in group if name in words), group[0])
+        if isinstance(error, TooManyFiles):
+            most = int(error.named)
+            if most < min(len(group), self._files_per_post):
+                self._files_per_post = max(1, most)
+                return len(group) > 1
+        if isinstance(error, FileTooLarge):
+            name = error.named if error.named in group else group[0]
             raise self._too_large(name, _UPLOAD_LIMIT) from error
-        if too_large or words.startswith("can't parse request message:"):
+        if too_large or isinstance(error, RequestTooLarge):
             if len(group) == 1:
                 limit = _WEB_SERVER_LIMIT if too_large else _POST_LIMIT
                 raise self._too_large(group[0], limit) from error
@@ -396,8 +399,8 @@ class Staging:
             size = sum(self._files[name].nbytes + _PART_OVERHEAD for name in group)
             self._bytes_per_post = min(self._bytes_per_post, size // 2)
             return True
-        if "file immutability violation" in words:
-            name = next((name for name in group if name in words), group[0])
+        if isinstance(error, FileDiffers):
+            name = error.named if error.named in group else group[0]
             raise StagingError(
                 f"{error.host} holds a file {name} with other contents than "
                 f"{self._files[name].path!r}, although that name is the MD5 of the contents: the "

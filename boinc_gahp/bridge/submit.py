@@ -20,7 +20,6 @@ from __future__ import annotations
 import errno
 import logging
 import random
-import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -35,12 +34,17 @@ from boinc_gahp.bridge.staging import Physical, Staging, out_of_time
 from boinc_gahp.bridge.types import LocalInput, StagedInput
 from boinc_gahp.errors import (
     BatchConflict,
+    BatchSubmitted,
+    DuplicateJob,
+    InputGone,
     JobRefused,
     JobsNotListed,
     NotFound,
+    NotOwner,
     PermissionDenied,
     ProjectDown,
     ProjectError,
+    RequestTooLarge,
     RpcError,
     StagingError,
     TransportError,
@@ -61,10 +65,6 @@ _ROUNDS = 5
 #: Times that files are staged again because the project deleted one meanwhile.
 _STAGINGS = 3
 
-_DUPLICATE = re.compile(r"Duplicate entry '([^']*)' for key")
-_FILE_GONE = re.compile(r"md5_file: can't open (?:\S*/)?(\S*)")
-_NOT_INIT = "batch not in init state"
-_UNPARSED = "can't parse request message:"
 #: HTTP's status for a request that is too large.
 _TOO_LARGE = 413
 
@@ -199,9 +199,7 @@ class _Submission:
             details = naming.find(self._project, name)
         except NotFound:
             return None
-        except PermissionDenied as error:
-            if not naming.is_foreign(error):
-                raise
+        except NotOwner as error:
             if self._client.gridmanager:
                 return None  # its users cannot choose another name
             raise BatchConflict(
@@ -390,15 +388,15 @@ class _Submission:
         except ProjectDown as error:
             return error
         except ProjectError as error:
-            gone = _FILE_GONE.search(error.words)
-            if gone is not None:
-                self._check_staged([gone[1]])
-            if gone is not None and self._stagings < _STAGINGS and any(_local(inputs)):
+            gone = isinstance(error, InputGone)
+            if gone:
+                self._check_staged([error.named])
+            if gone and self._stagings < _STAGINGS and any(_local(inputs)):
                 self._stage(physical, inputs, batch_id)
                 return error
-            if _NOT_INIT in error.words or _DUPLICATE.search(error.words):
+            if isinstance(error, BatchSubmitted | DuplicateJob):
                 return error
-            if error.words.startswith(_UNPARSED):
+            if isinstance(error, RequestTooLarge):
                 size = self._project.request_size(submission)
                 raise self._judged.too_large(size, "which the project did not take") from error
             raise
@@ -419,11 +417,10 @@ class _Submission:
         "Duplicate entry" alone may come from a submit of the same batch that is still running:
         then the job is in the batch's list, or will be at the next look.
         """
-        duplicate = isinstance(trouble, ProjectError) and _DUPLICATE.search(trouble.words)
-        if not duplicate:
+        if not isinstance(trouble, DuplicateJob):
             return
         folded = {checks.fold(name): name for name in left}
-        name = folded.get(checks.fold(duplicate[1]))
+        name = folded.get(checks.fold(trouble.named))
         if name is None:
             return
         if name not in self._duplicates:

@@ -11,7 +11,7 @@ import re
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
+from boinc_gahp.errors import OutputError, OutputGone, OutputNotFound, ProjectDown, ProjectError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import OutputStream
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
-_BAD_NUMBER = "bad file num"
-_GONE = re.compile(r"no such file:? ?(.*)", re.DOTALL)
 
 
 class Absent(Exception):
@@ -107,11 +105,10 @@ class Uploaded:
 
     def _learn_from(self, error: ProjectError, place: int, number: int) -> None:
         """Take what an ``ERROR:`` page tells; raise if it is about the file that is wanted."""
-        gone = _GONE.search(error.words)
-        if gone is None and _BAD_NUMBER not in error.words:
+        if not isinstance(error, OutputGone | OutputNotFound):
             raise error
-        found = None if gone is None else _NUMBER.search(gone[1].strip())
-        if gone is None or found is None or "/" not in gone[1]:
+        found = _NUMBER.search(error.named.strip())
+        if found is None or "/" not in error.named:
             # No file has this place: the number is bad, or what is gone is no file but a directory
             # of the project's (wire/get_output__workunit_file_num_out_of_range).
             self._empty.add(place)

@@ -13,13 +13,11 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from boinc_gahp import __version__
 from boinc_gahp.errors import GahpError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from boinc_gahp.text import did_you_mean
 
 #: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
 #: does the work and returns the exit status.
@@ -119,11 +117,11 @@ def _run(arguments: list[str]) -> int:
             print(root_parser().format_help(), end="")
             return 0
         elif first.startswith("-"):
-            raise UsageError(f"there is no option {option}{_nearest(option, OPTIONS)}")
+            raise UsageError(f"there is no option {option}{did_you_mean(option, OPTIONS)}")
         elif first in COMMANDS:
             return _run_command(first, arguments, config)
         else:
-            raise UsageError(f"there is no command {first!r}{_nearest(first, COMMANDS)}")
+            raise UsageError(f"there is no command {first!r}{did_you_mean(first, COMMANDS)}")
     return _serve(config)
 
 
@@ -169,12 +167,6 @@ def _make_streams_fit() -> None:
         elif number and isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a name still shows the rest.
             stream.reconfigure(errors="backslashreplace")
-
-
-def _nearest(said: str, names: Iterable[str]) -> str:
-    from boinc_gahp.cli.parsing import nearest
-
-    return nearest(said, names)
 
 
 def _ended(message: str) -> str:

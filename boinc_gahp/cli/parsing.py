@@ -16,6 +16,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from boinc_gahp.cli.words import one_line
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,10 +132,10 @@ class Parser(argparse.ArgumentParser):
         found = re.match(r"unrecognized arguments: (-\S+)", message)
         if found:
             options = [word for action in self._actions for word in action.option_strings]
-            message += nearest(found[1].partition("=")[0], options)
+            message += did_you_mean(found[1].partition("=")[0], options)
         found = re.match(r"argument .*: invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if found:
-            message += nearest(found[1], re.findall(r"[\w.-]+", found[2]))
+            message += did_you_mean(found[1], re.findall(r"[\w.-]+", found[2]))
         said = f"{self.prog}: {ended(message)} {self.prog} --help tells more"
         # The words were typed, or came from a script: they may be anything.
         self.exit(2, f"{one_line(said)}\n")
@@ -188,7 +189,7 @@ class Group(Parser):
         if first.startswith("-"):
             self.error(f"{first} stands before the action; options stand after it")
         if first not in self.actions:
-            near = nearest(first, self.actions) or f" (there are {', '.join(self.actions)})"
+            near = did_you_mean(first, self.actions) or f" (there are {', '.join(self.actions)})"
             self.error(f"there is no action {first!r}{near}")
         return first
 
@@ -198,15 +199,6 @@ def not_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
-
-
-def nearest(said: str, names: Iterable[str]) -> str:
-    """Return ``; did you mean NAME?`` for the name that is most like what was said, or nothing."""
-    import difflib  # only where something is wrong already
-
-    known = {name.casefold(): name for name in names}
-    found = difflib.get_close_matches(said.casefold(), known, n=1)
-    return f"; did you mean {known[found[0]]}?" if found else ""
 
 
 def ended(message: str) -> str:

@@ -78,12 +78,12 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
     if name is not None:
         project = settings.projects.get(name)
         if project is None:
-            from boinc_gahp.cli.parsing import nearest
+            from boinc_gahp.text import did_you_mean
 
             known = ", ".join(settings.projects) or "there are none"
             return None, failed(
                 f"project: no settings file has [projects.{name}] ({known})"
-                f"{nearest(name, settings.projects)}"
+                f"{did_you_mean(name, settings.projects)}"
             )
         return project, ok(f"project: [projects.{name}] is {project.url}")
     if settings.project is None:

@@ -9,6 +9,8 @@ from boinc_gahp.cli.points import Point, failed, note, ok, warning
 from boinc_gahp.errors import (
     ConfigError,
     GahpError,
+    NoFileAccess,
+    NoSubmitAccess,
     NotFound,
     PermissionDenied,
     ProjectDown,
@@ -43,7 +45,6 @@ CLOCK_DIFFERENCE = 60.0
 NEARLY_FULL = 0.8
 
 #: How the project's words begin for an account without rights (``web-rpcs.md``).
-NO_RIGHT = ("no file access", "no submit access")
 
 #: An MD5 with an extension; a job's name of the length that is taken, and its result's suffix
 #: (``web-rpcs.md``, "The RPCs" and "submit_batch").
@@ -113,7 +114,7 @@ def _account_points(
         trouble = _trouble(project.query_batches, but=PermissionDenied)
     except PermissionDenied as error:
         trouble, without = str(error), "an account that the project knows"
-        if error.words.lower().startswith(NO_RIGHT):
+        if isinstance(error, NoSubmitAccess | NoFileAccess):
             trouble = (
                 f"the project knows it, but it has no right to submit ({error.words}): ask the "
                 "project's admin for it (a row in user_submit)"

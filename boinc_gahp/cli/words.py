@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from boinc_gahp.errors import visible
+from boinc_gahp.text import visible
 
 _UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
 _SIZES = ("kB", "MB", "GB", "TB", "PB")

@@ -12,6 +12,7 @@ from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import project_url
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import Authenticator, hide_logins
+from boinc_gahp.text import nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -139,7 +140,7 @@ def _read_toml(file: FileText) -> Layer:
         else:
             known = ["project", "projects", *classes]
             raise ConfigError(
-                f"{file.path}: there is no section [{name}]{_nearest(name, known)}; "
+                f"{file.path}: there is no section [{name}]{_did_you_mean(name, known)}; "
                 f"there are {', '.join(known)}"
             )
     return layer
@@ -164,7 +165,7 @@ def _read_section(
     for key, value in _table(path, section, table).items():
         if key not in kinds:
             raise ConfigError(
-                f"{path}: there is no {key} in [{section}]{_nearest(key, kinds)}; "
+                f"{path}: there is no {key} in [{section}]{_did_you_mean(key, kinds)}; "
                 f"there are {', '.join(kinds)}"
             )
         convert = _SPECIAL.get(key) or _KINDS[kinds[key]]
@@ -193,11 +194,9 @@ def _show(value: object) -> str:
     return f'"{hide_logins(value)[:100]}"' if isinstance(value, str) else str(value)
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
-
-    matches = get_close_matches(name, list(known), n=1)
-    return f" (did you mean {matches[0]}?)" if matches else ""
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    meant = nearest(name, known)
+    return f" (did you mean {meant}?)" if meant else ""
 
 
 class _Expected(ValueError):

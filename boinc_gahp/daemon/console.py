@@ -29,10 +29,11 @@ from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, l
 from boinc_gahp.daemon.engine import Engine, Finished
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection, project_url
-from boinc_gahp.errors import BadRequest, GahpError, visible
+from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode
+from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

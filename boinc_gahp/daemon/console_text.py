@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.errors import visible
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.commands import COMMANDS, PREFIXES, help_text
+from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,12 @@ from boinc_gahp.bridge.types import (
     LocalInput,
     SubmitRequest,
 )
-from boinc_gahp.errors import BadRequest, visible
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.secret import mask
+from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import visible
 from boinc_gahp.gahp.words import NULL, encode, escape, join, split
+from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import BadRequest, shorten, visible
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.text import shorten, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import shorten
+from ..text import shorten
 from . import plugins
 from .create_work import NewJob, WorkError, create_work
 from .plugins import PluginError

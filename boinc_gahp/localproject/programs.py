@@ -12,7 +12,7 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from ..errors import shorten
+from ..text import shorten
 from .plugins import PluginError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import shorten
+from ..text import shorten
 from . import expiry, programs
 from .assimilator import assimilate_pass
 from .file_deleter import delete_pass

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError, NotFound
+from boinc_gahp.errors import AppNotFound, GahpError, NotFound
+from boinc_gahp.text import nearest
 
 if TYPE_CHECKING:
     from boinc_gahp.remote.session import Session
@@ -49,7 +49,7 @@ def look_up(session: Session, name: str) -> App:
     """Return an app.
 
     Raises:
-        NotFound: the project has none of this name; with the nearest of those that the account's
+        AppNotFound: the project has none of this name; with the nearest of those that the account's
             batches use, since a project does not tell which apps it has.
         PermissionDenied: the account may not submit to it.
         TemplateError: its templates cannot be read.
@@ -64,20 +64,19 @@ def look_up(session: Session, name: str) -> App:
     return App(name, *read_templates(text))
 
 
-def unknown_app(session: Session, name: str, error: NotFound) -> NotFound:
+def unknown_app(session: Session, name: str, error: NotFound) -> AppNotFound:
     """Return what to tell of an app that the project does not know."""
     try:
         used = sorted({batch.app_name for batch in session.rpc.query_batches()})
     except GahpError:
         used = []  # the first error tells more
-    folded = {each.casefold(): each for each in used}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1)
-    if found:
-        more = f"did you mean {folded[found[0]]}?"
+    meant = nearest(name, used)
+    if meant:
+        more = f"did you mean {meant}?"
     elif used:
         more = f"your batches use {', '.join(used)}"
     else:
         more = "ask the project's admin which apps it has, or look at its web site"
-    return NotFound(
+    return AppNotFound(
         f"{error}; {more}", rpc=error.rpc, host=error.host, number=error.number, words=error.words
     )

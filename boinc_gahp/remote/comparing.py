@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import LocalInput
-from boinc_gahp.bridge.naming import is_foreign
-from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied, RpcError
+from boinc_gahp.errors import BatchConflict, NotFound, NotOwner, RpcError
 from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
 
 if TYPE_CHECKING:
@@ -123,12 +122,8 @@ class Comparison:
         name = self._request.batch_name
         try:
             details = self._session.rpc.query_batch(batch_name=name)
-        except NotFound:
-            return
-        except PermissionDenied as error:
-            if is_foreign(error):
-                return  # the submit tells that
-            raise
+        except (NotFound, NotOwner):
+            return  # the submit tells the latter
         if details.batch.id != old.batch_id:
             return
         if details.jobs:

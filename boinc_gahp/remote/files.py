@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.remote.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.text import nearest, quoted
 
 if TYPE_CHECKING:
     from boinc_gahp.remote.types import File
@@ -49,7 +49,7 @@ def read_file(text: str) -> LocalFile | StagedFile | RemoteFile | InlineFile:
     if kind in {"file", "staged", "inline"}:
         if not rest:
             raise BadRequest(
-                f"input file {_shown(text)} has nothing after the colon: expected {_expected()}; "
+                f"input file {quoted(text)} has nothing after the colon: expected {_expected()}; "
                 "an empty file has to be one on disk"
             )
         if kind == "inline":
@@ -57,7 +57,7 @@ def read_file(text: str) -> LocalFile | StagedFile | RemoteFile | InlineFile:
         return LocalFile(rest) if kind == "file" else StagedFile(rest)
     if kind and _means_something_else(kind, rest):
         raise BadRequest(
-            f"input file {_shown(text)}: {kind}: is none of the kinds that there are; expected "
+            f"input file {quoted(text)}: {kind}: is none of the kinds that there are; expected "
             f"{_expected()}{_did_you_mean(kind)}"
         )
     return LocalFile(text)
@@ -84,7 +84,7 @@ def read_named(text: str) -> tuple[str, LocalFile | StagedFile | RemoteFile | In
     name, equals, file = text.partition("=")
     if not equals or not name:
         raise BadRequest(
-            f"input {_shown(text)}: expected NAME=FILE, where NAME is what the app calls the file "
+            f"input {quoted(text)}: expected NAME=FILE, where NAME is what the app calls the file "
             "(its open name)"
         )
     return name, read_file(file)
@@ -104,7 +104,7 @@ def split_args(text: str) -> tuple[str, ...]:
         said = str(error).lower().replace("no closing quotation", "a quote is not closed")
         said = said.replace("no escaped character", "there is nothing after its last backslash")
         raise BadRequest(
-            f"arguments {_shown(text)} cannot be split as a shell would: {said}"
+            f"arguments {quoted(text)} cannot be split as a shell would: {said}"
         ) from error
 
 
@@ -112,31 +112,31 @@ def _remote(text: str, rest: str) -> RemoteFile:
     url, nbytes, md5 = rest.rsplit(",", 2) if rest.count(",") >= 2 else ("", "none", "")
     if nbytes and not _NUMBER.fullmatch(nbytes):
         raise BadRequest(
-            f"input file {_shown(text)}: expected remote:URL,NBYTES,MD5, where NBYTES is a number "
+            f"input file {quoted(text)}: expected remote:URL,NBYTES,MD5, where NBYTES is a number "
             "of bytes"
         )
     if md5 and not _MD5.fullmatch(md5):
         raise BadRequest(
-            f"input file {_shown(text)}: expected an MD5 of 32 hexadecimal digits at its end, "
-            f"found {_shown(md5)}"
+            f"input file {quoted(text)}: expected an MD5 of 32 hexadecimal digits at its end, "
+            f"found {quoted(md5)}"
         )
     return RemoteFile(_url(url, text), int(nbytes) if nbytes else None, md5 or None)
 
 
 def _url(url: str, text: str) -> str:
     if not re.match(r"https?://[^/?#\s]", url, re.IGNORECASE):
-        raise BadRequest(f"input file {_shown(text)}: expected a URL http(s)://HOST/…")
+        raise BadRequest(f"input file {quoted(text)}: expected a URL http(s)://HOST/…")
     return url
 
 
 def _means_something_else(kind: str, rest: str) -> bool:
     """Tell whether a path that begins with a word and a colon was meant to be one."""
-    return rest.startswith("//") or bool(difflib.get_close_matches(kind, KINDS, 1, _ALIKE))
+    return rest.startswith("//") or nearest(kind, KINDS, alike=_ALIKE) is not None
 
 
 def _did_you_mean(kind: str) -> str:
-    found = difflib.get_close_matches(kind, KINDS, 1, _ALIKE)
-    return f"; did you mean {found[0]}:?" if found else ""
+    meant = nearest(kind, KINDS, alike=_ALIKE)
+    return f"; did you mean {meant}:?" if meant else ""
 
 
 def _expected() -> str:
@@ -144,7 +144,3 @@ def _expected() -> str:
         "PATH, staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5, inline:TEXT, or file:PATH "
         "for a path that looks like one of these"
     )
-
-
-def _shown(text: str, limit: int = 80) -> str:
-    return repr(text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}")

@@ -8,13 +8,11 @@ up in the account's own list, and everything is done by id.
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.bridge.checks import fold
-from boinc_gahp.bridge.naming import is_foreign
 from boinc_gahp.errors import (
     AmbiguousBatch,
     BadRequest,
@@ -22,9 +20,10 @@ from boinc_gahp.errors import (
     NoSuchBatch,
     NoSuchJob,
     NotFound,
-    PermissionDenied,
+    NotOwner,
 )
 from boinc_gahp.rpc.types import BatchState
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -120,9 +119,7 @@ def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.B
         return session.rpc.batch(batch_id)
     except NotFound:
         return None
-    except PermissionDenied as error:
-        if not is_foreign(error):
-            raise
+    except NotOwner as error:
         raise ForeignBatch(
             f"batch {batch_id} of {session.rpc.host} belongs to another account: only that one "
             "can see or change it",
@@ -152,9 +149,7 @@ def _unlisted(session: Session, name: str) -> rpc.Batch | None:
         found = session.rpc.query_batch(batch_name=name).batch
     except (NotFound, BadRequest):
         return None
-    except PermissionDenied as error:
-        if not is_foreign(error):
-            raise
+    except NotOwner as error:
         raise ForeignBatch(
             f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "
             "have none of this name; one of yours that is retired is found by its id only",
@@ -172,7 +167,8 @@ def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
         known = f"your newest there: {_several(own)}"
     names = [each.name for each in own]
     raise NoSuchBatch(
-        f"you have no batch {said!r} on {session.rpc.host}{nearest(said, names)} ({known})",
+        f"you have no batch {said!r} on {session.rpc.host}"
+        f"{did_you_mean(said, names, fold, repr)} ({known})",
         said=said,
     )
 
@@ -188,13 +184,6 @@ def _several(found: Sequence[rpc.Batch]) -> str:
     if len(found) > _NAMED:
         words.append(f"and {len(found) - _NAMED} more")
     return ", ".join(words)
-
-
-def nearest(said: str, names: Iterable[str]) -> str:
-    """Return ``; did you mean 'NAME'?`` for the name that is most like ``said``, or nothing."""
-    known = {fold(name): name for name in names}
-    found = difflib.get_close_matches(fold(said), known, n=1)
-    return f"; did you mean {known[found[0]]!r}?" if found else ""
 
 
 # -- jobs
@@ -246,7 +235,10 @@ def _meant(said: str, names: Sequence[str]) -> str:
     """Return what to say of a batch's jobs to whoever named one that is not there."""
     if not names:
         return ": it has none at all"
-    return nearest(said, names) or f": its first is {names[0]!r}, its last {names[-1]!r}"
+    return (
+        did_you_mean(said, names, fold, repr)
+        or f": its first is {names[0]!r}, its last {names[-1]!r}"
+    )
 
 
 def _words(which: int | str) -> tuple[str | None, int | None]:

@@ -11,12 +11,12 @@ from boinc_gahp.errors import ConfigError, GahpError, RpcError
 from boinc_gahp.remote import finding, leases, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
-from boinc_gahp.remote.finding import nearest
 from boinc_gahp.remote.session import open_session
 from boinc_gahp.remote.types import Parameters
 from boinc_gahp.remote.watching import Poll
 from boinc_gahp.rpc import Batch as Info
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -91,7 +91,7 @@ class Project:
             known = ", ".join(settings.projects) or "none"
             raise ConfigError(
                 f"no settings file has a section [projects.{name}] (there are: {known})"
-                + nearest(name, settings.projects)
+                + did_you_mean(name, settings.projects)
             )
         project = settings.project if name is None else settings.projects[name]
         if project is None:

@@ -18,12 +18,13 @@ import urllib3
 
 from boinc_gahp.bridge import Progress
 from boinc_gahp.bridge.parallel import in_parallel
-from boinc_gahp.errors import StagingError, shorten
+from boinc_gahp.errors import StagingError
 from boinc_gahp.remote.types import RemoteFile
 from boinc_gahp.rpc.border import chain
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.redact import guard_library_logs
 from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.remote.files import relative_to
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,8 +110,5 @@ def fpops(found: object) -> float:
 
 def near(said: str, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the most alike, else what there is."""
-    known = {name.casefold(): name for name in names}
-    found = difflib.get_close_matches(said.casefold(), known, n=1)
-    if found:
-        return f"; did you mean {known[found[0]]}?"
-    return f"; there are: {', '.join(known.values())}"
+    names = list(names)
+    return did_you_mean(said, names) or f"; there are: {', '.join(names)}"

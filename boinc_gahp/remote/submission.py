@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from boinc_gahp.bridge import Progress, StagedInput
-from boinc_gahp.bridge.naming import is_foreign
 from boinc_gahp.errors import (
+    AppNotFound,
     BatchConflict,
     BatchTooLarge,
     GahpError,
     NotFound,
-    PermissionDenied,
+    NotOwner,
     ProjectDown,
     ProtocolError,
     StagingError,
@@ -177,8 +177,8 @@ def submit(
     except GahpError as error:
         if is_final(error):
             comparison.refused()
-        if isinstance(error, NotFound):
-            raise _explained(session, app_name, error) from error
+        if isinstance(error, AppNotFound):
+            raise unknown_app(session, app_name, error) from error
         if isinstance(error, BatchTooLarge):
             raise _split(session, request, error) from error
         raise
@@ -220,8 +220,8 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     request = build_request(app_name, listed, measure=None, **options)
     try:
         judged = session.bridge.judge(request)
-    except NotFound as error:
-        raise _explained(session, app_name, error) from error
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
     files = _files(session, judged, progress)
     refusal = judged.refusal
     if isinstance(refusal, BatchTooLarge):
@@ -267,8 +267,8 @@ def estimate(
     request = build_request(app_name, jobs, measure=None, **options)
     try:
         return session.bridge.estimate(request)
-    except NotFound as error:
-        raise _explained(session, app_name, error) from error
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
 
 
 def _measure(
@@ -277,13 +277,6 @@ def _measure(
     return remote_files.measure(
         urls, session.project_settings, session.settings.timeouts, progress, session.closing
     )
-
-
-def _explained(session: Session, app_name: str, error: NotFound) -> NotFound:
-    """Return an error that also tells what to do, if it is about the app."""
-    if "app not found" in error.words or "no app" in error.words:
-        return unknown_app(session, app_name, error)
-    return error
 
 
 # -- what is there
@@ -338,9 +331,7 @@ def _already(session: Session, request: SubmitRequest) -> tuple[int | None, int]
         details = session.rpc.query_batch(batch_name=name)
     except NotFound:
         return None, 0
-    except PermissionDenied as error:
-        if not is_foreign(error):
-            raise
+    except NotOwner as error:
         raise BatchConflict(
             f"{session.rpc.host} has a batch named {name!r} that belongs to another account: "
             "choose another name"

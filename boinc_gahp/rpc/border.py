@@ -17,7 +17,8 @@ import requests
 import urllib3
 from lxml import etree
 
-from boinc_gahp.errors import ProtocolError, TransportError, shorten
+from boinc_gahp.errors import ProtocolError, TransportError
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

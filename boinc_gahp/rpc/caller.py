@@ -16,7 +16,6 @@ from boinc_gahp.errors import (
     ProtocolError,
     RpcError,
     TransportError,
-    shorten,
 )
 from boinc_gahp.rpc import redirects
 from boinc_gahp.rpc.border import Border
@@ -25,6 +24,7 @@ from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc.replies import Incomplete, Reply, TooMuch, read
 from boinc_gahp.rpc.retry import Attempts
 from boinc_gahp.rpc.transport import HttpRequest, odd_encoding
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

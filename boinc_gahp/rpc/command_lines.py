@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import BadRequest, character_name, quoted
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.text import character_name, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,58 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
-    NotFound,
-    PermissionDenied,
     ProjectDown,
     ProjectError,
     ProtocolError,
     RpcError,
     TransportError,
-    shorten,
 )
+from boinc_gahp.rpc import refusals
 from boinc_gahp.rpc.pages import page_text, page_title
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.rpc.redact import Redactor
     from boinc_gahp.rpc.replies import Reply
     from boinc_gahp.rpc.table import Rpc
 
-#: Numbers of the project's own error list.
-WEB_STOPPED = -183
-DATABASE_DOWN = -138
-
-#: It came from BOINC_SELECT_PROJECT, and so from the file in a job's grid_resource, or from a file
-#: of settings.
-_CHECK_AUTHENTICATOR = (
-    "check the authenticator: in the file that grid_resource or the settings name"
-)
-#: The server's words, lower case, by their beginning; error_num is -1 for nearly all.
-_PERMISSION = {
-    "bad authenticator": _CHECK_AUTHENTICATOR,
-    "bad auth str": _CHECK_AUTHENTICATOR,
-    "no authenticator": _CHECK_AUTHENTICATOR,
-    "no submit access": "ask the project's admin for the right to submit to this app",
-    "no file access": "ask the project's admin for the right to submit (user_submit)",
-    "not owner": "it belongs to another account of the project",
-}
-_NO_ACCOUNT = ("bad authenticator", "no authenticator", "no submit access", "no file access")
-#: With nothing after the colon: PHP dropped the request for its size.
-_UNREADABLE = "can't parse request message:"
-_NOT_FOUND = (
-    "no batch named",
-    "no such batch",
-    "no batch ",
-    "no job ",
-    "no such job",
-    "job not found",
-    "app not found",
-    "no such app",
-    "no such file",
-    "no workunit",
-    "no such workunit",
-    "no canonical result",
-    "bad file num",
-)
 _DOWN = re.compile(
     r"project down for maintenance|temporarily shut down|can.t connect to database", re.I
 )
@@ -93,28 +56,19 @@ class Judge:
         """Return the error for the project's number and words."""
         words = self.redact(words)
         said = shorten(words) or f"error {number}"
-        lowered = words.lower().lstrip()
-        kind: type[ProjectError] = ProjectError
-        advice = ""
-        if number in {WEB_STOPPED, DATABASE_DOWN}:
-            kind, advice = ProjectDown, " (the project is down: try again later)"
-        else:
-            for beginning, remedy in _PERMISSION.items():
-                if lowered.startswith(beginning):
-                    kind, advice = PermissionDenied, f" ({remedy})"
-            if lowered.startswith(_NOT_FOUND):
-                kind = NotFound
-            if words.strip() == _UNREADABLE:
-                advice = " (the request was larger than its post_max_size, or did not arrive whole)"
+        means = refusals.meaning(number, words)
+        advice = f" ({means.advice})" if means.advice else ""
+        partial = words.lower().lstrip().startswith(self.rpc.partial)
+        kind: type[ProjectError] = means.error
+        never = issubclass(kind, (ProjectDown, *refusals.OF_THE_ACCOUNT))
         return kind(
             f"{self.host} refuses {self._asked}{advice}: {said}",
             rpc=self.rpc.name,
             host=self.host,
             number=number,
             words=words,
-            may_have_happened=kind in {ProjectError, NotFound, PermissionDenied}
-            and lowered.startswith(self.rpc.partial)
-            and not lowered.startswith(_NO_ACCOUNT),
+            named=means.named,
+            may_have_happened=partial and not never,
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:
@@ -182,7 +136,9 @@ class Judge:
         text = self.redact(page_text(page))
         down = _DOWN.search(text)
         if down:
-            number = DATABASE_DOWN if "database" in down[0].lower() else WEB_STOPPED
+            number = (
+                refusals.DATABASE_DOWN if "database" in down[0].lower() else refusals.WEB_STOPPED
+            )
             return self.refusal(number, down[0])
         title = shorten(self.redact(page_title(page)), 120)
         return self._protocol(f"a web page ({title!r}) instead of an answer: {_CHECK_URL}")

@@ -13,8 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 from urllib3.util import Url, parse_url
 
-from boinc_gahp.errors import shorten
 from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import shorten
 
 #: Statuses that ask for the same request elsewhere. 303 asks for a GET of something else, so the
 #: request has been dealt with: that is no answer.

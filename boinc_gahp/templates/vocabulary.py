@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from ..text import nearest
 from .types import InputTemplate
 
 #: The elements of a workunit that are one of its attributes.
@@ -63,7 +63,7 @@ class Vocabulary:
             "file_info",
             self.body,
         ]
-        return next(iter(get_close_matches(name.lower(), known, 1, 0.7)), "")
+        return nearest(name, known, alike=0.7) or ""
 
 
 INPUT = Vocabulary(

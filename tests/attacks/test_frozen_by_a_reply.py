@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from boinc_gahp.bridge import submit
 from boinc_gahp.bridge.stderr import unwrap
-from boinc_gahp.errors import GahpError, RpcError, shorten
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.errors import GahpError, RpcError
+from boinc_gahp.rpc import ClientOptions, Project, refusals
 from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import stderr_text, unescaped_words
 from boinc_gahp.secret import Authenticator, hide_logins
 from boinc_gahp.templates import TemplateError, read_templates
 from boinc_gahp.templates.scanning import Scan
+from boinc_gahp.text import shorten
 from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
@@ -99,6 +99,22 @@ TEMPLATE = [
     *("<input_template><workunit/>|<file_info/>", "<file_info>|<number>0</number>"),
     *("<input_template><workunit>|<min_quorum>1</min_quorum>", "<workunit><min_quorum>|0"),
     *("<output_template>|<file_info><name><OUTFILE_0/></name></file_info>", "<result>|<x>"),
+]
+REFUSALS = [
+    *("Duplicate entry '", "Duplicate entry '|a", "md5_file: can't open ", "can't parse request "),
+    *(
+        "md5_file: can't open |a/",
+        "# of uploaded files (",
+        "# of uploaded files (|1",
+        "not owner of ",
+    ),
+    *("a upload failed because: ", "a upload failed because: |exceeds", " upload failed because: "),
+    *(
+        "file immutability violation for ",
+        "can't parse request message:| ",
+        "no batch named ",
+        "\n",
+    ),
 ]
 STDERR = [
     *("<stderr_txt>", "<stderr_txt>| ", "<stderr_txt>|]]>", "<stderr_txt>|]]> ", "</stderr_txt>"),
@@ -176,8 +192,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "escapes of an error": (unescaped_words, MARKUP),
     "escapes of stderr": (stderr_text, MARKUP),
     "a job's own stderr": (unwrap, MARKUP + STDERR),
-    "a duplicate's name": (submit._DUPLICATE.search, MARKUP),
-    "a file that is gone": (submit._FILE_GONE.search, MARKUP),
+    "a refusal's words": (partial(refusals.meaning, -1), MARKUP + REFUSALS),
     "templates": (read_templates, MARKUP + TEMPLATE),
     "a template's tags": (scan, MARKUP + TEMPLATE),
 }

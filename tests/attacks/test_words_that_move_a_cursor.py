@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.errors import visible
 from boinc_gahp.gahp import words
 from boinc_gahp.localproject import LocalProject
+from boinc_gahp.text import visible
 from tests import faultproxy
 from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon

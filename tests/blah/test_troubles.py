@@ -13,11 +13,6 @@ from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.workers import Guard, Workers
 from boinc_gahp.errors import (
-    NotFound,
-    PermissionDenied,
-    ProjectDown,
-    ProjectError,
-    RpcError,
     TransportError,
 )
 from tests import faultproxy
@@ -25,7 +20,7 @@ from tests.blah.desk import refuse
 from tests.blah.helpers import await_state, failed, row_of
 from tests.blah.onproject import follow, send
 from tests.blah.payer import Payer
-from tests.helpers import wait_for
+from tests.helpers import refusal, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -313,15 +308,12 @@ def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(
 
 
 def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
-    def refusal(kind: type[ProjectError], words: str) -> RpcError:
-        return kind(words, rpc="x", host="h", number=-1, words=words)
-
     pauses = kept.pauses
     lost = TransportError("x", rpc="x", host="h")
     unreachable = TransportError("x", rpc="x", host="h", may_have_happened=False)
-    assert not pauses.is_of_project(refusal(PermissionDenied, NOT_OWNER))
-    assert not pauses.is_of_project(refusal(PermissionDenied, "no submit access"))
-    assert not pauses.is_of_project(refusal(NotFound, "no batch named x"))
+    assert not pauses.is_of_project(refusal(NOT_OWNER))
+    assert not pauses.is_of_project(refusal("no submit access"))
+    assert not pauses.is_of_project(refusal("no batch named x"))
     assert site.proxy.count("ping") == 0
     assert not pauses.is_of_project(lost)
     assert site.proxy.count("ping") == 1
@@ -334,9 +326,9 @@ def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
     assert site.proxy.count("ping") > 1
     asked = site.proxy.count("ping")
     for sure in (
-        refusal(ProjectDown, "down for maintenance"),
-        refusal(PermissionDenied, "bad authenticator"),
-        refusal(PermissionDenied, "no file access"),
+        refusal("down for maintenance", number=-183),
+        refusal("bad authenticator"),
+        refusal("no file access"),
     ):
         assert pauses.is_of_project(sure), sure
     assert site.proxy.count("ping") == asked

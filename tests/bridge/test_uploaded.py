@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.bridge.uploaded import Absent, Uploaded
-from boinc_gahp.errors import NotFound, OutputError, ProjectDown, ProjectError
+from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
+from tests.helpers import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,15 +43,15 @@ class Server:
         self.asked.append(place)
         if not self.shifted:
             if place not in self.numbers:
-                raise self.error(NotFound, f"no such file: job_0_0_r799338679_{place}")
+                raise refusal(f"no such file: job_0_0_r799338679_{place}")
             place = self.numbers.index(place)
         if place >= len(self.numbers):
             if self.cmd == "result_file":
-                raise self.error(NotFound, f"bad file num: {place} > {len(self.numbers)}")
-            raise self.error(NotFound, "no such file: the project sent its directory d9 instead")
+                raise refusal(f"bad file num: {place} > {len(self.numbers)}")
+            raise refusal("no such file: the project sent its directory d9 instead")
         name = f"job_0_0_r799338679_{self.numbers[place]}"
         if self.deleted:
-            raise self.error(NotFound, f"no such file /srv/boinc/upload/324/{name}")
+            raise refusal(f"no such file /srv/boinc/upload/324/{name}")
         self.open += 1
         yield cast("OutputStream", Stream(name if self.named else None))
         self.open -= 1

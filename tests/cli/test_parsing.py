@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.cli.parsing import Group, Parser, command_lines, ended, kind_of, nearest
+from boinc_gahp.cli.parsing import Group, Parser, command_lines, ended, kind_of
+from boinc_gahp.text import did_you_mean
 
 
 def make() -> Parser:
@@ -118,9 +119,9 @@ def test_a_group_knows_its_actions() -> None:
 
 
 def test_the_nearest_name_is_found_whatever_its_case() -> None:
-    assert nearest("UPPERCAES", ["uppercase", "multi"]) == "; did you mean uppercase?"
-    assert nearest("x", ["uppercase"]) == ""
-    assert nearest("x", []) == ""
+    assert did_you_mean("UPPERCAES", ["uppercase", "multi"]) == "; did you mean uppercase?"
+    assert did_you_mean("x", ["uppercase"]) == ""
+    assert did_you_mean("x", []) == ""
 
 
 def test_another_sentence_follows_a_question_without_a_semicolon() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OURS_AT_BANNER = """
 _version cli cli.main config config.layers config.ownership config.places config.private
 config.reading config.settings config.urls daemon daemon.main daemon.wakeup errors gahp gahp.banner
-secret
+secret text
 """
 #: Packages of others that it has then; tomli is Python's own tomllib from 3.11 on.
 OTHERS_AT_BANNER = {"platformdirs", *(["tomli"] if sys.version_info < (3, 11) else [])}
@@ -31,7 +31,7 @@ OTHERS_AT_BANNER = {"platformdirs", *(["tomli"] if sys.version_info < (3, 11) el
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others.
 ROOMS_AFTER_PING = {
     "_version", "bridge", "cli", "config", "daemon", "errors", "gahp", "ledger", "logs", "rpc",
-    "secret", "templates",
+    "secret", "templates", "text",
 }  # fmt: skip
 OTHERS_AFTER_PING = OTHERS_AT_BANNER | {
     "certifi", "charset_normalizer", "idna", "lxml", "requests", "requests_toolbelt", "urllib3",

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boinc_gahp.bridge.checks import fold
 from boinc_gahp.errors import AmbiguousBatch, ForeignBatch, NoSuchBatch, NoSuchJob
 from boinc_gahp.localproject import Quirks
-from boinc_gahp.remote.finding import nearest
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from tests.remote.conftest import Site
@@ -158,10 +159,10 @@ def test_a_job_of_another_batch_is_not_aborted_with_this_one(site: Site) -> None
 
 @given(st.text(), st.lists(st.text(), max_size=5))
 def test_the_nearest_name_is_one_of_the_names(said: str, names: list[str]) -> None:
-    found = nearest(said, names)
+    found = did_you_mean(said, names, fold, repr)
     assert found == "" or any(found == f"; did you mean {name!r}?" for name in names)
 
 
 @given(st.text(min_size=3))
 def test_a_name_that_is_there_is_nearest_to_itself(name: str) -> None:
-    assert nearest(name, [name]) != "" or not name.rstrip(" ")
+    assert did_you_mean(name, [name], fold, repr) != "" or not name.rstrip(" ")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.states import expected_end
-from boinc_gahp.errors import visible
+from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

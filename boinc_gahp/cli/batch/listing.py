@@ -11,9 +11,10 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
-from boinc_gahp.cli.parsing import Parser, nearest
+from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured, width_of
+from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -156,7 +157,7 @@ def _nothing(project: Project, others: Sequence[Batch], apps: list[str] | None) 
     if others:
         known = {batch.app_name for batch in others}
         unknown = [app for app in apps or () if app not in known]
-        near = nearest(unknown[0], known) if unknown else ""
+        near = did_you_mean(unknown[0], known) if unknown else ""
         number = words.count(len(others), "batch", "batches")
         return f"None of your {number} on {project.host} is such{near or '.'}"
     return (

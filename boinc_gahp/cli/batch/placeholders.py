@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from boinc_gahp.cli.parsing import nearest
+from boinc_gahp.text import did_you_mean
 
 #: Those that need a file, and what each of them is of it.
 _OF_FILE = {"path": "its path", "name": "its name", "stem": "its name without the last extension"}
@@ -36,7 +36,7 @@ def check(pattern: str, *, with_file: bool) -> None:
             raise WrongPattern(
                 f"{{{said}}} stands for nothing; there are "
                 f"{', '.join(f'{{{name}}}' for name in _NAMES)}, and {{{{ for a brace"
-                f"{nearest(said, _NAMES)}"
+                f"{did_you_mean(said, _NAMES)}"
             )
 
 

@@ -1,0 +1,150 @@
+"""What a project's words mean: which error a refusal is, what it names, and what to do about it.
+
+``error_num`` is -1 for nearly all refusals, so the words have to tell (``web-rpcs.md``, "Transport
+and framing"). Nobody above this room reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from boinc_gahp.errors import (
+    AppNotFound,
+    BadAuthenticator,
+    BatchNotFound,
+    BatchSubmitted,
+    DatabaseTrouble,
+    DuplicateJob,
+    FileDiffers,
+    FileTooLarge,
+    InputGone,
+    JobNotFound,
+    NoFileAccess,
+    NoSubmitAccess,
+    NotFound,
+    NotOwner,
+    OutputGone,
+    OutputNotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    QuotaExceeded,
+    RequestTooLarge,
+    TooManyFiles,
+)
+
+#: Numbers of the project's own error list.
+WEB_STOPPED = -183
+DATABASE_DOWN = -138
+
+
+class Meaning(NamedTuple):
+    """What words mean.
+
+    Attributes:
+        error: the class.
+        named: what the words name, such as a batch or a job, as the project wrote it; "": nothing.
+        advice: what to do, for the person who reads the error; "": the words say it.
+    """
+
+    error: type[ProjectError]
+    named: str = ""
+    advice: str = ""
+
+
+class _Known(NamedTuple):
+    words: re.Pattern[str]
+    error: type[ProjectError]
+    advice: str = ""
+
+
+def _begins(words: str, error: type[ProjectError], advice: str = "") -> _Known:
+    return _Known(re.compile(rf"\s*(?:{words})", re.IGNORECASE | re.DOTALL), error, advice)
+
+
+def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Known:
+    return _Known(re.compile(words, re.IGNORECASE), error, advice)
+
+
+#: It came from BOINC_SELECT_PROJECT, and so from the file in a job's grid_resource, or from a file
+#: of settings.
+_CHECK_AUTHENTICATOR = (
+    "check the authenticator: in the file that grid_resource or the settings name"
+)
+
+#: By how the words begin.
+_BEGINNINGS = (
+    _begins("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _CHECK_AUTHENTICATOR),
+    _begins(
+        "no submit access",
+        NoSubmitAccess,
+        "ask the project's admin for the right to submit to this app",
+    ),
+    _begins(
+        "no file access",
+        NoFileAccess,
+        "ask the project's admin for the right to submit (user_submit)",
+    ),
+    _begins(
+        "not owner(?: of (?P<named>.*))?", NotOwner, "it belongs to another account of the project"
+    ),
+    _begins("no batch named (?P<named>.*)|no (?:such )?batch", BatchNotFound),
+    _begins("no job (?P<named>.*)|no such job|job not found|no (?:such )?workunit", JobNotFound),
+    _begins("app not found|no such app|no app", AppNotFound),
+    _begins("no such file:? ?(?P<named>.*)", OutputGone),
+    _begins("bad file num", OutputNotFound),
+    _begins(
+        r"(?P<named>\S*) upload failed.*exceeds (?:upload_max_filesize|MAX_FILE_SIZE)",
+        FileTooLarge,
+    ),
+    _begins("no canonical result", NotFound),
+    _begins(
+        # With nothing after the colon: PHP dropped the request for its size.
+        r"can't parse request message:\s*\Z",
+        RequestTooLarge,
+        "the request was larger than its post_max_size, or did not arrive whole",
+    ),
+)
+#: By what is somewhere in the words.
+_ANYWHERE = (
+    _holds(r"md5_file: can't open (?:\S*/)?(?P<named>\S*)", InputGone),
+    _holds(r"Duplicate entry '(?P<named>[^']*)' for key", DuplicateJob),
+    _holds("batch not in init state", BatchSubmitted),
+    _holds("limit on jobs in progress|too many jobs in progress", QuotaExceeded),
+    _holds(
+        # The project's database, not what it was asked to do (``web-rpcs.md``, "submit_batch", is
+        # about those that a job's text can cause: syntax, length, duplicates).
+        "deadlock found|lock wait timeout|server has gone away|lost connection to"
+        "|too many connections|is full|disk full|no space left|error writing file|read-only"
+        "|crashed",
+        DatabaseTrouble,
+    ),
+    _holds(r"# of uploaded files \((?P<named>\d{1,9})\) doesn't agree with", TooManyFiles),
+    _holds(r"file immutability violation(?: for (?P<named>\S*))?", FileDiffers),
+)
+
+
+def meaning(number: int, words: str) -> Meaning:
+    """Return what a refusal means, by the project's number and words."""
+    if number in {WEB_STOPPED, DATABASE_DOWN}:
+        return Meaning(ProjectDown, advice="the project is down: try again later")
+    for known in _BEGINNINGS:
+        if found := known.words.match(words):
+            return _meaning(known, found)
+    for known in _ANYWHERE:
+        if found := known.words.search(words):
+            return _meaning(known, found)
+    return Meaning(ProjectError)
+
+
+def _meaning(known: _Known, found: re.Match[str]) -> Meaning:
+    return Meaning(known.error, found.groupdict().get("named") or "", known.advice)
+
+
+#: Refusals that are about everything that the account asks, and come before anything is done.
+OF_THE_ACCOUNT: tuple[type[PermissionDenied], ...] = (
+    BadAuthenticator,
+    NoSubmitAccess,
+    NoFileAccess,
+)

@@ -1,0 +1,102 @@
+"""Text for people: made short, put between quotes, and nothing in it that cannot be seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+#: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
+#: (``web-rpcs.md``, "Transport and framing").
+MAX_WORDS = 400
+#: So many times as many are looked at: most of them may be white space.
+_LOOKED_AT = 32
+
+
+def shorten(words: str, limit: int = MAX_WORDS) -> str:
+    """Return ``words`` on one line and at most ``limit`` characters long, cut in the middle."""
+    if len(words) > _LOOKED_AT * limit:
+        # Of a megabyte nothing but its ends is shown.
+        half = _LOOKED_AT * limit // 2
+        words = f"{words[:half]} {words[-half:]}"
+    line = " ".join(words.split())
+    if len(line) <= limit:
+        return line
+    head = limit * 2 // 3
+    tail = limit - head - 5
+    return f"{line[:head]} ... {line[-tail:]}"
+
+
+def show(character: str) -> str:
+    r"""Return a character as Python writes it: ``\x1b``, ``\u202e``; one byte as ``\xff``."""
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        code -= 0xDC00
+    return chr(code).encode("unicode_escape", "surrogatepass").decode()
+
+
+def visible(text: str, show: Callable[[str], str] = show) -> str:
+    r"""Return ``text`` with what cannot be seen in it shown as Python would write it.
+
+    That are line ends and all other control characters (ESC, those of C1), marks that change the
+    direction of what is shown or are not shown themselves (U+202E, U+200B), separators but the
+    space, and what is no character. Words of a project go through this on their way to people: into
+    the log, into errors, onto a terminal, into JSON.
+
+    Args:
+        text: with bytes that are no UTF-8 as surrogates (PEP 383), if there are some.
+        show: returns what stands for a character.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else show(each) for each in text)
+
+
+def quoted(text: str, limit: int = 80) -> str:
+    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
+    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
+    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)
+
+
+def character_name(character: str) -> str:
+    """Return what to call a character that cannot be shown."""
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
+    return {"\n": "a newline", "\r": "a carriage return", "\t": "a tab"}.get(
+        character, f"the character U+{code:04X}"
+    )
+
+
+def nearest(
+    said: str,
+    names: Iterable[str],
+    fold: Callable[[str], str] = str.casefold,
+    *,
+    alike: float = 0.6,
+) -> str | None:
+    """Return the name that is most like what was said, for a "did you mean"; None: none is.
+
+    Args:
+        said: what was said, where one of the names was expected.
+        names: those that there are.
+        fold: names that it makes equal are one name.
+        alike: how much alike two names have to be, from 0 to 1.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
+
+    known = {fold(name): name for name in names}
+    found = get_close_matches(fold(said), known, 1, alike)
+    return known[found[0]] if found else None
+
+
+def did_you_mean(
+    said: str,
+    names: Iterable[str],
+    fold: Callable[[str], str] = str.casefold,
+    show: Callable[[str], str] = str,
+) -> str:
+    """Return ``; did you mean NAME?`` for the :func:`nearest` name; "" if there is none."""
+    meant = nearest(said, names, fold)
+    return f"; did you mean {show(meant)}?" if meant else ""
