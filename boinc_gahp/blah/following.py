@@ -109,7 +109,7 @@ class Follower:
         self._odd: set[str] = set()
         self._clock: Callable[[], float] = time.time
         self._in_vain = 0
-        self._noted = 0.0
+        self._noted = -math.inf
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.

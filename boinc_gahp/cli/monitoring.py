@@ -174,7 +174,9 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
     known = known_owners(settings)
     for each in overview(ledger.store, watch):
         is_known = owner_key(each.url, each.account) in known
-        status.owners.append(_watched(settings, each, is_known=is_known))
+        # One that the settings had once is of interest as long as there is something to do for it.
+        if is_known or each.tally.alive or each.owed:
+            status.owners.append(_watched(settings, each, is_known=is_known))
     lacking = {owner_key(each.url, each.account) for each in stranded(ledger.jobs, settings, now)}
     for lasting in wrong(ledger.jobs, settings, now, after):
         reason = "project" if lasting.batch_id is None else "batch"

@@ -6,6 +6,7 @@ index, and of jobs that are over only the latest are looked at.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -152,7 +153,7 @@ def _of_owner(
     (held,) = connection.execute(
         f"SELECT count(*) FROM job WHERE state IN {ENDED_SQL} AND changed >= ? "  # noqa: S608
         "AND project_id = ? AND hold_code IN (SELECT value FROM json_each(?))",
-        (watch.held, owner, str(list(watch.hold_codes))),
+        (watch.held, owner, json.dumps(watch.hold_codes)),
     ).fetchone()
     batches = dict(
         connection.execute(
