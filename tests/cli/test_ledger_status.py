@@ -3,105 +3,28 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import sqlite3
 import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from boinc_gahp.cli.main import main
-from boinc_gahp.cli.monitoring import REASONS
 from boinc_gahp.config.places import user_name
-from boinc_gahp.ledger import Hold, JobLedger, KeeperLock, Ledger
+from boinc_gahp.ledger import Hold, KeeperLock
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 from tests.cli.conftest import COMMAND
-from tests.cli.test_ledger import ACCOUNT, OTHER, SECRET, URL, accept, on_project, silent
+from tests.cli.test_ledger import ACCOUNT, OTHER, URL, accept, on_project, silent
+from tests.cli.watching import MINE, Desk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from tests.cli.conftest import Run
-
-MINE = (URL, ACCOUNT)
 #: A ledger of version 0.1.0 (tests/ledger/test_upgrading.py).
 OLD = Path(__file__).parent.parent / "ledger/old/ledger-ca924d4.sqlite.gz"
-
-
-class Desk:
-    """A user's settings, ledger and jobs, and the command."""
-
-    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.home = home
-        self.path = home / ".local/state/boinc_gahp/ledger.sqlite"
-        self.settings = home / ".config/boinc_gahp/boinc_gahp.toml"
-        self.settings.parent.mkdir(parents=True)
-        self.settings.touch(0o600)
-        self.settings.write_text(f"[project]\nurl = '{URL}'\nauthenticator = '{SECRET}'\n")
-        self.metrics = home / "jobs.prom"
-        self._capsys = capsys
-        self._ledger: Ledger | None = None
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger, which the first use makes."""
-        if self._ledger is None:
-            self._ledger = Ledger(self.path)
-        return self._ledger
-
-    @property
-    def jobs(self) -> JobLedger:
-        return JobLedger(self.ledger.store)
-
-    def do(self, statement: str, *values: object) -> None:
-        """Change the ledger as time would."""
-        self.ledger.store.write(lambda connection: connection.execute(statement, values).rowcount)
-
-    def close(self) -> None:
-        if self._ledger is not None:
-            self._ledger.close()
-
-    def status(self, *options: str) -> tuple[int, str, str]:
-        status = main(["ledger", "status", *options])
-        out, err = self._capsys.readouterr()
-        assert SECRET not in out + err
-        return status, out, err
-
-    def json(self, *options: str) -> Any:
-        """Return what ``--json`` prints; its status says whether there is something to look at."""
-        status, out, err = self.status("--json", *options)
-        found = json.loads(out)
-        assert (status, err) == (1 if found["look_at"] else 0, "")
-        return found
-
-    def reasons(self, *options: str) -> list[str]:
-        """Return why somebody should look, as all three ways tell it."""
-        found = [each["reason"] for each in self.json(*options)["look_at"]]
-        status, out, err = self.status(*options)
-        assert (status, err) == (1 if found else 0, "")
-        told = [line.strip() for line in out.partition("Look at\n")[2].splitlines()]
-        assert [line.partition(":")[0] for line in told] == found
-        status, out, err = self.status("--textfile", str(self.metrics), *options)
-        assert (status, out, err) == (1 if found else 0, "", "")
-        samples = self.samples("boinc_gahp_attention")
-        assert {labels["reason"]: value for labels, value in samples} == {
-            reason: found.count(reason) for reason in REASONS
-        }
-        return found
-
-    def samples(self, name: str) -> list[tuple[Mapping[str, str], float]]:
-        """Return labels and values of a metric in the file that was written."""
-        return [
-            (sample.labels, sample.value)
-            for family in text_string_to_metric_families(self.metrics.read_text("utf-8"))
-            for sample in family.samples
-            if sample.name == name
-        ]
 
 
 @pytest.fixture
@@ -428,53 +351,6 @@ def test_it_changes_nothing_while_another_process_writes(desk: Desk) -> None:
     assert after == before
 
 
-# -- the file for node_exporter
-
-
-def test_the_file_is_there_whole_for_everybody_to_read(desk: Desk) -> None:
-    accept(desk.jobs, 1)
-    before = os.umask(0o077)
-    try:
-        desk.status("--textfile", "jobs.prom")
-        assert os.umask(0o077) == 0o077
-    finally:
-        os.umask(before)
-    assert desk.metrics.stat().st_mode & 0o777 == 0o644
-    whole = desk.metrics.read_text()
-    with desk.metrics.open() as reader:
-        start = reader.read(100)
-        desk.status("--textfile", "jobs.prom")
-        # Who reads meanwhile has the whole old one.
-        assert start + reader.read() == whole
-    assert {path.name for path in desk.home.iterdir()} == {".config", ".local", "jobs.prom"}
-
-
-def test_the_user_s_name_stands_in_the_file_s(desk: Desk) -> None:
-    desk.status("--textfile", "boinc_gahp_{user}.prom")
-    assert (desk.home / f"boinc_gahp_{user_name()}.prom").exists()
-    status, out, err = desk.status("--textfile", "-")
-    assert (status, err) == (0, "")
-    assert f'boinc_gahp_ledger_readable{{user="{user_name()}"}} 1\n' in out
-
-
-@pytest.mark.parametrize("name", ["nowhere/jobs.prom", "~nobody.of.this.name/jobs.prom"])
-def test_a_file_that_cannot_be_written_is_told(desk: Desk, name: str) -> None:
-    status, out, err = desk.status("--textfile", name)
-    assert (status, out) == (1, "")
-    assert "written" in err
-    assert name.partition("/")[0] in err
-    assert err.count("\n") == 1
-
-
-def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk: Desk) -> None:
-    precious = desk.home / "precious"
-    precious.write_text("mine")
-    desk.metrics.symlink_to(precious)
-    assert desk.status("--textfile", str(desk.metrics))[0] == 0
-    assert precious.read_text() == "mine"
-    assert not desk.metrics.is_symlink()
-
-
 # -- whatever is in it
 
 
@@ -487,12 +363,3 @@ def test_what_others_wrote_can_do_nothing_to_a_terminal_or_a_parser(desk: Desk) 
     desk.status("--textfile", str(desk.metrics))
     shown = 'https://boinc.example.edu/"a\\b\\n\\x1b[31m/'
     assert {labels["project"] for labels, _ in desk.samples("boinc_gahp_jobs")} == {shown}
-
-
-def test_the_command_prints_nothing_beside_the_file(run: Run, desk: Desk) -> None:
-    accept(desk.jobs, 1)
-    said = run("ledger", "status", "--textfile", "jobs.prom")
-    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
-    said = run("ledger", "status", "--json", "--textfile", "jobs.prom")
-    assert said.returncode == 2
-    assert "not allowed with" in said.stderr

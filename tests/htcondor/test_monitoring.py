@@ -73,9 +73,7 @@ def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_t
         wait_for(lambda: watcher.jobs() == {"running": 1}, "a job that runs", pause=0.5)
         project.pause_volunteers()
         waits = watcher.room.submit(grid("gated", *lines, queue="queue 2"))
-        wait_for(
-            lambda: watcher.jobs() == {"running": 1, "queued": 2}, "jobs that wait", pause=0.5
-        )
+        wait_for(lambda: watcher.jobs() == {"running": 1, "queued": 2}, "jobs that wait", pause=0.5)
         found, why = watcher.look()
         assert (why, found["daemon"], found["known"]) == ([], True, True)
         # In the ledger from the first poll on.
