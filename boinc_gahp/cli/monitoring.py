@@ -186,7 +186,9 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
             reason = "stranded"
         since = lasting.since if lasting.since < now else None
         status.findings.append(Finding(reason, lasting.text, lasting.url, lasting.account, since))
-    in_trouble = {(each.url, each.account) for each in status.findings if each.reason == "project"}
+    in_trouble = {
+        (each.url, each.account) for each in status.findings if each.reason in {"project", "batch"}
+    }
     for owner in status.owners:
         its = owner.overview
         status.findings += _findings(its, settings.htcondor.lease, now, after)
