@@ -13,27 +13,18 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import JobLedger
 
 
-def stranded(jobs: JobLedger, settings: Settings, now: float) -> list[Lasting]:
-    """Return the owners of unfinished business that the settings lack at this moment.
+def wrong(jobs: JobLedger, settings: Settings, now: float, after: float = LASTING) -> list[Lasting]:
+    """Return what has been wrong for ``after`` seconds, and whom the settings lack at this moment.
 
     Raises:
         LedgerError: the ledger cannot be read.
     """
     known = known_owners(settings)
-    return [
+    found = [
         Lasting(url, account, name, None, now, explain_unknown(url, account, name), True)
         for url, account, name in jobs.owners()
         if owner_key(url, account) not in known
     ]
-
-
-def wrong(jobs: JobLedger, settings: Settings, now: float, after: float = LASTING) -> list[Lasting]:
-    """Return what has been wrong for ``after`` seconds; first those who are :func:`stranded`.
-
-    Raises:
-        LedgerError: the ledger cannot be read.
-    """
-    found = stranded(jobs, settings, now)
     lacking = {owner_key(each.url, each.account) for each in found}
     return found + [
         each

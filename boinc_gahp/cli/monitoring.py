@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.owners import known_owners, owner_key
 from boinc_gahp.cli import ledger_words as words
-from boinc_gahp.cli.ledger_wrong import stranded, wrong
+from boinc_gahp.cli.ledger_wrong import wrong
 from boinc_gahp.config import ledger_file, load, state_dir
 from boinc_gahp.config.places import user_name
 from boinc_gahp.errors import ConfigError, LedgerError
@@ -130,10 +130,11 @@ def look(config: str | None, after: float) -> Status:
     except ConfigError as error:
         status.findings.append(Finding("settings", str(error)))
         return status
+    # Before the ledger, which cannot be opened where there is no room at all.
+    _look_at_disk(status, status.path)
     try:
         with words.opened(settings) as ledger:
             if ledger is not None:
-                _look_at_disk(status, state_dir(settings), ledger.path)
                 _look_at_ledger(status, ledger, settings, after)
         status.is_readable = True
     except LedgerError as error:
@@ -144,17 +145,18 @@ def look(config: str | None, after: float) -> Status:
     return status
 
 
-def _look_at_disk(status: Status, directory: Path, path: Path) -> None:
+def _look_at_disk(status: Status, path: Path) -> None:
+    # Without a ledger there is nothing to look at.
     with suppress(OSError):
         log = path.with_name(f"{path.name}-wal")
         status.nbytes = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
-        found = os.statvfs(directory)
+        found = os.statvfs(path.parent)
         status.available = found.f_bavail * found.f_frsize
     if status.available is not None and status.available < ROOM:
         status.findings.append(
             Finding(
                 "disk",
-                f"{words.size(status.available)} are free on the disk with {directory}: without "
+                f"{words.size(status.available)} are free on the disk with {path.parent}: without "
                 f"{words.size(ROOM)} the ledger cannot be written for long, and jobs stand still; "
                 "make room",
             )
@@ -177,12 +179,11 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
         # One that the settings had once is of interest as long as there is something to do for it.
         if is_known or each.tally.alive or each.owed:
             status.owners.append(_watched(settings, each, is_known=is_known))
-    lacking = {owner_key(each.url, each.account) for each in stranded(ledger.jobs, settings, now)}
     for lasting in wrong(ledger.jobs, settings, now, after):
         reason = "project" if lasting.batch_id is None else "batch"
         if not lasting.stops:
             reason = "owed"
-        elif owner_key(lasting.url, lasting.account) in lacking:
+        elif owner_key(lasting.url, lasting.account) not in known:
             reason = "stranded"
         since = lasting.since if lasting.since < now else None
         status.findings.append(Finding(reason, lasting.text, lasting.url, lasting.account, since))

@@ -237,7 +237,8 @@ def test_the_gravest_comes_first(desk: Desk) -> None:
     assert desk.reasons() == ["project", "owed", "orphans"]
 
 
-def test_another_disk_that_is_full_is_told(desk: Desk, tmp_path: Path) -> None:
+@pytest.mark.parametrize("free", [0, 8000])
+def test_a_disk_that_is_full_or_nearly_is_told(desk: Desk, tmp_path: Path, free: int) -> None:
     accept(desk.jobs, 1)
     desk.close()
     state = tmp_path / "small"
@@ -246,13 +247,16 @@ def test_another_disk_that_is_full_is_told(desk: Desk, tmp_path: Path) -> None:
         file.write(f"[state]\ndir = '{state}'\n")
     script = (
         'mount -t tmpfs -o size=8m,mode=700 none "$1" && cp "$2" "$1/ledger.sqlite" && '
-        'chmod 600 "$1/ledger.sqlite" && shift 2 && "$@"; test $? = 1'
+        'chmod 600 "$1/ledger.sqlite" && '
+        '{ [ "$3" != 0 ] || ! head -c 9m /dev/zero 2>/dev/null >"$1/fill"; } && '
+        'shift 3 && "$@"; test $? = 1'
     )
     enter = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
         pytest.skip("this user cannot have mounts of their own")
+    command = [COMMAND, "ledger", "status"]
     ended = subprocess.run(
-        [*enter, script, "sh", state, desk.path, COMMAND, "ledger", "status"],
+        [*enter, script, "sh", state, desk.path, str(free), *command],
         capture_output=True,
         text=True,
         timeout=60,
@@ -260,6 +264,7 @@ def test_another_disk_that_is_full_is_told(desk: Desk, tmp_path: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert f"are free on the disk with {state}: without 17 MB" in ended.stdout
+    assert ("disk: 0 bytes are free" in ended.stdout) == (free == 0)
 
 
 # -- a ledger that is not there, or not to be read
