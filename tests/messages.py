@@ -48,6 +48,7 @@ ROOTS = {
 #: Other calls that make a text for users, and which of their arguments it is.
 MAKERS = {
     "Hold": 0,
+    "Finding": 1,  # cli/monitoring.py: what a person should look at
     "Problem": 1,
     "_Rule": 1,
     "kind": 0,  # rpc/judge.py: one of the classes of what a project refuses

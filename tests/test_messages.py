@@ -32,6 +32,8 @@ PASSED_ON = {
     ("cli/points.py", "_ledger_points"): "the error's own text",
     ("cli/points.py", "directory_points"): "a point's own text",
     ("cli/project_points.py", "_app_points"): "the error's own text",
+    ("cli/monitoring.py", "_look_at_ledger"): "what the ledger has, as ledger list shows it",
+    ("cli/monitoring.py", "look"): "the error's own text",
     ("cli/project_points.py", "_size_point"): "the error's own text",
     ("cli/template.py", "check"): "the error's own text",
     ("config/reading.py", "_read_two_lines"): "where it is, and a ValueError's text",

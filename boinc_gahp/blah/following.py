@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.patience import going
 from boinc_gahp.bridge.parallel import in_parallel
-from boinc_gahp.errors import NotFound, NotOwner, RpcError
+from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +45,8 @@ _ASK_FOR = 30.0
 #: Batches in a row that cannot be asked about, with none in between that can, after which a poll
 #: ends: what so many have in common is no fault of theirs.
 _IN_VAIN = 4
+#: Seconds between writing down that the project answers, for people who watch it.
+_NOTED_EVERY = 60.0
 
 _EVERYTHING = "0"
 _STATES: dict[str, Literal["queued", "running", "finished"]] = {
@@ -107,6 +109,7 @@ class Follower:
         self._odd: set[str] = set()
         self._clock: Callable[[], float] = time.time
         self._in_vain = 0
+        self._noted = -math.inf
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
@@ -228,6 +231,16 @@ class Follower:
         """Note that the project can be asked."""
         self._in_vain = 0
         self._pauses.succeeded()
+        now = self._clock()
+        # A time that is to come was before the clock was set back.
+        if self._noted <= now < self._noted + _NOTED_EVERY:
+            return
+        self._noted = now
+        try:
+            self._jobs.polled(self._kept.url, self._kept.account, now)
+        except LedgerError as error:
+            # What was answered is worth more: where it cannot be written down, that is told.
+            log.debug("When %s answered is not in the ledger: %s", self._kept.url, error)
 
     def _well(self, batch: _Followed) -> None:
         """Note that a batch can be asked about."""

@@ -14,6 +14,7 @@ from boinc_gahp.cli.parsing import Group
 #: Each action: the module and the function in it, and what it is for.
 ACTIONS = {
     "list": ("ledger_list", "run", "list jobs, batches, troubles, and what is owed to projects"),
+    "status": ("ledger_status", "run", "tell whether a person should look; for monitoring"),
     "show": ("ledger_show", "run", "tell all that is known of a job or a batch"),
     "settle": ("ledger_settle", "run", "pay what is owed to projects now; good for cron"),
     "move": ("ledger_move", "run", "give all of one project or account to another"),
@@ -36,8 +37,8 @@ def run_parser(_config: str | None = None) -> Group:
     return Group(
         "ledger",
         "What is known of the jobs that HTCondor 10 and later send with grid_resource = batch "
-        "boinc; the ledger is this user's alone. list and show only read, and may be used at any "
-        "time.",
+        "boinc; the ledger is this user's alone. list, status and show only read, and may be used "
+        "at any time.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
         examples=("boinc_gahp ledger list", "boinc_gahp ledger settle --quiet"),
     )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.words import at, columns, count, now, printable, span
+from boinc_gahp.cli.words import at, columns, count, now, printable, size, span
 from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
@@ -41,6 +41,7 @@ __all__ = [
     "printable",
     "project_words",
     "settings_of",
+    "size",
     "span",
     "state_words",
 ]

@@ -1,4 +1,4 @@
-"""What of a ledger somebody should look into, for ``ledger list`` and ``check``."""
+"""What of a ledger somebody should look into, for ``ledger list``, ``status`` and ``check``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.cli.words import printable, span
-from boinc_gahp.ledger.troubles import Lasting
+from boinc_gahp.ledger.troubles import LASTING, Lasting
 
 if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger import JobLedger
 
 
-def wrong(jobs: JobLedger, settings: Settings, now: float) -> list[Lasting]:
-    """Return what has been wrong for an hour, and the owners that the settings lack at this moment.
+def wrong(jobs: JobLedger, settings: Settings, now: float, after: float = LASTING) -> list[Lasting]:
+    """Return what has been wrong for ``after`` seconds, and whom the settings lack at this moment.
 
     Raises:
         LedgerError: the ledger cannot be read.
@@ -28,7 +28,7 @@ def wrong(jobs: JobLedger, settings: Settings, now: float) -> list[Lasting]:
     lacking = {owner_key(each.url, each.account) for each in found}
     return found + [
         each
-        for each in jobs.lasting(now)
+        for each in jobs.lasting(now, after)
         # Of an owner that is not known, all follows from that.
         if not (each.stops and owner_key(each.url, each.account) in lacking)
     ]

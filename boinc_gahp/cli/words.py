@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from datetime import datetime, timezone
 
 from boinc_gahp.text import visible
 
@@ -34,6 +35,20 @@ def at(moment: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
     except (OverflowError, ValueError, OSError):
         return f"{moment:g} s after the epoch"
+
+
+def moment(seconds: float | None) -> str | None:
+    """Return a time, given in seconds since the epoch, as JSON has it (RFC 3339, in UTC).
+
+    None for none, which 0 is, too.
+    """
+    if not seconds:
+        return None
+    try:
+        at = datetime.fromtimestamp(int(seconds), tz=timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def span(seconds: float) -> str:

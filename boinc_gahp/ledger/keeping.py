@@ -72,7 +72,7 @@ class KeeperLock:
                 return True
             held: list[int] = []
             try:
-                for descriptor in self._open_all():
+                for descriptor in self._open_all(make=True):
                     held.append(descriptor)
                     if not _lock(descriptor, fcntl.LOCK_EX):
                         return False
@@ -84,13 +84,13 @@ class KeeperLock:
             return True
 
     def held_elsewhere(self) -> bool:
-        """Tell whether another process (or object) holds it at this moment."""
+        """Tell whether another process (or object) holds it at this moment; makes no file."""
         with self._guard:
             if self._descriptors:
                 return False
             opened: list[int] = []
             try:
-                for descriptor in self._open_all():
+                for descriptor in self._open_all(make=False):
                     opened.append(descriptor)
                     # Shared, so that two that only ask do not get in each other's way.
                     if not _lock(descriptor, fcntl.LOCK_SH):
@@ -105,6 +105,15 @@ class KeeperLock:
             try:
                 return int(path.read_text("ascii"))
             except (OSError, ValueError):
+                continue
+        return None
+
+    def taken(self) -> float | None:
+        """Return when it was last taken, in seconds since the epoch; None if that is not known."""
+        for path in (self.path, *self._earlier):
+            try:
+                return path.stat().st_mtime
+            except OSError:
                 continue
         return None
 
@@ -127,11 +136,10 @@ class KeeperLock:
             self._sign(descriptor)
             self._descriptors.append(descriptor)
 
-    def _open_all(self) -> Iterator[int]:
-        """Yield the file, made if need be, and those of earlier versions."""
-        yield self._open(self.path)
-        for path in self._earlier:
-            if path.exists():
+    def _open_all(self, *, make: bool) -> Iterator[int]:
+        """Yield the file, made if it is missing and ``make``, and those of earlier versions."""
+        for path in (self.path, *self._earlier):
+            if (make and path is self.path) or path.exists():
                 yield self._open(path)
 
     def _open(self, path: Path) -> int:

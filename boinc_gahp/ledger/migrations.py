@@ -154,6 +154,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE batch ADD COLUMN trouble_since REAL",
         "UPDATE batch SET trouble_since = changed WHERE trouble IS NOT NULL",
     ),
+    (
+        # When it last answered a question about jobs; for monitoring.
+        "ALTER TABLE project ADD COLUMN polled REAL",
+    ),
 )
 
 VERSION: Final = len(MIGRATIONS)

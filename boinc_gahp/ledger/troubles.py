@@ -42,9 +42,9 @@ class Lasting(NamedTuple):
 class Troubles(Requests):
     """What lasts, and what is done about it."""
 
-    def lasting(self, now: float) -> list[Lasting]:
-        """Return what has been wrong for :data:`LASTING` seconds, the oldest first."""
-        before = now - LASTING
+    def lasting(self, now: float, after: float = LASTING) -> list[Lasting]:
+        """Return what has been wrong for ``after`` seconds, the oldest first."""
+        before = now - after
         with self._store.read() as connection:
             found = [Lasting(*row) for row in connection.execute(_OF_PROJECTS, (before,))]
             found += [Lasting(*row) for row in connection.execute(_OF_BATCHES, (before, before))]
@@ -75,6 +75,17 @@ class Troubles(Requests):
             )
         )
         return since
+
+    def polled(self, url: str, account: str, at: float) -> None:
+        """Note when a project last answered a question about jobs, in seconds since the epoch."""
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE project SET polled = ? WHERE id = ?",
+                    (at, project_id(connection, url, account)),
+                ).rowcount
+            )
+        )
 
     def strand(self, url: str, account: str, hold: Hold) -> int:
         """Let all of an owner's jobs alive fail, since nobody can work for it; return how many.

@@ -15,6 +15,7 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.bridge import Failure, FetchResult
 from boinc_gahp.config import Timeouts
+from boinc_gahp.ledger.overview import Watch, overview
 from tests import faultproxy
 from tests.blah.onproject import follow, send
 from tests.helpers import wait_for
@@ -71,6 +72,35 @@ def test_a_job_is_queued_then_running_then_finished(site: Site, kept: Kept) -> N
     site.local.resume_volunteers()
     follow(kept, sent, "running", follower=follower)
     follow(kept, sent, "finished", follower=follower)
+
+
+def polled(site: Site, kept: Kept) -> float | None:
+    """Return when the ledger says that the project last answered."""
+    watch = Watch(now=0.0, orphaned=0.0, undelivered=0.0, held=0.0, hold_codes=(), unpaid=0.0)
+    [found] = overview(kept.jobs.store, watch)
+    return found.polled
+
+
+def test_when_the_project_last_answered_is_written_down_once_a_minute(
+    site: Site, kept: Kept
+) -> None:
+    site.local.pause_volunteers()
+    send(site, kept)
+    follower = Follower(kept)
+    assert polled(site, kept) is None
+    follower.poll(1000.0)
+    assert polled(site, kept) == pytest.approx(1000.0, abs=30)
+    follower.poll(1031.0)
+    assert polled(site, kept) == pytest.approx(1000.0, abs=30)
+    site.proxy.fail("*", faultproxy.status(503), times=None)
+    follower.poll(2000.0)
+    assert polled(site, kept) == pytest.approx(1000.0, abs=30)
+    site.proxy.heal()
+    follower.poll(5000.0)
+    assert polled(site, kept) == pytest.approx(5000.0, abs=30)
+    # The clock was set back.
+    follower.poll(3000.0)
+    assert polled(site, kept) == pytest.approx(3000.0, abs=30)
 
 
 def test_after_the_first_time_only_news_are_asked_for_until_all_is(site: Site, kept: Kept) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from boinc_gahp.ledger import JobLedger, Ledger, NewJob
 from boinc_gahp.localproject import LocalProject
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_te
 #: Seconds that an action may take.
 _LONGEST = 120.0
 
-_HEADING = re.compile(r"^(batch [^\n]*)\n-+\n", re.MULTILINE)
+_HEADING = re.compile(r"^((?:batch|ledger) [^\n]*)\n-+\n", re.MULTILINE)
 _KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
 
 
@@ -57,10 +58,10 @@ class Desk:
         self.directory = directory
         self._environ = {**os.environ, "BOINC_GAHP_CONFIG": str(config), "HOME": str(directory)}
 
-    def prints(self, *arguments: str, status: int = 0) -> str:
-        """Run an action of ``batch``; return what it printed."""
+    def prints(self, *arguments: str, status: int = 0, command: str = "batch") -> str:
+        """Run an action; return what it printed."""
         ended = subprocess.run(
-            [Path(sys.executable).parent / "boinc_gahp", "batch", *arguments],
+            [Path(sys.executable).parent / "boinc_gahp", command, *arguments],
             cwd=self.directory,
             env=self._environ,
             check=False,
@@ -71,9 +72,9 @@ class Desk:
         assert ended.returncode == status, ended.stderr
         return ended.stdout
 
-    def json(self, *arguments: str, status: int = 0) -> Any:
-        """Run an action of ``batch`` with ``--json``; return the document."""
-        return json.loads(self.prints(*arguments, "--json", status=status))
+    def json(self, *arguments: str, status: int = 0, command: str = "batch") -> Any:
+        """Run an action with ``--json``; return the document."""
+        return json.loads(self.prints(*arguments, "--json", status=status, command=command))
 
 
 def _rows(path: Path, *rows: dict[str, Any]) -> None:
@@ -111,10 +112,17 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         said["batch extend"] = desk.json("extend", "two", "--for", "2d")
         said["batch abort"] = desk.json("abort", "two", "--yes")
         said["batch retire"] = desk.json("retire", "two", "--yes")
+        # A job whose project the settings do not have.
+        ledger = Ledger(Path(desk.json("status", command="ledger")["ledger"]))
+        JobLedger(ledger.store).accept(
+            NewJob("spool", "https://elsewhere.example/", "a", "", "app", "t", 1, "{}")
+        )
+        ledger.close()
+        said["ledger status"] = desk.json("status", status=1, command="ledger")
         yield said
 
 
-def test_every_action_of_batch_has_its_keys_on_the_page(said: dict[str, Any]) -> None:
+def test_every_action_has_its_keys_on_the_page(said: dict[str, Any]) -> None:
     assert documented().keys() == said.keys()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Projects that tests have for themselves.
-OTHERS = ("away", "odd", "killed")
+OTHERS = ("away", "odd", "killed", "watched")
 
 
 @pytest.fixture(scope="session")

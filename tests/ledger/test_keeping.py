@@ -94,6 +94,11 @@ def test_asking_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
     second.release()
 
 
+def test_asking_makes_no_file(tmp_path: Path) -> None:
+    assert not KeeperLock(tmp_path / "state", *MINE).held_elsewhere()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_file_is_private_and_tells_no_account(tmp_path: Path) -> None:
     lock = KeeperLock(tmp_path / "state", *MINE)
     assert lock.holder() is None

@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import json
 import sys
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.states import expected_end
+from boinc_gahp.cli.words import moment
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -33,17 +33,6 @@ __all__ = [
     "print_json",
     "print_line",
 ]
-
-
-def moment(seconds: float | None) -> str | None:
-    """Return a time, given in seconds since the epoch; None for none, which 0 is, too."""
-    if not seconds:
-        return None
-    try:
-        at = datetime.fromtimestamp(int(seconds), tz=timezone.utc)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def batch_json(batch: Batch) -> dict[str, Any]:

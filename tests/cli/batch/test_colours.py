@@ -35,6 +35,7 @@ LINES = {
     "check": "--app uppercase",
     "completion": "bash",
     "ledger list": "",
+    "ledger status": "",
     "ledger show": "1",
     "ledger settle": "",
     "ledger move": "http://old.example/ http://new.example/",

@@ -1,0 +1,215 @@
+"""What whoever watches a submit node wants to know of a ledger, in numbers.
+
+It is asked every minute, perhaps of hundreds of thousands of jobs: what is counted is counted by an
+index, and of jobs that are over only the latest are looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.config.urls import identity
+from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, STATES, Tally, Trouble
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from boinc_gahp.ledger.ledger import Debt
+    from boinc_gahp.ledger.rows import State
+    from boinc_gahp.ledger.store import Store
+
+
+class Since(NamedTuple):
+    """Since when the oldest job of a state has been accepted, and in that state (epoch)."""
+
+    accepted: float
+    changed: float
+
+
+class Undelivered(NamedTuple):
+    """Jobs that are done on the project, and whose outputs cannot be brought home."""
+
+    number: int
+    since: float
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What :func:`overview` is to count; moments in seconds since the epoch.
+
+    Attributes:
+        now: debts are due that were before then.
+        orphaned: jobs alive that HTCondor has not asked about since then.
+        undelivered: jobs done on the project since before then, with a trouble.
+        held: jobs put on hold after that with one of ``hold_codes``.
+        hold_codes: see ``held``.
+        unpaid: batches owed for since before then, of which nobody has said why.
+    """
+
+    now: float
+    orphaned: float
+    undelivered: float
+    held: float
+    hold_codes: tuple[int, ...]
+    unpaid: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """An owner's jobs and debts, in numbers. Times are seconds since the epoch.
+
+    Attributes:
+        url: the project's.
+        account: on it.
+        project_name: in the settings; "" for the section ``[project]``.
+        tally: jobs by state.
+        oldest: the oldest job of each state that is not over, where there is one.
+        polled: when the project last answered a question about jobs; None if it is not known.
+        asked: when HTCondor last asked about one of the jobs alive; None if none is.
+        orphans: how many jobs alive are orphans.
+        trouble: what is wrong with the project.
+        held: how many jobs were put on hold lately.
+        undelivered: jobs whose outputs cannot be brought home; None if there are none.
+        aborts: jobs that the project has to be told to abort.
+        retirements: batches that are to be retired.
+        given_up: batches that are to be given up.
+        unpaid: how many of these batches have been for long, without a reason.
+        debts: what BOINC_SUBMIT requests that were cut short have left to be aborted.
+    """
+
+    url: str
+    account: str
+    project_name: str
+    tally: Tally = field(default_factory=Tally)
+    oldest: dict[State, Since] | None = None
+    polled: float | None = None
+    asked: float | None = None
+    orphans: int = 0
+    trouble: Trouble | None = None
+    held: int = 0
+    undelivered: Undelivered | None = None
+    aborts: int = 0
+    retirements: int = 0
+    given_up: int = 0
+    unpaid: int = 0
+    debts: tuple[Debt, ...] = ()
+
+    @property
+    def owed(self) -> int:
+        """How many things are owed to the project."""
+        return self.aborts + self.retirements + self.given_up + len(self.debts)
+
+
+def overview(store: Store, watch: Watch) -> list[Overview]:
+    """Return what there is of each owner, oldest first, as of one moment.
+
+    Raises:
+        LedgerError: the ledger cannot be read.
+    """
+    debts: dict[tuple[str, str], list[Debt]] = {}
+    urls = {}
+    for url, account, debt in all_debts(store):
+        # A submission whose time is not over may be under way.
+        if debt.kind == "abort" or debt.due < watch.now:
+            urls[identity(url), account] = url
+            debts.setdefault((identity(url), account), []).append(debt)
+    with store.read() as connection:
+        owners = connection.execute(
+            "SELECT id, url, account, name, trouble, trouble_since, polled FROM project ORDER BY id"
+        ).fetchall()
+        found = [
+            _of_owner(connection, row, watch, debts.pop((identity(row[1]), row[2]), ()))
+            for row in owners
+        ]
+    # Of BOINC_* requests alone there are debts, and nothing else.
+    found += [Overview(urls[key], key[1], "", debts=tuple(its)) for key, its in debts.items()]
+    return found
+
+
+def _of_owner(
+    connection: sqlite3.Connection,
+    row: tuple[int, str, str, str, str | None, float, float | None],
+    watch: Watch,
+    debts: Iterable[Debt],
+) -> Overview:
+    owner, url, account, name, trouble, since, polled = row
+    tally = Tally(
+        **dict(
+            connection.execute(
+                "SELECT state, count(*) FROM job WHERE project_id = ? GROUP BY state", (owner,)
+            ).fetchall()
+        )
+    )
+    asked, orphans = connection.execute(
+        "SELECT max(asked), count(*) FILTER (WHERE asked < ?) FROM job "  # noqa: S608
+        f"WHERE project_id = ? AND state IN {ALIVE_SQL}",
+        (watch.orphaned, owner),
+    ).fetchone()
+    (held,) = connection.execute(
+        f"SELECT count(*) FROM job WHERE state IN {ENDED_SQL} AND changed >= ? "  # noqa: S608
+        "AND project_id = ? AND hold_code IN (SELECT value FROM json_each(?))",
+        (watch.held, owner, json.dumps(watch.hold_codes)),
+    ).fetchone()
+    batches = dict(
+        connection.execute(
+            "SELECT state, count(*) FROM batch WHERE project_id = ? "
+            "AND state IN ('ended', 'giving_up') GROUP BY state",
+            (owner,),
+        ).fetchall()
+    )
+    (unpaid,) = connection.execute(
+        "SELECT count(*) FROM batch WHERE project_id = ? AND state IN ('ended', 'giving_up') "
+        "AND trouble IS NULL AND changed < ?",
+        (owner, watch.unpaid),
+    ).fetchone()
+    (aborts,) = connection.execute(
+        "SELECT count(*) FROM job WHERE project_id = ? AND abort_owed = 1", (owner,)
+    ).fetchone()
+    return Overview(
+        url,
+        account,
+        name,
+        tally=tally,
+        oldest=_oldest(connection, owner, tally),
+        polled=polled,
+        asked=asked,
+        orphans=orphans,
+        trouble=None if trouble is None else Trouble(trouble, since),
+        held=held,
+        undelivered=_undelivered(connection, owner, watch.undelivered),
+        aborts=aborts,
+        retirements=batches.get("ended", 0),
+        given_up=batches.get("giving_up", 0),
+        unpaid=unpaid,
+        debts=tuple(debts),
+    )
+
+
+def _oldest(connection: sqlite3.Connection, owner: int, tally: Tally) -> dict[State, Since]:
+    found: dict[State, Since] = {}
+    for state in STATES:
+        if state in ALIVE and getattr(tally, state):
+            found[state] = Since(
+                *connection.execute(
+                    "SELECT accepted, changed FROM job WHERE project_id = ? AND state = ? "
+                    "ORDER BY id LIMIT 1",
+                    (owner, state),
+                ).fetchone()
+            )
+    return found
+
+
+def _undelivered(connection: sqlite3.Connection, owner: int, before: float) -> Undelivered | None:
+    # The trouble is that of the row with the least (SQLite's documentation, "Bare columns in an
+    # aggregate query").
+    number, since, trouble = connection.execute(
+        "SELECT count(*), min(changed), trouble FROM job WHERE project_id = ? "
+        "AND state = 'finished' AND trouble IS NOT NULL AND changed <= ?",
+        (owner, before),
+    ).fetchone()
+    return Undelivered(number, since, trouble) if number else None

@@ -1,0 +1,370 @@
+"""``boinc_gahp ledger status``, at the command line."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config.places import user_name
+from boinc_gahp.ledger import Hold, KeeperLock
+from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from tests.cli.conftest import COMMAND
+from tests.cli.test_ledger import ACCOUNT, OTHER, URL, accept, on_project, silent
+from tests.cli.watching import MINE, Desk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: A ledger of version 0.1.0 (tests/ledger/test_upgrading.py).
+OLD = Path(__file__).parent.parent / "ledger/old/ledger-ca924d4.sqlite.gz"
+
+
+@pytest.fixture
+def desk(home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
+    desk = Desk(home, capsys)
+    yield desk
+    desk.close()
+
+
+# -- what there is
+
+
+def test_jobs_by_state_the_last_poll_and_debts_are_shown_to_people(desk: Desk) -> None:
+    batch_id, ids = on_project(desk.jobs, 11, 12, 13)
+    accept(desk.jobs, 14)
+    desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "running"})
+    desk.jobs.cancel(ids[1])
+    desk.do("UPDATE job SET accepted = accepted - 7300 WHERE state = 'waiting'")
+    desk.jobs.polled(*MINE, time.time() - 200)
+    status, out, err = desk.status()
+    assert (status, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert [*URL.split(), "[project]", "none", "3", "min", "ago", "1", "abort"] in lines
+    assert ["waiting", "to", "be", "sent", "1", "2", "h"] in lines
+    assert ["running", "1", "0", "s"] in lines
+    assert ["cancelled", "1"] in lines
+    assert out.endswith("\nNobody needs to look at anything.\n")
+
+
+def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
+    for cluster, url, account in ((1, URL, ACCOUNT), (2, URL, "other"), (3, OTHER, ACCOUNT)):
+        accept(desk.jobs, cluster, url=url, account=account)
+    desk.ledger.owe_abort("https://third.example/", ACCOUNT, "b", 3, 0.0)
+    _, out, _ = desk.status()
+    shown = [line.split() for line in out.partition("Jobs\n")[2].splitlines()]
+    assert [URL, "[project]", "other", "waiting", "to", "be", "sent", "1", "0", "s"] in shown
+    assert [OTHER, "[project]", "waiting", "to", "be", "sent", "1", "0", "s"] in shown
+    desk.status("--textfile", str(desk.metrics))
+    waiting = [
+        (labels["project"], labels["account"])
+        for labels, number in desk.samples("boinc_gahp_jobs")
+        if labels["state"] == "waiting" and number == 1
+    ]
+    assert sorted(waiting) == sorted([MINE, (URL, "other"), (OTHER, ACCOUNT)])
+    owed = {labels["project"]: n for labels, n in desk.samples("boinc_gahp_owed") if n}
+    assert owed == {"https://third.example/": 1}
+
+
+def test_json_and_metrics_say_the_same(desk: Desk) -> None:
+    _, ids = on_project(desk.jobs, 11, 12)
+    desk.jobs.cancel(ids[1])
+    desk.jobs.project_trouble(*MINE, "HTTP 503")
+    desk.jobs.polled(*MINE, 1e9)
+    before = time.time()
+    found = desk.json()
+    desk.status("--textfile", str(desk.metrics))
+    labels = {"user": user_name(), "project": URL, "section": "", "account": ACCOUNT}
+    (project,) = found["projects"]
+    assert found["user"] == labels["user"]
+    assert (project["url"], project["project_name"], project["account"]) == (URL, "", ACCOUNT)
+    for each in project["jobs"]:
+        sample = ({**labels, "state": each["state"]}, each["number"])
+        assert sample in desk.samples("boinc_gahp_jobs")
+    assert desk.samples("boinc_gahp_last_poll_timestamp_seconds") == [(labels, 1e9)]
+    assert project["last_poll"] == "2001-09-09T01:46:40Z"
+    assert ({**labels, "kind": "aborts"}, 1) in desk.samples("boinc_gahp_owed")
+    assert project["owed"] == {"aborts": 1, "retirements": 0, "giving_up": 0, "debts": 0}
+    assert desk.samples("boinc_gahp_daemon_running") == [(labels, 0)]
+    assert desk.samples("boinc_gahp_account_known") == [(labels, 1)]
+    assert desk.samples("boinc_gahp_ledger_readable") == [({"user": user_name()}, 1)]
+    [(_, written)] = desk.samples("boinc_gahp_status_timestamp_seconds")
+    assert before <= written <= time.time()
+    assert project["trouble"] == "HTTP 503"
+    [(_, since)] = desk.samples("boinc_gahp_trouble_timestamp_seconds")
+    assert since == pytest.approx(before, abs=60)
+
+
+def test_a_daemon_at_work_is_told(desk: Desk) -> None:
+    accept(desk.jobs, 1)
+    lock = KeeperLock(desk.path.parent, *MINE)
+    assert lock.try_acquire()
+    try:
+        assert f"process {os.getpid()}" in desk.status()[1]
+        assert desk.json()["projects"][0]["daemon"] is True
+    finally:
+        lock.release()
+    assert desk.json()["projects"][0]["daemon"] is False
+
+
+# -- whether a person should look
+
+
+def down(desk: Desk) -> None:
+    desk.jobs.project_trouble(*MINE, "HTTP 503")
+    desk.do("UPDATE project SET trouble_since = trouble_since - 3700")
+
+
+def batch(desk: Desk) -> None:
+    batch_id, _ = on_project(desk.jobs, 5)
+    desk.jobs.postpone(batch_id, 0.0, "HTTP 504")
+    desk.do("UPDATE batch SET trouble_since = trouble_since - 3700")
+
+
+def owed(desk: Desk) -> None:
+    _, ids = on_project(desk.jobs, 5, 6)
+    desk.jobs.cancel(ids[0])
+    desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'cancelled'")
+
+
+def unpaid(desk: Desk) -> None:
+    _, ids = on_project(desk.jobs, 5)
+    desk.jobs.cancel(ids[0])
+    desk.jobs.abort_done(ids)
+    desk.do("UPDATE batch SET changed = changed - 90000 WHERE state = 'ended'")
+
+
+def cut_short(desk: Desk) -> None:
+    desk.ledger.begin_submit(*MINE, "b_1", 7, time.time() - 90000)
+
+
+def stranded(desk: Desk) -> None:
+    accept(desk.jobs, 5, account="another")
+
+
+def orphans(desk: Desk) -> None:
+    silent(desk.jobs, accept(desk.jobs, 4), 15)
+
+
+def daemon(desk: Desk) -> None:
+    desk.do("UPDATE job SET asked = asked - 3700")
+
+
+def outputs(desk: Desk) -> None:
+    batch_id, ids = on_project(desk.jobs, 5)
+    desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "finished"})
+    desk.jobs.job_trouble(ids, "out cannot be written: No space left on device")
+    desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'finished'")
+
+
+def account(desk: Desk) -> None:
+    job_id = accept(desk.jobs, 5)
+    desk.jobs.hold([job_id], Hold("bad authenticator", 2303, 0))
+    desk.jobs.cancel(job_id)
+
+
+CASES: dict[str, tuple[Callable[[Desk], None], str, str]] = {
+    "down": (down, "project", f"{URL} for 61 min: HTTP 503"),
+    "batch": (batch, "batch", "HTTP 504"),
+    "owed": (owed, "owed", "1 job is still to be aborted"),
+    "unpaid": (unpaid, "owed", "1 batch of this project should have been retired"),
+    "cut short": (cut_short, "owed", "boinc_gahp ledger settle"),
+    "stranded": (stranded, "stranded", "boinc_gahp ledger move"),
+    "orphans": (orphans, "orphans", "has not asked about 1 job for 14 days"),
+    "daemon": (daemon, "daemon", "no daemon works on 1 job"),
+    "outputs": (outputs, "outputs", "No space left on device"),
+    "account": (account, "account", "1 job went on hold within 60 min with code 2303"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_person_should_look_at_is_told_in_words_and_by_the_exit_status(
+    desk: Desk, name: str
+) -> None:
+    accept(desk.jobs, 99)
+    assert desk.reasons() == []
+    make, reason, text = CASES[name]
+    make(desk)
+    assert desk.reasons() == [reason]
+    assert text in desk.status()[1]
+
+
+def test_a_daemon_that_asks_nothing_is_told_once_it_should_have(desk: Desk) -> None:
+    on_project(desk.jobs, 1)
+    lock = KeeperLock(desk.path.parent, *MINE)
+    assert lock.try_acquire()
+    try:
+        long_ago = time.time() - 5000
+        desk.jobs.polled(*MINE, long_ago)
+        # It may have begun a moment ago, or the jobs may have been sent a moment ago.
+        assert desk.reasons() == []
+        os.utime(lock.path, (long_ago, long_ago))
+        assert desk.reasons() == []
+        desk.do("UPDATE job SET changed = ?", long_ago)
+        assert desk.reasons() == ["project"]
+        assert f"process {os.getpid()}) has got no answer about jobs since" in desk.status()[1]
+        desk.jobs.polled(*MINE, time.time())
+        assert desk.reasons() == []
+    finally:
+        lock.release()
+
+
+def test_jobs_that_wait_for_weeks_are_no_reason(desk: Desk) -> None:
+    on_project(desk.jobs, 1, 2)
+    accept(desk.jobs, 3)
+    desk.do("UPDATE job SET accepted = 1e9, changed = 1e9")
+    assert desk.reasons() == []
+
+
+def test_what_is_wrong_for_less_than_an_hour_is_no_reason_unless_asked_for(desk: Desk) -> None:
+    accept(desk.jobs, 1)
+    desk.jobs.project_trouble(*MINE, "HTTP 503")
+    desk.do("UPDATE project SET trouble_since = trouble_since - 600")
+    assert desk.reasons() == []
+    assert desk.reasons("--after", "500") == ["project"]
+
+
+def test_the_gravest_comes_first(desk: Desk) -> None:
+    for make in (orphans, owed, down):
+        make(desk)
+    assert desk.reasons() == ["project", "owed", "orphans"]
+
+
+@pytest.mark.parametrize("free", [0, 8000])
+def test_a_disk_that_is_full_or_nearly_is_told(desk: Desk, tmp_path: Path, free: int) -> None:
+    accept(desk.jobs, 1)
+    desk.close()
+    state = tmp_path / "small"
+    state.mkdir()
+    with desk.settings.open("a") as file:
+        file.write(f"[state]\ndir = '{state}'\n")
+    script = (
+        'mount -t tmpfs -o size=8m,mode=700 none "$1" && cp "$2" "$1/ledger.sqlite" && '
+        'chmod 600 "$1/ledger.sqlite" && '
+        '{ [ "$3" != 0 ] || ! head -c 9m /dev/zero 2>/dev/null >"$1/fill"; } && '
+        'shift 3 && "$@"; test $? = 1'
+    )
+    enter = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this user cannot have mounts of their own")
+    command = [COMMAND, "ledger", "status"]
+    ended = subprocess.run(
+        [*enter, script, "sh", state, desk.path, str(free), *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert f"are free on the disk with {state}: without 17 MB" in ended.stdout
+    assert ("disk: 0 bytes are free" in ended.stdout) == (free == 0)
+
+
+# -- a ledger that is not there, or not to be read
+
+
+def test_without_a_ledger_all_is_well_and_none_is_made(desk: Desk) -> None:
+    status, out, _ = desk.status()
+    assert (status, out) == (0, f"There is no ledger {desk.path} yet; the first job makes it.\n")
+    assert desk.reasons() == []
+    assert desk.json()["projects"] == []
+    assert desk.samples("boinc_gahp_ledger_readable")[0][1] == 1
+    assert not desk.path.parent.exists()
+
+
+def later_version(desk: Desk) -> str:
+    accept(desk.jobs, 1)
+    desk.close()
+    with closing(sqlite3.connect(desk.path)) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    return "install a later boinc_gahp"
+
+
+def no_ledger(desk: Desk) -> str:
+    desk.path.parent.mkdir(parents=True)
+    desk.path.write_text("A letter, and no database: " + "x" * 4096)
+    return "it is no ledger: move it away"
+
+
+def link(desk: Desk) -> str:
+    desk.path.parent.mkdir(parents=True)
+    desk.path.symlink_to(desk.home / "elsewhere")
+    (desk.home / "elsewhere").touch()
+    return "is a symbolic link"
+
+
+def broken_settings(desk: Desk) -> str:
+    desk.settings.write_text("[project\n")
+    return "boinc_gahp.toml"
+
+
+@pytest.mark.parametrize("break_it", [later_version, no_ledger, link, broken_settings])
+def test_what_cannot_be_read_is_a_reason_and_metrics_are_written_all_the_same(
+    desk: Desk, break_it: Callable[[Desk], str]
+) -> None:
+    words = break_it(desk)
+    reason = "settings" if break_it is broken_settings else "ledger"
+    before = time.time()
+    assert desk.reasons() == [reason]
+    found = desk.json()
+    assert words in found["look_at"][0]["text"]
+    assert (found["readable"], found["projects"]) == (False, [])
+    assert desk.samples("boinc_gahp_ledger_readable") == [({"user": user_name()}, 0)]
+    [(_, written)] = desk.samples("boinc_gahp_status_timestamp_seconds")
+    assert written >= before
+
+
+@pytest.mark.parametrize("version", range(2, VERSION))
+def test_a_ledger_of_an_earlier_version_is_read_and_stays_as_it_is(
+    desk: Desk, version: int
+) -> None:
+    desk.path.parent.mkdir(parents=True, mode=0o700)
+    desk.path.write_bytes(gzip.decompress(OLD.read_bytes()))
+    with closing(sqlite3.connect(desk.path, isolation_level=None)) as connection:
+        for number in range(2, version):
+            for statement in MIGRATIONS[number]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {version:d}")
+    desk.path.chmod(0o600)
+    before = desk.path.read_bytes()
+    found = desk.json()["projects"]
+    assert sum(job["number"] for each in found for job in each["jobs"]) > 4
+    assert {each["last_poll"] for each in found} == {None}
+    assert desk.path.read_bytes() == before
+
+
+def test_it_changes_nothing_while_another_process_writes(desk: Desk) -> None:
+    accept(desk.jobs, 1)
+    with closing(sqlite3.connect(desk.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE job SET state = 'done'")
+        before = {path.name: path.stat().st_mtime_ns for path in desk.path.parent.iterdir()}
+        (project,) = desk.json()["projects"]
+        after = {path.name: path.stat().st_mtime_ns for path in desk.path.parent.iterdir()}
+        connection.execute("ROLLBACK")
+    assert {job["state"] for job in project["jobs"] if job["number"]} == {"waiting"}
+    # Of what SQLite's processes share about the log, times of looking are part.
+    before.pop("ledger.sqlite-shm")
+    after.pop("ledger.sqlite-shm")
+    assert after == before
+
+
+# -- whatever is in it
+
+
+def test_what_others_wrote_can_do_nothing_to_a_terminal_or_a_parser(desk: Desk) -> None:
+    url = 'https://boinc.example.edu/"a\\b\n\x1b[31m/'
+    accept(desk.jobs, 1)
+    desk.do("UPDATE project SET url = ?, trouble = ?, trouble_since = 1.0", url, "\x1b[31m\nred")
+    _, out, _ = desk.status()
+    assert "\x1b" not in out
+    desk.status("--textfile", str(desk.metrics))
+    shown = 'https://boinc.example.edu/"a\\b\\n\\x1b[31m/'
+    assert {labels["project"] for labels, _ in desk.samples("boinc_gahp_jobs")} == {shown}

@@ -1,0 +1,56 @@
+"""Metrics in Prometheus' text format, read by Prometheus' own parser for Python."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from boinc_gahp.cli.metrics import Family, exposition
+
+#: What its parser loses is none of ours: it strips spaces from a help text's ends.
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+HELP = TEXTS.map(str.strip).filter(lambda words: words == words.strip() and words)
+NAMES = st.from_regex(re.compile(r"[a-z_][a-z0-9_]{0,20}", re.ASCII), fullmatch=True)
+VALUES = st.integers(0, 10**12) | st.floats(allow_nan=False)
+
+
+@st.composite
+def families(draw: st.DrawFn) -> list[Family]:
+    found = []
+    for name in draw(st.lists(NAMES, unique=True, max_size=3)):
+        keys = draw(st.lists(NAMES, unique=True, min_size=1, max_size=3))
+        rows = draw(st.lists(st.tuples(*[TEXTS] * len(keys)), unique=True, max_size=4))
+        samples = [(dict(zip(keys, row, strict=True)), draw(VALUES)) for row in rows]
+        found.append(Family(f"boinc_gahp_{name}", draw(HELP), samples))
+    return found
+
+
+@given(families())
+def test_whatever_is_in_labels_comes_back_as_it_was(written: list[Family]) -> None:
+    text = exposition(written)
+    read = [
+        Family(
+            family.name,
+            family.documentation,
+            [(sample.labels, sample.value) for sample in family.samples],
+        )
+        for family in text_string_to_metric_families(text)
+    ]
+    assert all(family.type == "gauge" for family in text_string_to_metric_families(text))
+    assert read == [family for family in written if family.samples]
+    assert text == "" or text.endswith("\n")
+
+
+@given(TEXTS, VALUES)
+def test_a_sample_is_one_line_of_name_labels_and_value(words: str, value: float) -> None:
+    *_, line, rest = exposition([Family("a", "b", [({"c": words}, value)])]).split("\n")
+    assert rest == ""
+    found = re.fullmatch(r'a\{c="((?:[^"\\]|\\[\\"n])*)"\} (\S+)', line, re.DOTALL)
+    assert found is not None
+    back = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
+    assert re.sub(r"\\[\\\"n]", lambda each: back[each[0]], found[1]) == words
+    assert math.isclose(float(found[2]), value) or float(found[2]) == value

@@ -1,0 +1,92 @@
+"""What ``boinc_gahp ledger status`` says of a ledger, in all of its ways."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.cli.monitoring import REASONS
+from boinc_gahp.ledger import JobLedger, Ledger
+from tests.cli.test_ledger import ACCOUNT, SECRET, URL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pytest
+
+MINE = (URL, ACCOUNT)
+
+
+class Desk:
+    """A user's settings, ledger and jobs, and the command."""
+
+    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = home
+        self.path = home / ".local/state/boinc_gahp/ledger.sqlite"
+        self.settings = home / ".config/boinc_gahp/boinc_gahp.toml"
+        self.settings.parent.mkdir(parents=True)
+        self.settings.touch(0o600)
+        self.settings.write_text(f"[project]\nurl = '{URL}'\nauthenticator = '{SECRET}'\n")
+        self.metrics = home / "jobs.prom"
+        self._capsys = capsys
+        self._ledger: Ledger | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, which the first use makes."""
+        if self._ledger is None:
+            self._ledger = Ledger(self.path)
+        return self._ledger
+
+    @property
+    def jobs(self) -> JobLedger:
+        return JobLedger(self.ledger.store)
+
+    def do(self, statement: str, *values: object) -> None:
+        """Change the ledger as time would."""
+        self.ledger.store.write(lambda connection: connection.execute(statement, values).rowcount)
+
+    def close(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()
+
+    def status(self, *options: str) -> tuple[int, str, str]:
+        status = main(["ledger", "status", *options])
+        out, err = self._capsys.readouterr()
+        assert SECRET not in out + err
+        return status, out, err
+
+    def json(self, *options: str) -> Any:
+        """Return what ``--json`` prints; its status says whether there is something to look at."""
+        status, out, err = self.status("--json", *options)
+        found = json.loads(out)
+        assert (status, err) == (1 if found["look_at"] else 0, "")
+        return found
+
+    def reasons(self, *options: str) -> list[str]:
+        """Return why somebody should look, as all three ways tell it."""
+        found = [each["reason"] for each in self.json(*options)["look_at"]]
+        status, out, err = self.status(*options)
+        assert (status, err) == (1 if found else 0, "")
+        told = [line.strip() for line in out.partition("Look at\n")[2].splitlines()]
+        assert [line.partition(":")[0] for line in told] == found
+        status, out, err = self.status("--textfile", str(self.metrics), *options)
+        assert (status, out, err) == (1 if found else 0, "", "")
+        samples = self.samples("boinc_gahp_attention")
+        assert {labels["reason"]: value for labels, value in samples} == {
+            reason: found.count(reason) for reason in REASONS
+        }
+        return found
+
+    def samples(self, name: str) -> list[tuple[Mapping[str, str], float]]:
+        """Return labels and values of a metric in the file that was written."""
+        return [
+            (sample.labels, sample.value)
+            for family in text_string_to_metric_families(self.metrics.read_text("utf-8"))
+            for sample in family.samples
+            if sample.name == name
+        ]

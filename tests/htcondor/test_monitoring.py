@@ -1,0 +1,101 @@
+"""What whoever watches a submit node is told while jobs go their way, and when they do not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.helpers import wait_for
+from tests.htcondor.pool import COMPLETED
+from tests.htcondor.submit import grid
+
+if TYPE_CHECKING:
+    from tests.htcondor.node import Node, Other
+
+pytestmark = pytest.mark.timeout(300)
+
+COMMAND = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "status")
+#: Seconds after which a trouble is worth a look: an hour is too long for a test.
+AFTER = ("--after", "3")
+
+
+class Watcher:
+    """Cron, on behalf of alice."""
+
+    def __init__(self, node: Node, other: Other) -> None:
+        self._pool = node.pool
+        self._url = f"http://127.0.0.1:{other.port}/test/"
+        self.room = node.pool.room("alice", "watched")
+        self.room.write("readme", "metrics come here")
+
+    def look(self) -> tuple[dict[str, Any], list[str]]:
+        """Return what is said of the project, and why somebody should look at it."""
+        done = self._pool.run("alice", *COMMAND, *AFTER, "--json")
+        found = json.loads(done.stdout)
+        assert (done.returncode, done.stderr) == (1 if found["look_at"] else 0, "")
+        projects = [each for each in found["projects"] if each["url"] == self._url]
+        why = [each["reason"] for each in found["look_at"] if each["project"] == self._url]
+        return (projects[0] if projects else {}), why
+
+    def jobs(self) -> dict[str, int]:
+        project, _ = self.look()
+        return {job["state"]: job["number"] for job in project.get("jobs", ()) if job["number"]}
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the project that are written, each with its last label."""
+        done = self._pool.run(
+            "alice", *COMMAND, *AFTER, "--textfile", "{user}.prom", cwd=self.room.inside
+        )
+        assert (done.stdout, done.stderr) == ("", "")
+        path = self.room.directory / "alice.prom"
+        assert path.stat().st_mode & 0o777 == 0o644
+        found = {"status": float(done.returncode)}
+        for family in text_string_to_metric_families(path.read_text("utf-8")):
+            for sample in family.samples:
+                assert sample.labels["user"] == "alice"
+                if sample.labels.get("project", self._url) == self._url:
+                    last = list(sample.labels.values())[-1]
+                    found[f"{family.name.removeprefix('boinc_gahp_')} {last}"] = sample.value
+        return found
+
+
+def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_told(
+    node: Node,
+) -> None:
+    other = node.others["watched"]
+    watcher = Watcher(node, other)
+    lines = ('+remote_BoincProject = "watched"', "arguments = gate.$(Process)")
+    with other.running(hosts=1) as project:
+        runs = watcher.room.submit(grid("gated", *lines))
+        wait_for(lambda: watcher.jobs() == {"running": 1}, "a job that runs", pause=0.5)
+        project.pause_volunteers()
+        waits = watcher.room.submit(grid("gated", *lines, queue="queue 2"))
+        wait_for(lambda: watcher.jobs() == {"running": 1, "queued": 2}, "jobs that wait", pause=0.5)
+        found, why = watcher.look()
+        assert (why, found["daemon"], found["known"]) == ([], True, True)
+        # In the ledger from the first poll on.
+        assert found["last_poll"] is not None
+        assert found["last_asked"] is not None
+        metrics = watcher.metrics()
+        assert (metrics["jobs running"], metrics["jobs queued"]) == (1, 2)
+        shown = node.pool.run("alice", *COMMAND).stdout
+        assert project.url in shown
+        assert "queued on the project" in shown
+    # Nothing that is normal has been told so far; a project that is down for long is none of it.
+    wait_for(lambda: watcher.look()[1] == ["project"], "a project that is down", pause=0.5)
+    metrics = watcher.metrics()
+    assert metrics["attention project"] >= 1
+    assert metrics["status"] == 1
+    text = node.pool.run("alice", *COMMAND, *AFTER).stdout
+    assert "\nLook at\n" in text
+    assert f"project: http://127.0.0.1:{other.port}/test/ for " in text
+    with other.running(hosts=3):
+        for gate in range(2):
+            (other.gates / f"gate.{gate}").touch()
+        runs.wait(COMPLETED)
+        waits.wait(COMPLETED)
+        wait_for(lambda: watcher.look()[1] == [], "a project that is up", pause=0.5)
+        assert watcher.jobs() == {"done": 3}
