@@ -59,9 +59,8 @@ class GivingUp:
         self._halving = halving
         #: Why, as long as this process remembers.
         self._reasons: dict[int, tuple[Verdict, GahpError]] = {}
-        #: Batches of which nothing can be running on the project, and how many jobs others had.
+        #: Batches of which nothing can be running on the project.
         self._clear: set[int] = set()
-        self._listed: dict[int, int] = {}
 
     def begin(self, batch: BatchRow, verdict: Verdict, error: GahpError, *, clear: bool) -> None:
         """Give a batch up that jobs may exist of.
@@ -137,9 +136,8 @@ class GivingUp:
         if batch.id not in self._clear:
             if not bridge.withdraw(project_batch_id, batch.name, retire=False):
                 return self._wait(batch, None)
-            before = self._listed.get(batch.id)
-            jobs = self._listed[batch.id] = self._count(project_batch_id)
-            if jobs not in {before, len(self._jobs.jobs_of(batch.id))}:
+            jobs = self._count(project_batch_id)
+            if jobs not in {batch.listed, len(self._jobs.jobs_of(batch.id))}:
                 return self._wait(batch, jobs)
         # Once more, for what came between the abort and the look.
         return bridge.withdraw(project_batch_id, batch.name) or self._wait(batch, None)
@@ -158,7 +156,7 @@ class GivingUp:
             trouble = (
                 f"it was aborted with {jobs} jobs; it is looked at again whether there are more"
             )
-        self._jobs.postpone(batch.id, time.time() + ABORT_AGAIN, trouble)
+        self._jobs.postpone(batch.id, time.time() + ABORT_AGAIN, trouble, listed=jobs)
         return False
 
     def _is_over(self, batch: BatchRow) -> None:
@@ -166,7 +164,6 @@ class GivingUp:
         jobs = self._jobs.jobs_of(batch.id, "sending")
         verdict, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
-        self._listed.pop(batch.id, None)
         self._kept.pauses.forget(("give up", batch.id))
         log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
         parts = {Verdict.SUSPECT, Verdict.SMALLER, Verdict.QUOTA}

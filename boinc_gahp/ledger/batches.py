@@ -152,16 +152,19 @@ class Batches(Requests):
 
         self._store.write(change)
 
-    def postpone(self, batch_id: int, until: float, trouble: str | None) -> None:
+    def postpone(
+        self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
+    ) -> None:
         """Note why the batch has to wait, and until when (seconds since the epoch).
 
-        Since when there is something is kept.
+        Since when there is something is kept. ``listed``: how many jobs it had on the project when
+        it was aborted just now.
         """
         words = None if trouble is None else text(trouble)
         self._change_batch(
-            "SET not_before = ?, trouble = ?, trouble_since = "
+            "SET not_before = ?, listed = ?, trouble = ?, trouble_since = "
             "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END",
-            (until, words, words, time.time()),
+            (until, listed, words, words, time.time()),
             batch_id,
             ("planned", "sent", "submitted", "giving_up", "ended"),
         )

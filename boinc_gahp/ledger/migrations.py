@@ -157,6 +157,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         # When it last answered a question about jobs; for monitoring.
         "ALTER TABLE project ADD COLUMN polled REAL",
+        # How many jobs it had on the project when it was last aborted.
+        "ALTER TABLE batch ADD COLUMN listed INTEGER",
     ),
 )
 

@@ -147,6 +147,7 @@ class BatchRow:
         not_before: when it is to be tried again.
         trouble: the latest that went wrong with it, for people.
         trouble_since: since when something has.
+        listed: how many jobs it had on the project when it was last aborted.
     """
 
     id: int
@@ -162,6 +163,7 @@ class BatchRow:
     not_before: float
     trouble: str | None
     trouble_since: float | None = None
+    listed: int | None = None
 
 
 class Waiting(NamedTuple):
@@ -241,7 +243,8 @@ _SELECT_JOBS_BRIEFLY: Final = SELECT_JOBS.replace(_DESCRIPTION, "").replace(
 SELECT_BATCHES: Final = """
     SELECT batch.id, batch.name, project.url, project.account, batch.app_name, batch.together,
         batch.state, batch.project_batch_id, batch.created, batch.lease_until,
-        batch.not_before, batch.trouble, batch.trouble_since
+        batch.not_before, batch.trouble, batch.trouble_since,
+        batch.listed
     FROM batch
     CROSS JOIN project ON project.id = batch.project_id
 """
