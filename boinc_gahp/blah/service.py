@@ -19,6 +19,7 @@ from boinc_gahp.blah.owners import known_owners, owner_key, owner_of
 from boinc_gahp.blah.projects import find_project
 from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad
 from boinc_gahp.config import state_dir
+from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
 
@@ -117,10 +118,7 @@ class Service:
         if not self._known:
             self._look_at_settings(0.0)
         if not self._known:
-            raise ConfigError(
-                "no jobs can be accepted: the settings name no project with an authenticator; "
-                "boinc_gahp check tells where they are and what is wrong with them"
-            )
+            raise no_account(self._settings)
         self._jobs()
 
     def submit(self, ad: str) -> str:
@@ -136,6 +134,15 @@ class Service:
             GahpError: the text is the HoldReason.
         """
         self._look_at_settings(SETTINGS_LAST)
+        try:
+            return self._submit(ad)
+        except (ConfigError, LedgerError):
+            # Who has just mended it and released the job is not to see the same words again.
+            if not self._look_at_settings(0.0):
+                raise
+            return self._submit(ad)
+
+    def _submit(self, ad: str) -> str:
         try:
             description = read_ad(ad, self._settings.htcondor)
             project, name = find_project(self._settings, description.project)
@@ -269,32 +276,38 @@ class Service:
 
     # -- the settings
 
-    def _look_at_settings(self, age: float) -> None:
+    def _look_at_settings(self, age: float) -> bool:
         """Read the settings again if that was done more than ``age`` seconds ago.
 
-        The ledger stays where it is; keepers are given them within seconds.
+        A ledger that is open stays where it is; keepers are given them within seconds.
+
+        Returns:
+            Whether they have changed.
         """
         if self._load_settings is None:
-            return
+            return False
         with self._loading:
             now = time.monotonic()
             if now < self._loaded + age:
-                return
+                return False
             self._loaded = now
             try:
-                settings = replace(self._load_settings(), state=self._settings.state)
+                settings = self._load_settings()
+                if self._opener.opened is not None:
+                    settings = replace(settings, state=self._settings.state)
             except ConfigError as error:  # somebody may be at it
                 level = logging.DEBUG if str(error) == self._said else logging.WARNING
                 log.log(level, "The settings as they were are used on: %s", error)
                 self._said = str(error)
-                return
+                return False
             self._said = ""
             if settings == self._settings:
-                return
+                return False
             self._settings, self._known = settings, known_owners(settings)
             self._changed = True
         log.info("The settings have changed")
         self._news.set()
+        return True
 
     # -- the ledger
 

@@ -1,9 +1,9 @@
 """The command ``boinc_gahp``: the daemon, or one of the commands for people.
 
 Little is imported here, and argparse only by the commands: a gridmanager that starts the daemon
-spins on its pipe until the banner is there (``gahp.md``, "What the gridmanager does", 1). The
-settings are read before the banner all the same, so that a wrong one is what HTCondor shows to the
-user (10).
+spins on its pipe until the banner is there (``gahp.md``, "What the gridmanager does", 1). What is
+wrong with the settings is told in the results of requests, and so in the hold reasons of jobs: a
+daemon that does not start leaves them idle without a word.
 """
 
 from __future__ import annotations
@@ -132,11 +132,9 @@ def _serve(config: str | None) -> NoReturn:
     from boinc_gahp.daemon.main import forbid_core_dumps
 
     forbid_core_dumps()
-    # What is wrong with them is told before the banner; later they are read again.
-    first = [load(config)]
 
     def load_settings() -> Settings:
-        return first.pop() if first else load(config)
+        return load(config)
 
     def start_log(settings: Settings) -> None:
         from boinc_gahp import logs

@@ -1,0 +1,162 @@
+"""A newcomer's likeliest mistakes: HoldReason says what is wrong; once mended, a release does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.pool import HELD, RUNNING
+from tests.htcondor.submit import grid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
+#: HoldReasonCode and HoldReasonSubCode.
+ACCOUNT = (2303, 0)
+
+
+@pytest.fixture
+def home(node: Node) -> Iterator[Path]:
+    """Bob's home directory; his files for boinc_gahp are put right afterwards."""
+    home = node.pool.root / "home/bob"
+    config, kept = home / ".config/boinc_gahp", home / "kept"
+    shutil.copytree(config, kept)
+    owner = home.stat()
+    yield home
+    shutil.rmtree(config)
+    kept.rename(config)
+    for path in (config, *config.iterdir()):
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+@contextmanager
+def misplaced(path: Path) -> Iterator[None]:
+    """Have a file not be there in the block."""
+    away = path.with_name(f"{path.name}.away")
+    path.rename(away)
+    yield
+    away.rename(path)
+
+
+@contextmanager
+def open_to_all(path: Path) -> Iterator[None]:
+    """Let everybody read a file in the block."""
+    path.chmod(0o644)
+    yield
+    path.chmod(0o600)
+
+
+@contextmanager
+def ending_in(path: Path, text: str) -> Iterator[None]:
+    """Have a file end in some more text in the block."""
+    before = path.read_text("utf-8")
+    path.write_text(before + text, "utf-8")
+    yield
+    path.write_text(before, "utf-8")
+
+
+@contextmanager
+def of_root(path: Path) -> Iterator[None]:
+    """Have an empty directory of root's be where a user's is to be, in the block."""
+    away = path.with_name(f"{path.name}.away")
+    path.rename(away)
+    path.mkdir(mode=0o755)
+    yield
+    path.rmdir()
+    away.rename(path)
+
+
+#: What is wrong in the block that each makes, and what HoldReason must have of it.
+MISTAKES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
+    "no authenticator": (
+        lambda home: misplaced(home / ".config/boinc_gahp"),
+        ("/home/bob/.config/boinc_gahp/authenticator", "No such file", "chmod 600"),
+    ),
+    "others can read it": (
+        lambda home: open_to_all(home / ".config/boinc_gahp/authenticator"),
+        ("/home/bob/.config/boinc_gahp/authenticator", "everyone can read it", "chmod 600"),
+    ),
+    "not TOML": (
+        lambda home: ending_in(home / ".config/boinc_gahp/boinc_gahp.toml", "this is no TOML\n"),
+        ("/home/bob/.config/boinc_gahp/boinc_gahp.toml is not TOML", "line 4"),
+    ),
+    "state of root": (
+        lambda home: of_root(home / ".local/state/boinc_gahp"),
+        ("/home/bob/.local/state/boinc_gahp belongs to user root", "install -d -m 700"),
+    ),
+}
+
+
+def submit(node: Node, name: str) -> Cluster:
+    room = node.pool.room("bob", name, {"in": f"{name}\n"})
+    return room.submit(grid("uppercase", *UPPERCASE))
+
+
+def is_managed(node: Node) -> bool:
+    """Tell whether bob has a daemon: the next job then finds one that has read the settings."""
+    return any(
+        os.stat(f"/proc/{each}").st_uid == 1501  # noqa: PTH116
+        for each in node.pool.processes("bin/boinc_gahp")
+    )
+
+
+@pytest.fixture
+def first(node: Node, home: Path) -> None:
+    """A first job of bob's has made all that there is to be; its daemon has ended."""
+    cluster = submit(node, "first")
+    cluster.wait()
+    wait_for(lambda: not is_managed(node), "bob's daemon ends", pause=0.5)
+
+
+@pytest.mark.usefixtures("first")
+def test_a_newcomer_s_mistake_holds_the_job_with_what_to_do_and_a_release_sends_it(
+    node: Node, home: Path
+) -> None:
+    for name, (making, words) in MISTAKES.items():
+        wait_for(lambda: not is_managed(node), "bob's daemon ends", pause=0.5)
+        with making(home):  # type: ignore[attr-defined]
+            cluster = submit(node, name.replace(" ", "-"))
+            [job] = cluster.wait(HELD)
+        reason = job["HoldReason"]
+        for each in (*words, "elease the job"):
+            assert each in reason
+        assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == ACCOUNT
+        assert reason in cluster.room.read("job.log")
+        cluster.room.ask("condor_release", str(cluster.number))
+        cluster.wait()
+        assert cluster.room.read("out") == cluster.room.read("in").upper()
+
+
+def test_what_breaks_while_a_job_is_on_the_project_neither_loses_nor_doubles_it(
+    node: Node, home: Path
+) -> None:
+    before = node.batches("gated")
+    settings = home / ".config/boinc_gahp/boinc_gahp.toml"
+    room = node.pool.room("bob", "accepted")
+    cluster = room.submit(grid("gated", "arguments = accepted"))
+    cluster.wait(RUNNING)
+    with ending_in(settings, "this is no TOML\n"):
+        for each in node.pool.processes("bin/boinc_gahp"):
+            os.kill(each, 9)
+        # The daemon that comes next takes no job, and tells nobody that the first has ended.
+        another = submit(node, "another")
+        another.wait(HELD)
+        node.open("accepted")
+        assert cluster.job["JobStatus"] == RUNNING
+    cluster.wait()
+    assert room.read("out") == "accepted is open\n"
+    another.room.ask("condor_release", str(another.number))
+    another.wait()
+    assert len(node.batches("gated")) == len(before) + 1
