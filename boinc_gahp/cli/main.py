@@ -21,6 +21,8 @@ from boinc_gahp.errors import GahpError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from boinc_gahp.config import Settings
+
 #: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
 #: does the work and returns the exit status.
 COMMANDS = {
@@ -128,13 +130,26 @@ def _run(arguments: list[str]) -> int:
 
 
 def _serve(config: str | None) -> NoReturn:
-    from boinc_gahp.config import Settings, load
     from boinc_gahp.daemon.main import forbid_core_dumps
 
     forbid_core_dumps()
 
     def load_settings() -> Settings:
+        from boinc_gahp.config import load
+
         return load(config)
+
+    said = set()
+
+    def load_or_complain() -> Settings:
+        try:
+            return load_settings()
+        except GahpError as error:
+            # There is no log yet: where it is, is in the settings.
+            if str(error) not in said:
+                said.add(str(error))
+                _complain(str(error))
+            raise
 
     def start_log(settings: Settings) -> None:
         from boinc_gahp import logs
@@ -147,7 +162,7 @@ def _serve(config: str | None) -> NoReturn:
         console.run(load_settings, on_settings=start_log)
     from boinc_gahp.daemon.main import serve
 
-    serve(load_settings, on_settings=start_log)
+    serve(load_or_complain, on_settings=start_log)
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
