@@ -1,7 +1,7 @@
 """The HoldReasonCode of a job that this program puts on hold.
 
 HTCondor's own codes end far below these, so that a submit file's ``periodic_release`` can tell
-them apart. What a job is refused for at its submit has no code of ours: HTCondor then sets 0
+them apart. What is wrong with a job itself at its submit has no code of ours: HTCondor then sets 0
 (``gridmanager-batch.md``, "Life of a job").
 """
 

@@ -93,7 +93,8 @@ class Refusals:
             GahpError: as :meth:`boinc_gahp.blah.service.Service.status` does.
         """
         if job_id.startswith(_PREFIX):
-            return held_ad(held_until_mended(self._reason(job_id)))
+            hold = held_until_mended(self._reason(job_id))
+            return held_ad(hold.reason, hold.code, hold.subcode)
         try:
             service = self._service()
         except ConfigError as error:

@@ -108,8 +108,7 @@ class Service:
     def ping(self) -> None:
         """Tell whether this daemon can accept jobs; projects are not asked.
 
-        A ping that fails stops HTCondor's cancels and looks for all of the user's jobs
-        (``gridmanager-batch.md``, 5), so a project that is down is no reason.
+        HTCondor is told otherwise: see :class:`boinc_gahp.blah.refusals.Refusals`.
 
         Raises:
             ConfigError: no project has an authenticator.

@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import shorten, visible
-from boinc_gahp.ledger.rows import Hold
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobRow
@@ -48,16 +47,16 @@ def status_ad(row: JobRow) -> tuple[int, str]:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HELD:
         reason = row.hold_reason or "the job failed, and nothing is known of the reason"
-        return held_ad(Hold(reason, row.hold_code or 0, row.hold_subcode or 0))
+        return held_ad(reason, row.hold_code or 0, row.hold_subcode or 0)
     return word, _ad(values)
 
 
-def held_ad(hold: Hold) -> tuple[int, str]:
+def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:
     """Return the status word of a job that HTCondor is to hold, and its ad: ASCII, on one line."""
     values = {
-        "HoldReason": quoted(shorten(visible(" ".join(hold.reason.split())), _MAX_REASON)),
-        "HoldReasonCode": str(int(hold.code)),
-        "HoldReasonSubCode": str(hold.subcode),
+        "HoldReason": quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON)),
+        "HoldReasonCode": str(int(code)),
+        "HoldReasonSubCode": str(subcode),
     }
     return HELD, _ad(values)
 

@@ -55,9 +55,9 @@ def no_account(settings: Settings) -> ConfigError:
 
 def no_project(settings: Settings) -> ConfigError:
     """Return the error for settings that have no project at all, with what may be the reason."""
-    words = (
+    more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
+    return ConfigError(
         "no settings file names a project: put its url and authenticator_file into the section "
         "[project] of ~/.config/boinc_gahp/boinc_gahp.toml (boinc_gahp check tells which files "
-        "are read)"
+        f"are read){more}"
     )
-    return ConfigError("; ".join([words, *settings.problems[:_TOLD]]))

@@ -162,11 +162,12 @@ def _merge_project(
         last = layer.path
         if "url" in table and table["url"] != values.get("url"):
             if "authenticator" in values and "authenticator" not in table:
-                missing[name] = (
+                left = ConfigError(
                     f"the authenticator that {secret_from} gives in {place} is not used: "
                     f"{layer.path}, which comes later, names {table['url']}, and it was not given "
                     f"for that; name the authenticator there too, or the url in {secret_from}"
                 )
+                missing[name] = str(left)
             values.pop("authenticator", None)
             if "url" in values:
                 values.clear()
