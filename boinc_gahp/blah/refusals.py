@@ -127,10 +127,10 @@ class Refusals:
                 self._service().cancel(job_id)
             except (ConfigError, LedgerError) as error:
                 self._say(str(error))
-                if self._closing.wait(AGAIN) or time.monotonic() > deadline:
-                    log.error(
-                        "The cancel of %s is lost: its batch's lease ends it at the latest", job_id
-                    )
+                if self._closing.wait(AGAIN):
+                    raise
+                if time.monotonic() > deadline:
+                    log.error("Nobody aborts %s: the lease of its batch has to end it", job_id)
                     raise
             else:
                 return

@@ -12,7 +12,7 @@ import pytest
 
 from boinc_gahp.localproject import LocalProject
 from tests.cli.conftest import COMMAND
-from tests.daemon.gridmanager import BatchGridmanager, job_ad
+from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
 from tests.daemon.process import Daemon
 from tests.daemon.test_pipes import Home
 
@@ -191,6 +191,7 @@ def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mend
         newcomer.mend()
         # At once: a release must not come too early.
         again = gridmanager.submit(newcomer.ad("1.0"))
+        assert gridmanager.do("BOINC_PING") == ["NULL"]
         assert again not in jobs
         assert gridmanager.status(again).word in {1, 2}
         gridmanager.cancel(again)
@@ -251,3 +252,29 @@ def test_people_are_told_in_the_very_result(newcomer: Newcomer) -> None:
             assert daemon.ask(request.encode()) == b"S"
         results = sorted(daemon.await_results(3))
     assert all(b"everyone\\ can\\ read\\ it" in result for result in (results[0], results[2]))
+
+
+def test_a_project_that_is_selected_needs_nothing_but_sound_settings(
+    newcomer: Newcomer, project: LocalProject
+) -> None:
+    newcomer.key.chmod(0o644)
+    with newcomer.daemon() as daemon:
+        gridmanager = Gridmanager(daemon)
+        for key, words in (
+            (project.authenticator, "NULL"),
+            ("", "is empty"),
+            ("key\x01", "cannot hold"),
+            ("0" * 32, "bad authenticator"),
+        ):
+            assert gridmanager.say(["BOINC_SELECT_PROJECT", project.url, key]) == ["S"]
+            [error, *_] = gridmanager.do("BOINC_QUERY_BATCHES", "0", "0")
+            assert words in error
+            assert not key or key not in error
+    newcomer.settings.write_text("[project\n")
+    with newcomer.daemon() as daemon:
+        gridmanager = Gridmanager(daemon)
+        gridmanager.say(["BOINC_SELECT_PROJECT", project.url, project.authenticator])
+        for _ in range(2):
+            [error, *_] = gridmanager.do("BOINC_QUERY_BATCHES", "0", "0")
+            assert (f"{newcomer.settings} is not TOML" in error) == newcomer.settings.exists()
+            newcomer.settings.unlink(missing_ok=True)

@@ -54,11 +54,14 @@ def misplaced(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_to_all(path: Path) -> Iterator[None]:
-    """Let everybody read a file in the block."""
-    path.chmod(0o644)
-    yield
-    path.chmod(0o600)
+def with_mode(path: Path, mode: int) -> Iterator[None]:
+    """Have a file with other permissions in the block."""
+    before = path.stat().st_mode
+    path.chmod(mode)
+    try:
+        yield
+    finally:
+        path.chmod(before)
 
 
 @contextmanager
@@ -66,8 +69,10 @@ def ending_in(path: Path, text: str) -> Iterator[None]:
     """Have a file end in some more text in the block."""
     before = path.read_text("utf-8")
     path.write_text(before + text, "utf-8")
-    yield
-    path.write_text(before, "utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(before, "utf-8")
 
 
 @contextmanager
@@ -90,14 +95,19 @@ MISTAKES: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], tuple[
         ("/home/bob/.config/boinc_gahp/authenticator", "No such file", "chmod 600"),
     ),
     "others can read it": (
-        lambda home: open_to_all(home / ".config/boinc_gahp/authenticator"),
+        lambda home: with_mode(home / ".config/boinc_gahp/authenticator", 0o644),
         ("/home/bob/.config/boinc_gahp/authenticator", "everyone can read it", "chmod 600"),
     ),
-    "state of root": (
-        lambda home: of_root(home / ".local/state/boinc_gahp"),
-        ("/home/bob/.local/state/boinc_gahp belongs to user root", "install -d -m 700"),
+    "not TOML": (
+        lambda home: ending_in(home / ".config/boinc_gahp/boinc_gahp.toml", "this is no TOML\n"),
+        ("/home/bob/.config/boinc_gahp/boinc_gahp.toml is not TOML", "line 4"),
+    ),
+    "for root alone": (
+        lambda home: with_mode(home.parent.parent / "etc/boinc_gahp/boinc_gahp.toml", 0o600),
+        ("names a project", "/etc/boinc_gahp/boinc_gahp.toml cannot be read (permission denied)"),
     ),
 }
+OF_ROOT = ("/home/bob/.local/state/boinc_gahp belongs to user root", "install -d -m 700")
 
 
 def submit(node: Node, name: str) -> Cluster:
@@ -121,41 +131,31 @@ def held(cluster: Cluster, *words: str) -> None:
     assert reason in cluster.room.read("job.log")
 
 
-def test_a_newcomer_s_mistake_holds_the_job_with_what_to_do_and_a_release_sends_it(
+def test_a_mistake_holds_the_job_with_what_to_do_and_a_release_sends_it(
     node: Node, home: Path
 ) -> None:
+    before = sum(node.batches("gated").values())
     node.pool.ask("bob", "mkdir", "-p", ".local/state/boinc_gahp")
-    clusters = []
+    end_daemon(node)
+    with of_root(home / ".local/state/boinc_gahp"):
+        refused = [submit(node, "of-root")]
+        held(refused[0], *OF_ROOT)
+    # Whatever is wrong later, this one goes on where it is.
+    accepted = node.pool.room("bob", "accepted").submit(grid("gated", "arguments = accepted"))
+    accepted.wait(RUNNING)
     for name, (making, words) in MISTAKES.items():
         end_daemon(node)
         with making(home):
-            clusters.append(submit(node, name.replace(" ", "-")))
-            held(clusters[-1], *words)
-    # The daemon that refused the last one is there, and has read the settings.
-    for cluster in clusters:
+            refused.append(submit(node, name.replace(" ", "-")))
+            held(refused[-1], *words)
+            assert accepted.job["JobStatus"] == RUNNING
+    node.open("accepted")
+    # The daemon that has refused the last one is still there, with the settings that it has read.
+    for cluster in refused:
         cluster.room.ask("condor_release", str(cluster.number))
-    for cluster in clusters:
+    for cluster in refused:
         cluster.wait()
         assert cluster.room.read("out") == cluster.room.read("in").upper()
-
-
-def test_what_breaks_while_a_job_is_on_the_project_neither_loses_nor_doubles_it(
-    node: Node, home: Path
-) -> None:
-    before = node.batches("gated")
-    settings = home / ".config/boinc_gahp/boinc_gahp.toml"
-    room = node.pool.room("bob", "accepted")
-    cluster = room.submit(grid("gated", "arguments = accepted"))
-    cluster.wait(RUNNING)
-    with ending_in(settings, "this is no TOML\n"):
-        end_daemon(node)
-        # The daemon that comes next takes no job, and does not know that the first has ended.
-        another = submit(node, "another")
-        held(another, "/home/bob/.config/boinc_gahp/boinc_gahp.toml is not TOML", "line 4")
-        node.open("accepted")
-        assert cluster.job["JobStatus"] == RUNNING
-    another.room.ask("condor_release", str(another.number))
-    cluster.wait()
-    assert room.read("out") == "accepted is open\n"
-    another.wait()
-    assert len(node.batches("gated")) == len(before) + 1
+    accepted.wait()
+    assert accepted.room.read("out") == "accepted is open\n"
+    assert sum(node.batches("gated").values()) == before + 1
