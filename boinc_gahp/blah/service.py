@@ -292,18 +292,19 @@ class Service:
             self._loaded = now
             try:
                 settings = self._load_settings()
-                if self._opener.opened is not None:
-                    settings = replace(settings, state=self._settings.state)
             except ConfigError as error:  # somebody may be at it
                 level = logging.DEBUG if str(error) == self._said else logging.WARNING
                 log.log(level, "The settings as they were are used on: %s", error)
                 self._said = str(error)
                 return False
             self._said = ""
-            if settings == self._settings:
-                return False
-            self._settings, self._known = settings, known_owners(settings)
-            self._changed = True
+            with self._lock:
+                if self._opener.opened is not None:
+                    settings = replace(settings, state=self._settings.state)
+                if settings == self._settings:
+                    return False
+                self._settings, self._known = settings, known_owners(settings)
+                self._changed = True
         log.info("The settings have changed")
         self._news.set()
         return True
@@ -314,7 +315,11 @@ class Service:
         """Return the ledger; with the first call, what is unfinished in it is gone on with."""
         with self._lock:
             if self._ledger is None:
-                self._ledger = JobLedger(self._opener.ledger(self._settings).store)
+                ledger = self._opener.ledger(self._settings)
+                self._ledger = JobLedger(ledger.store)
+                # Where it was opened first: keepers' locks are beside it.
+                state = replace(self._settings.state, dir=ledger.path.parent)
+                self._settings = replace(self._settings, state=state)
             if self._minder is None and not self._stopping.is_set():
                 self._minder = threading.Thread(target=self._mind, name="minder", daemon=True)
                 self._minder.start()

@@ -366,6 +366,21 @@ def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk: Desk)
         terminal.see("BOINC_PING 4: ok")
 
 
+def test_an_authenticator_that_others_can_read_is_told_and_mending_it_is_enough(desk: Desk) -> None:
+    key = desk.home / "key"
+    key.write_text(desk.local.authenticator)
+    key.chmod(0o644)
+    path = desk.home / "own.toml"
+    path.write_text(f'[project]\nurl = "{desk.proxy.url}"\nauthenticator_file = "key"\n')
+    with Terminal(["--config", str(path)], desk.environ) as terminal:
+        terminal.see("settings: ", "everyone can")
+        terminal.enter("BOINC_QUERY_BATCHES 2 0 0")
+        terminal.see("BOINC_QUERY_BATCHES 2: ", "chmod 600")
+        key.chmod(0o600)
+        terminal.enter("BOINC_QUERY_BATCHES 3 0 0")
+        terminal.see("BOINC_QUERY_BATCHES 3: ok")
+
+
 def test_through_pipes_nothing_of_it_shows_or_is_loaded(desk: Desk) -> None:
     done = subprocess.run(
         [PROGRAM, "--config", desk.settings()],
