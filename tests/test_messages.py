@@ -36,6 +36,7 @@ PASSED_ON = {
     ("cli/monitoring.py", "look"): "the error's own text",
     ("cli/project_points.py", "_size_point"): "the error's own text",
     ("cli/template.py", "check"): "the error's own text",
+    ("config/accounts.py", "no_authenticator"): "why there is none, as config/layers.py says it",
     ("config/reading.py", "_read_two_lines"): "where it is, and a ValueError's text",
     ("daemon/console.py", "run"): "a bug's own text",
     ("ledger/store.py", "_translated"): "a bug's own text",

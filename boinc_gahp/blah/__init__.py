@@ -1,6 +1,7 @@
 """What each BLAH_* request does, for HTCondor 10 and later: job ads, batches, status.
 
-``service`` answers the requests, from the ledger alone. One ``keeper`` for each account on a
+``service`` answers the requests, from the ledger alone; ``refusals`` stands before it, and has jobs
+held where settings or ledger cannot be used. One ``keeper`` for each account on a
 project, in one of the user's daemons, does the rest: ``sending`` makes batches of waiting jobs and
 submits them, ``following`` asks the project what has become of them, ``fetches`` and ``fetching``
 bring outputs home, ``failures`` says why there are none, ``ending`` pays what is owed in the end;

@@ -1,13 +1,15 @@
 """The HoldReasonCode of a job that this program puts on hold.
 
 HTCondor's own codes end far below these, so that a submit file's ``periodic_release`` can tell
-them apart. What a job is refused for at its submit has no code of ours: HTCondor then sets 0
+them apart. What is wrong with a job itself at its submit has no code of ours: HTCondor then sets 0
 (``gridmanager-batch.md``, "Life of a job").
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+
+from boinc_gahp.ledger import Hold
 
 
 class HoldCode(IntEnum):
@@ -17,7 +19,8 @@ class HoldCode(IntEnum):
     INPUT = 2301
     #: The project, or what is known of it, refuses the job; 0.
     REFUSED = 2302
-    #: The account cannot do this on the project, or there is no authenticator for it; 0.
+    #: The account cannot do this on the project, there is no authenticator for it, or settings or
+    #: state directory keep this program from taking jobs; 0.
     ACCOUNT = 2303
     #: The job ran and failed on volunteers' computers, for good; its last exit status that was not
     #: 0, or 0 if there is none.
@@ -28,3 +31,8 @@ class HoldCode(IntEnum):
     LOST = 2306
     #: Somebody aborted the job on the project; 0.
     ABORTED = 2307
+
+
+def held_until_mended(words: str) -> Hold:
+    """Return the hold for jobs that a person's account or settings are in the way of."""
+    return Hold(f"{words}. Release the job when that is mended", HoldCode.ACCOUNT, 0)

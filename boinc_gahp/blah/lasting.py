@@ -90,7 +90,7 @@ class LastingTroubles:
             jobs.unknown(url, account, False)
             return
         since = jobs.unknown(url, account, True)
-        words = explain_unknown(url, account, name)
+        words = explain_unknown(url, account, name, settings)
         jobs.project_trouble(url, account, words)
         wait = settings.htcondor.stranded_wait
         if words not in self._said:

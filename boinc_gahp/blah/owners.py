@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import urls
+from boinc_gahp.config.accounts import named_projects, no_authenticator
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import hide_logins
 
@@ -31,10 +32,7 @@ def owner_of(project: ProjectSettings) -> tuple[Owner, ProjectSettings]:
     except ValueError as error:
         raise ConfigError(f"the project's url is {hide_logins(project.url)!r}: {error}") from None
     if project.authenticator is None:
-        raise ConfigError(
-            f"the settings name no authenticator for {url}: set authenticator_file in the "
-            "project's section (boinc_gahp check tells where the settings are)"
-        )
+        raise ConfigError(f"there is no authenticator for {url}")
     return owner_key(url, project.authenticator.account), replace(project, url=url)
 
 
@@ -46,18 +44,23 @@ def owner_key(url: str, account: str) -> Owner:
 def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
     """Return all owners that the settings have authenticators of, with their projects."""
     found: dict[Owner, ProjectSettings] = {}
-    for project in (settings.project, *settings.projects.values()):
-        if project is not None:
-            try:
-                owner, whole = owner_of(project)
-            except ConfigError:
-                continue
-            found.setdefault(owner, whole)
+    for _, project in named_projects(settings):
+        try:
+            owner, whole = owner_of(project)
+        except ConfigError:
+            continue
+        found.setdefault(owner, whole)
     return found
 
 
-def explain_unknown(url: str, account: str, project_name: str) -> str:
+def explain_unknown(url: str, account: str, project_name: str, settings: Settings) -> str:
     """Return what to tell of jobs whose owner the settings do not know any more."""
+    for name, project in named_projects(settings):
+        if project.authenticator is None and urls.are_one_project(project.url, url):
+            return (
+                f"nobody can work on the jobs that {url} has of the account with key {account}: "
+                f"{no_authenticator(settings, name, project)}"
+            )
     section = f"[projects.{project_name}]" if project_name else "[project]"
     return (
         f"the settings have no project {url} with the account (key {account}) that jobs were "

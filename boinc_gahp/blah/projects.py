@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.accounts import (
+    DEFAULT_PROJECT,
+    named_projects,
+    no_authenticator,
+    no_project,
+)
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import hide_logins
@@ -11,9 +17,6 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
-
-#: The name of ``[project]``, beside those of ``[projects.NAME]``.
-DEFAULT = ""
 
 
 def find_project(settings: Settings, wanted: str | None) -> tuple[ProjectSettings, str]:
@@ -30,36 +33,29 @@ def find_project(settings: Settings, wanted: str | None) -> tuple[ProjectSetting
     found = _default(settings) if not wanted else _named(settings, wanted)
     project, name = found
     if project.authenticator is None:
-        raise ConfigError(
-            f"your settings name no authenticator for {project.url}: put authenticator_file into "
-            f"the section {section(name)} of ~/.config/boinc_gahp/boinc_gahp.toml (boinc_gahp "
-            "check tells more)"
-        )
+        raise no_authenticator(settings, name, project)
     return found
-
-
-def section(name: str) -> str:
-    """Return the section of a project's settings as it is written."""
-    return f"[projects.{name}]" if name else "[project]"
 
 
 def _default(settings: Settings) -> tuple[ProjectSettings, str]:
     if settings.project is None:
+        if not settings.projects:
+            raise no_project(settings)
         raise ConfigError(
             "the job names no project, and the settings have no default one ([project]); say which "
             f'with +remote_BoincProject = "name" in the submit file ({_known(settings)})'
         )
-    return settings.project, DEFAULT
+    return settings.project, DEFAULT_PROJECT
 
 
 def _named(settings: Settings, wanted: str) -> tuple[ProjectSettings, str]:
     if wanted in settings.projects:
         return settings.projects[wanted], wanted
-    if settings.project is not None and are_one_project(settings.project.url, wanted):
-        return settings.project, DEFAULT
-    for name, project in settings.projects.items():
+    for name, project in named_projects(settings):
         if are_one_project(project.url, wanted):
             return project, name
+    if settings.project is None and not settings.projects:
+        raise no_project(settings)
     raise ConfigError(
         f'the job wants project "{shorten(hide_logins(wanted), 200)}", which is not in the '
         f"settings; name it as they do ({_known(settings)}), or add it to them"
@@ -67,9 +63,7 @@ def _named(settings: Settings, wanted: str) -> tuple[ProjectSettings, str]:
 
 
 def _known(settings: Settings) -> str:
-    named = [f"{name}: {project.url}" for name, project in settings.projects.items()]
-    if settings.project is not None:
-        named.insert(0, f"the default one: {settings.project.url}")
-    if not named:
-        return "there are none"
+    named = [
+        f"{name or 'the default one'}: {project.url}" for name, project in named_projects(settings)
+    ]
     return f"there {'is' if len(named) == 1 else 'are'} {', '.join(named)}"

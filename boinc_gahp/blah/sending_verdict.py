@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.codes import HoldCode, held_until_mended
 from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import TemplateError
 from boinc_gahp.errors import (
@@ -119,7 +119,7 @@ def hold_for(error: GahpError, batch: BatchRow) -> Hold:
     if isinstance(error, StagingError):
         return Hold(str(error), HoldCode.INPUT, error.errno)
     if isinstance(error, PermissionDenied):
-        return Hold(f"{error}. Release the job when that is mended", HoldCode.ACCOUNT, 0)
+        return held_until_mended(str(error))
     if isinstance(error, AppNotFound):
         return Hold(
             f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "

@@ -19,6 +19,7 @@ from boinc_gahp.blah.owners import known_owners, owner_key, owner_of
 from boinc_gahp.blah.projects import find_project
 from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad
 from boinc_gahp.config import state_dir
+from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
 
@@ -107,8 +108,7 @@ class Service:
     def ping(self) -> None:
         """Tell whether this daemon can accept jobs; projects are not asked.
 
-        A ping that fails stops HTCondor's cancels and looks for all of the user's jobs
-        (``gridmanager-batch.md``, 5), so a project that is down is no reason.
+        HTCondor is told otherwise: see :class:`boinc_gahp.blah.refusals.Refusals`.
 
         Raises:
             ConfigError: no project has an authenticator.
@@ -117,10 +117,7 @@ class Service:
         if not self._known:
             self._look_at_settings(0.0)
         if not self._known:
-            raise ConfigError(
-                "no jobs can be accepted: the settings name no project with an authenticator; "
-                "boinc_gahp check tells where they are and what is wrong with them"
-            )
+            raise no_account(self._settings)
         self._jobs()
 
     def submit(self, ad: str) -> str:
@@ -136,6 +133,15 @@ class Service:
             GahpError: the text is the HoldReason.
         """
         self._look_at_settings(SETTINGS_LAST)
+        try:
+            return self._submit(ad)
+        except (ConfigError, LedgerError):
+            # Who has just mended it and released the job is not to see the same words again.
+            if not self._look_at_settings(0.0):
+                raise
+            return self._submit(ad)
+
+    def _submit(self, ad: str) -> str:
         try:
             description = read_ad(ad, self._settings.htcondor)
             project, name = find_project(self._settings, description.project)
@@ -269,32 +275,39 @@ class Service:
 
     # -- the settings
 
-    def _look_at_settings(self, age: float) -> None:
+    def _look_at_settings(self, age: float) -> bool:
         """Read the settings again if that was done more than ``age`` seconds ago.
 
-        The ledger stays where it is; keepers are given them within seconds.
+        A ledger that is open stays where it is; keepers are given them within seconds.
+
+        Returns:
+            Whether they have changed.
         """
         if self._load_settings is None:
-            return
+            return False
         with self._loading:
             now = time.monotonic()
             if now < self._loaded + age:
-                return
+                return False
             self._loaded = now
             try:
-                settings = replace(self._load_settings(), state=self._settings.state)
+                settings = self._load_settings()
             except ConfigError as error:  # somebody may be at it
                 level = logging.DEBUG if str(error) == self._said else logging.WARNING
                 log.log(level, "The settings as they were are used on: %s", error)
                 self._said = str(error)
-                return
+                return False
             self._said = ""
-            if settings == self._settings:
-                return
-            self._settings, self._known = settings, known_owners(settings)
-            self._changed = True
+            with self._lock:
+                if self._opener.opened is not None:
+                    settings = replace(settings, state=self._settings.state)
+                if settings == self._settings:
+                    return False
+                self._settings, self._known = settings, known_owners(settings)
+                self._changed = True
         log.info("The settings have changed")
         self._news.set()
+        return True
 
     # -- the ledger
 
@@ -302,7 +315,11 @@ class Service:
         """Return the ledger; with the first call, what is unfinished in it is gone on with."""
         with self._lock:
             if self._ledger is None:
-                self._ledger = JobLedger(self._opener.ledger(self._settings).store)
+                ledger = self._opener.ledger(self._settings)
+                self._ledger = JobLedger(ledger.store)
+                # Where it was opened first: keepers' locks are beside it.
+                state = replace(self._settings.state, dir=ledger.path.parent)
+                self._settings = replace(self._settings, state=state)
             if self._minder is None and not self._stopping.is_set():
                 self._minder = threading.Thread(target=self._mind, name="minder", daemon=True)
                 self._minder.start()

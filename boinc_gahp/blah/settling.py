@@ -62,7 +62,7 @@ def settle(settings: Settings, opener: Opener, deadline: float) -> tuple[Settlem
     for (identity, account), (url, name) in names.items():
         project = known.get((identity, account))
         if project is None:
-            problem = explain_unknown(url, account, name)
+            problem = explain_unknown(url, account, name, settings)
             settlements.append(Settlement(url, account, name, problem=problem))
             continue
         try:

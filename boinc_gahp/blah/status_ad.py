@@ -47,11 +47,23 @@ def status_ad(row: JobRow) -> tuple[int, str]:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HELD:
         reason = row.hold_reason or "the job failed, and nothing is known of the reason"
-        values["HoldReason"] = quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON))
-        values["HoldReasonCode"] = str(row.hold_code or 0)
-        values["HoldReasonSubCode"] = str(row.hold_subcode or 0)
+        return held_ad(reason, row.hold_code or 0, row.hold_subcode or 0)
+    return word, _ad(values)
+
+
+def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:
+    """Return the status word of a job that HTCondor is to hold, and its ad: ASCII, on one line."""
+    values = {
+        "HoldReason": quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON)),
+        "HoldReasonCode": str(int(code)),
+        "HoldReasonSubCode": str(subcode),
+    }
+    return HELD, _ad(values)
+
+
+def _ad(values: dict[str, str]) -> str:
     inside = "".join(f"{name} = {value}; " for name, value in values.items())
-    return word, f"[ {inside}]"
+    return f"[ {inside}]"
 
 
 def quoted(text: str) -> str:

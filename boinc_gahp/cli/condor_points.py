@@ -17,6 +17,7 @@ from boinc_gahp.cli import condor
 from boinc_gahp.cli.points import failed, note, ok, warning
 from boinc_gahp.cli.route_points import EXAMPLE, route_points
 from boinc_gahp.config import load
+from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _settings_points(config: str | None) -> Iterator[Point]:
     try:
         found = load(None, {})
     except ConfigError as error:
-        yield failed(f"HTCondor: a boinc_gahp that it starts for you stops here: {error}")
+        yield failed(f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {error}")
         return
     projects = [found.project, *found.projects.values()]
     urls = [each.url for each in projects if each is not None and each.authenticator is not None]
@@ -211,18 +212,8 @@ def _settings_points(config: str | None) -> Iterator[Point]:
         return
     named = config or os.environ.get("BOINC_GAHP_CONFIG")
     why = f"{named} is not read then: " if named else ""
-    known = [each.url for each in projects if each is not None]
-    if known:
-        yield failed(
-            f"HTCondor: a boinc_gahp that it starts for you finds no authenticator for "
-            f"{_list(known)}; {why}put the account's into the file that authenticator_file names, "
-            "readable by you alone (chmod 600)"
-        )
-        return
     yield failed(
-        "HTCondor: a boinc_gahp that it starts for you finds no project with an authenticator; "
-        f"{why}put url and authenticator_file into ~/.config/boinc_gahp/boinc_gahp.toml, and the "
-        "authenticator into a file that only you can read (chmod 600)"
+        f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{no_account(found)}"
     )
 
 

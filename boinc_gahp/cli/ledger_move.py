@@ -8,6 +8,7 @@ from boinc_gahp.blah.owners import owner_of
 from boinc_gahp.cli import ledger_words as words
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file, state_dir
+from boinc_gahp.config.accounts import no_authenticator
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import RpcError
 from boinc_gahp.ledger import JobLedger, KeeperLock, Store
@@ -37,6 +38,8 @@ def run(arguments: list[str], config: str | None) -> int:
     if not words.exists(path):
         raise words.LedgerWish(words.none_yet(path))
     project, name = _named(settings, options.new)
+    if project.authenticator is None:
+        raise no_authenticator(settings, name, project)
     (_, account), project = owner_of(project)
     new = (project.url, account)
     store = Store(path)

@@ -21,7 +21,7 @@ def wrong(jobs: JobLedger, settings: Settings, now: float, after: float = LASTIN
     """
     known = known_owners(settings)
     found = [
-        Lasting(url, account, name, None, now, explain_unknown(url, account, name), True)
+        Lasting(url, account, name, None, now, explain_unknown(url, account, name, settings), True)
         for url, account, name in jobs.owners()
         if owner_key(url, account) not in known
     ]

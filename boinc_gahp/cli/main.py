@@ -1,9 +1,9 @@
 """The command ``boinc_gahp``: the daemon, or one of the commands for people.
 
 Little is imported here, and argparse only by the commands: a gridmanager that starts the daemon
-spins on its pipe until the banner is there (``gahp.md``, "What the gridmanager does", 1). The
-settings are read before the banner all the same, so that a wrong one is what HTCondor shows to the
-user (10).
+spins on its pipe until the banner is there (``gahp.md``, "What the gridmanager does", 1). What is
+wrong with the settings is told in the results of requests, and so in the hold reasons of jobs: a
+daemon that does not start leaves them idle without a word.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp import __version__
 from boinc_gahp.errors import GahpError
 from boinc_gahp.text import did_you_mean
+
+if TYPE_CHECKING:
+    from boinc_gahp.config import Settings
 
 #: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
 #: does the work and returns the exit status.
@@ -126,15 +129,26 @@ def _run(arguments: list[str]) -> int:
 
 
 def _serve(config: str | None) -> NoReturn:
-    from boinc_gahp.config import Settings, load
     from boinc_gahp.daemon.main import forbid_core_dumps
 
     forbid_core_dumps()
-    # What is wrong with them is told before the banner; later they are read again.
-    first = [load(config)]
 
     def load_settings() -> Settings:
-        return first.pop() if first else load(config)
+        from boinc_gahp.config import load
+
+        return load(config)
+
+    said = set()
+
+    def load_or_complain() -> Settings:
+        try:
+            return load_settings()
+        except GahpError as error:
+            # There is no log yet: where it is, is in the settings.
+            if str(error) not in said:
+                said.add(str(error))
+                _complain(str(error))
+            raise
 
     def start_log(settings: Settings) -> None:
         from boinc_gahp import logs
@@ -147,7 +161,7 @@ def _serve(config: str | None) -> NoReturn:
         console.run(load_settings, on_settings=start_log)
     from boinc_gahp.daemon.main import serve
 
-    serve(load_settings, on_settings=start_log)
+    serve(load_or_complain, on_settings=start_log)
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import cache_dir, ledger_file, log_file
+from boinc_gahp.config.accounts import no_project
 from boinc_gahp.config.ownership import NotOurs, make_private_directory
 from boinc_gahp.errors import GahpError
 from boinc_gahp.ledger import JobLedger, Ledger
@@ -86,10 +87,12 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
                 f"{did_you_mean(name, settings.projects)}"
             )
         return project, ok(f"project: [projects.{name}] is {project.url}")
+    if settings.project is None and not settings.projects:
+        return None, failed(f"project: {no_project(settings)}")
     if settings.project is None:
         return None, failed(
-            "project: no settings file names one; put url and authenticator_file into the section "
-            "[project] of ~/.config/boinc_gahp/boinc_gahp.toml (conf/boinc_gahp.toml shows how)"
+            "project: no settings file has a section [project]; put url and authenticator_file "
+            f"there, or say --project with one of {', '.join(settings.projects)}"
         )
     return settings.project, ok(f"project: {settings.project.url}")
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.points import Point, failed, note, ok, warning
+from boinc_gahp.config.accounts import named_projects, no_authenticator
 from boinc_gahp.errors import (
     ConfigError,
     GahpError,
@@ -103,10 +104,8 @@ def _account_points(
     settings: Settings, chosen: ProjectSettings, project: Project, apps: Sequence[str]
 ) -> Iterator[Point]:
     if chosen.authenticator is None:
-        yield failed(
-            "account: no authenticator is set; put the account's into the file that "
-            "authenticator_file names, readable by you alone (the project's web site shows it)"
-        )
+        name = next(name for name, each in named_projects(settings) if each is chosen)
+        yield failed(f"account: {no_authenticator(settings, name, chosen)}")
         yield note("files and apps: not looked at without an authenticator")
         return
     without = None

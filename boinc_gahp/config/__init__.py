@@ -2,8 +2,8 @@
 
 ``settings`` holds the values, ``places`` the files and directories, ``private`` the reading of
 files that may hold a secret, ``reading`` what a file may say, ``layers`` how files become
-:class:`Settings`. Nothing heavy is imported: the daemon reads its settings before its banner, so
-that a wrong one is a start-up error (``gahp.md``, "What the gridmanager does", 10).
+:class:`Settings`, ``accounts`` says what is missing. Nothing heavy is imported: a daemon needs it
+all at once.
 """
 
 from __future__ import annotations

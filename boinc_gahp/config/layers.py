@@ -14,6 +14,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config import private
+from boinc_gahp.config.accounts import DEFAULT_PROJECT, section
 from boinc_gahp.config.places import (
     OLD_FILE_NAME,
     default_cache_dir,
@@ -23,7 +24,6 @@ from boinc_gahp.config.places import (
     user_file,
 )
 from boinc_gahp.config.reading import (
-    DEFAULT_PROJECT,
     Layer,
     is_two_lines,
     parse_authenticator,
@@ -118,12 +118,14 @@ def _merge(layers: Sequence[Layer], problems: list[str]) -> Settings:
         cache_dir=state.cache_dir or default_cache_dir(),
     )
     names = dict.fromkeys(name for layer in layers for name in layer.projects)
-    projects = {name: _merge_project(name, layers, problems) for name in names}
+    missing: dict[str, str] = {}
+    projects = {name: _merge_project(name, layers, problems, missing) for name in names}
     return Settings(
         project=projects.pop(DEFAULT_PROJECT, None),
         projects={name: project for name, project in projects.items() if project is not None},
         sources=tuple(layer.path for layer in layers),
-        problems=tuple(problems),
+        problems=(*problems, *missing.values()),
+        no_authenticator=missing,
         **values,
     )
 
@@ -147,9 +149,9 @@ def _check_polls(htcondor: HTCondor, layers: Sequence[Layer]) -> None:
 
 
 def _merge_project(
-    name: str, layers: Sequence[Layer], problems: list[str]
+    name: str, layers: Sequence[Layer], problems: list[str], missing: dict[str, str]
 ) -> ProjectSettings | None:
-    section = f"[projects.{name}]" if name else "[project]"
+    place = section(name)
     values: dict[str, Any] = {}
     secret_from: Path | None = None
     last: Path | None = None
@@ -160,31 +162,42 @@ def _merge_project(
         last = layer.path
         if "url" in table and table["url"] != values.get("url"):
             if "authenticator" in values and "authenticator" not in table:
-                problems.append(
-                    f"the authenticator that {secret_from} gives in {section} is not used: "
+                left = ConfigError(
+                    f"the authenticator that {secret_from} gives in {place} is not used: "
                     f"{layer.path}, which comes later, names {table['url']}, and it was not given "
                     f"for that; name the authenticator there too, or the url in {secret_from}"
                 )
+                missing[name] = str(left)
             values.pop("authenticator", None)
             if "url" in values:
                 values.clear()
         if "authenticator" in table:
             secret_from = layer.path
+            missing.pop(name, None)
         values |= table
     if "url" not in values:
-        problems.append(f"{last}: {section} has no url, nor has it in any other settings file")
+        problems.append(f"{last}: {place} has no url, nor has it in any other settings file")
         return None
     secret = values.get("authenticator")
     if isinstance(secret, Path):
-        values["authenticator"] = _read_authenticator(secret, f"{secret_from}: {section}", problems)
+        try:
+            values["authenticator"] = _read_authenticator(
+                secret, f"{secret_from}: {place}", problems
+            )
+        except ConfigError as error:
+            values["authenticator"] = None
+            missing[name] = str(error)
     return ProjectSettings(**values)
 
 
-def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenticator | None:
-    """Return what is in an ``authenticator_file``; None, with a problem, if it cannot be told.
+def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenticator:
+    """Return what is in an ``authenticator_file``.
 
     An admin names the file once for all users. Those who have none can still name a project and
-    an authenticator with BOINC_SELECT_PROJECT, so this keeps no daemon from starting.
+    an authenticator with BOINC_SELECT_PROJECT, so the error is kept until one is needed.
+
+    Raises:
+        ConfigError: it cannot be told, or everyone can read it.
     """
     remedy = (
         "write your account's authenticator into it (the project's web site shows it on your "
@@ -194,11 +207,11 @@ def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenti
         file = private.read(path)
         authenticator = parse_authenticator(file.text)
     except OSError as error:
-        problems.append(f"{place} authenticator_file {path}: {error.strerror}; {remedy}")
-        return None
+        raise ConfigError(
+            f"{place} authenticator_file {path}: {error.strerror}; {remedy}"
+        ) from error
     except ValueError as error:
-        problems.append(f"{place} authenticator_file {path}: {error}; {remedy}")
-        return None
+        raise ConfigError(f"{place} authenticator_file {path}: {error}; {remedy}") from None
     warning = file.must_be_private()
     if warning is not None:
         problems.append(warning)

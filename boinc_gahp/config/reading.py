@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.config.accounts import DEFAULT_PROJECT
 from boinc_gahp.config.places import expand
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import project_url
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.config.private import FileText
-
-#: The name under which the ``[project]`` table is kept beside those of ``[projects.NAME]``.
-DEFAULT_PROJECT = ""
 
 LEVELS = ("debug", "info", "warning", "error", "off")
 

@@ -193,6 +193,8 @@ class Settings:
         projects: others, by name.
         sources: the files that were read, in order, later over earlier.
         problems: warnings for ``check`` and the log (a file that its group can read, ...).
+        no_authenticator: why a project has none although one is named, by the project's name; ""
+            is the default one's.
     """
 
     project: ProjectSettings | None = None
@@ -206,3 +208,4 @@ class Settings:
     state: State = State()
     sources: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
+    no_authenticator: Mapping[str, str] = field(default_factory=dict)

@@ -162,6 +162,8 @@ class Console:
         except GahpError as error:
             self._print("bad", "settings:", f" {error}")
             return None
+        for why in settings.no_authenticator.values():
+            self._print("bad", "settings:", f" {why}")
         known = [settings.project, *settings.projects.values()]
         self._names = Names([project.url for project in known if project is not None])
         if settings.project is not None and settings.project.authenticator is not None:

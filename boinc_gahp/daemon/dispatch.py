@@ -22,6 +22,7 @@ from boinc_gahp.text import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from boinc_gahp.blah.refusals import Refusals
     from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
 
@@ -97,7 +98,7 @@ _HANDLERS: dict[type[requests.AsyncRequest], Callable[[Bridge, Any, Client], Ite
 }
 
 
-def carry_out_blah(service: Service, request: requests.BlahRequest) -> Iterable[str]:
+def carry_out_blah(service: Service | Refusals, request: requests.BlahRequest) -> Iterable[str]:
     """Do what the request asks for; return what follows ``0 NULL`` in its Result Line.
 
     Raises:

@@ -277,7 +277,10 @@ class Engine:
         from boinc_gahp.daemon.dispatch import carry_out, carry_out_blah  # noqa: PLC0415
 
         if isinstance(ticket.request, requests.BlahRequest):
-            return list(carry_out_blah(self._projects.service(), ticket.request))
+            # People see at once what is wrong; a gridmanager would keep that to itself.
+            gridmanager = ticket.gridmanager
+            service = self._projects.refusals() if gridmanager else self._projects.service()
+            return list(carry_out_blah(service, ticket.request))
         answer_by = None
         if ticket.gridmanager and isinstance(ticket.request, requests.Submit):
             answer_by = ticket.read_at + self._projects.settings().timeouts.submit
@@ -295,7 +298,7 @@ class Engine:
 
     def _tell(self, ended: Ended) -> None:
         try:
-            self._projects.service().told(ended.job_id, ended.status)
+            self._projects.refusals().told(ended.job_id, ended.status)
         except GahpError as error:
             log.warning("The end of %s is not noted as known: %s", ended.job_id, error)
         except BaseException:

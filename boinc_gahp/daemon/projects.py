@@ -11,13 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import Limits, ProjectSettings, urls
-from boinc_gahp.errors import BadRequest, ConfigError, GahpError
+from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator
+from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
 from boinc_gahp.gahp.words import quote
 from boinc_gahp.secret import Authenticator, hide_logins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boinc_gahp.blah.refusals import Refusals
     from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.bridge.opening import Opener
@@ -91,6 +93,7 @@ class Projects:
         self._make_service = make_service
         self._shared_opener: Opener | None = None
         self._service: Service | None = None
+        self._refusals: Refusals | None = None
         self._serving = threading.Lock()
         self._on_settings = on_settings
         self._settings: Settings | None = None
@@ -124,6 +127,16 @@ class Projects:
             GahpError: there is none, or it cannot be opened; says what to do.
         """
         settings = self.settings()
+        try:
+            return self._bridge(settings, selection)
+        except (ConfigError, LedgerError):
+            # What was wrong with them may be mended by now.
+            anew = self._read_again(settings)
+            if anew == settings:
+                raise
+            return self._bridge(anew, selection)
+
+    def _bridge(self, settings: Settings, selection: Selection | None) -> Bridge:
         project, account = _wanted(settings, selection)
         place = self._places.setdefault((project.url, account), _Place())
         with place.lock:
@@ -131,6 +144,15 @@ class Projects:
                 place.bridge = self._opener()(settings, project)
                 self._keep_settling(place.bridge, project.url)
             return place.bridge
+
+    def refusals(self) -> Refusals:
+        """Return the service as a gridmanager is to see it; never fails."""
+        with self._serving:
+            if self._refusals is None:
+                from boinc_gahp.blah.refusals import Refusals  # noqa: PLC0415  (as the service)
+
+                self._refusals = Refusals(self.service)
+            return self._refusals
 
     def service(self) -> Service:
         """Return the service of HTCondor's jobs; the first call makes it.
@@ -147,6 +169,8 @@ class Projects:
 
     def close_service(self, timeout: float) -> None:
         """Close the service, if there is one; return after ``timeout`` seconds at the latest."""
+        if self._refusals is not None:
+            self._refusals.close()
         service = self._service
         if service is None:
             return
@@ -159,12 +183,23 @@ class Projects:
     def close(self) -> None:
         """Close all bridges, and the service."""
         self._closing.set()
+        if self._refusals is not None:
+            self._refusals.close()
         if self._service is not None:
             self._service.close()
         for place in list(self._places.values()):
             with place.lock:
                 if place.bridge is not None:
                     place.bridge.close()
+
+    def _read_again(self, before: Settings) -> Settings:
+        """Return the settings as they are now, if nobody has read them since ``before``."""
+        with self._loading:
+            if self._settings is before:
+                settings = self._load_settings()
+                opened = self._shared_opener is not None and self._shared_opener.opened is not None
+                self._settings = replace(settings, state=before.state) if opened else settings
+            return self._settings or before
 
     def _prepare(self) -> None:
         try:
@@ -254,8 +289,5 @@ def _default(settings: Settings) -> tuple[ProjectSettings, str]:
             "[project] section of the settings (boinc_gahp check tells where they are)"
         )
     if project.authenticator is None:
-        raise ConfigError(
-            f"the settings name no authenticator for {project.url}: set authenticator_file in the "
-            "[project] section, or use BOINC_SELECT_PROJECT url authenticator"
-        )
+        raise no_authenticator(settings, DEFAULT_PROJECT, project)
     return replace(project, url=project_url(project.url)), project.authenticator.account

@@ -34,8 +34,9 @@ In an ad, spaces need no backslash before them, but a backslash does.
 Example, all in one line:
 BLAH_JOB_SUBMIT 3 [BoincApp="uppercase"; Iwd="/home/me"; TransferInput="in"; JobDirectory="a"]""",
     "BLAH_PING": """\
-It fails only when this program can take no jobs: no settings, no authenticator, no ledger. Whether
-a project answers is of no concern: jobs wait until it does.
+It fails only when this program can take no jobs: no settings, no authenticator, no ledger. HTCondor
+is not told of that here, for it would keep all jobs idle; each is held instead, with the reason.
+Whether a project answers is of no concern: jobs wait until it does.
 Example: BLAH_PING 2 boinc""",
     "BOINC_ABORT_JOBS": """\
 Jobs that are running on volunteers' computers stop when these next talk to the project. Names that

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
+from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator, no_project
 from boinc_gahp.errors import ConfigError, GahpError, RpcError
 from boinc_gahp.remote import finding, leases, submission, watching
 from boinc_gahp.remote.app import look_up
@@ -95,17 +96,15 @@ class Project:
             )
         project = settings.project if name is None else settings.projects[name]
         if project is None:
-            others = ", ".join(settings.projects)
+            if not settings.projects:
+                raise no_project(settings)
             raise ConfigError(
                 "no settings file has a project in its section [project]: put url and "
-                "authenticator_file there"
-                + (f", or name one of [projects.NAME] ({others})" if others else "")
+                "authenticator_file there, or name one of [projects.NAME] "
+                f"({', '.join(settings.projects)})"
             )
         if project.authenticator is None:
-            raise ConfigError(
-                f"the settings have no authenticator for {project.url}: put authenticator_file "
-                f"into the section [{'project' if name is None else f'projects.{name}'}]"
-            )
+            raise no_authenticator(settings, name or DEFAULT_PROJECT, project)
         return cls(project.url, project.authenticator, settings=settings, name=name)
 
     # -- what it is

@@ -43,14 +43,23 @@ def test_a_project_that_there_is_not_is_named_with_those_that_there_are(wanted: 
 def test_a_job_that_names_no_project_is_told_how_to_if_there_is_no_default() -> None:
     with pytest.raises(ConfigError, match=r"\+remote_BoincProject.*lhc: https://lhc"):
         find_project(Settings(projects={"lhc": LHC}), None)
-    with pytest.raises(ConfigError, match="there are none"):
-        find_project(Settings(), None)
+    for wanted in (None, "lhc"):
+        with pytest.raises(ConfigError, match=r"no settings file names a project.*odd"):
+            find_project(Settings(problems=("something odd",)), wanted)
 
 
 def test_a_project_without_authenticator_is_told_with_the_section_to_mend() -> None:
     settings = Settings(projects={"lhc": ProjectSettings(LHC.url)})
     with pytest.raises(ConfigError, match=r"no authenticator for https://lhc.*\[projects\.lhc\]"):
         find_project(settings, "lhc")
+
+
+def test_why_there_is_no_authenticator_is_told_if_it_is_known() -> None:
+    lacking = Settings(
+        projects={"lhc": ProjectSettings(LHC.url)}, no_authenticator={"lhc": "it is open to all"}
+    )
+    with pytest.raises(ConfigError, match=r"^it is open to all$"):
+        find_project(lacking, LHC.url)
 
 
 def test_a_login_in_a_url_is_not_repeated() -> None:

@@ -346,11 +346,13 @@ def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
         return answers[-1]
 
     with site.service(nobody, load) as service:
-        with pytest.raises(ConfigError, match="no project with an"):
+        with pytest.raises(ConfigError, match="no authenticator for"):
             service.ping()
         # The ledger stays where it is, and a file that is being written is no trouble.
-        answers.append(replace(site.settings, state=elsewhere))
+        answers.append(site.settings)
         service.ping()
+        answers.append(replace(site.settings, state=elsewhere))
+        service.submit(site.job().ad)
         answers.append(ConfigError("half"))
         job_id = service.submit(site.job().ad)
         assert service.status(job_id)[0] == 1
@@ -362,7 +364,7 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLoc
     with site.service() as service:
         service.ping()
     nobody = replace(site.settings, project=ProjectSettings(site.proxy.url))
-    with site.service(nobody) as service, pytest.raises(ConfigError, match="no project with an"):
+    with site.service(nobody) as service, pytest.raises(ConfigError, match="no authenticator for"):
         service.ping()
     with site.service(replace(nobody, projects={"one": site.project})) as service:
         service.ping()

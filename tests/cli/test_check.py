@@ -89,7 +89,8 @@ class TestSettings:
     ) -> None:
         key = settings.with_name("key")
         key.chmod(0o644)
-        assert f"chmod 600 {key}" in check().of("settings")[0][1]
+        level, text = check().of("account")[0]
+        assert (level, f"chmod 600 {key}" in text) == ("FAILED", True)
 
     def test_one_that_the_group_can_read_is_a_warning_and_not_well(
         self, check: Check, settings: Path

@@ -394,14 +394,14 @@ class TestWhatTheDaemonFinds:
         level, text = report.of("HTCondor")[-1]
         assert level == "FAILED"
         assert f"{elsewhere} is not read then" in text
-        assert "chmod 600" in text
+        assert "no settings file names a project" in text
 
     def test_a_project_without_an_authenticator_is_named(self, settings: Path) -> None:
         settings.with_name("key").unlink()
         level, text = htcondor()[-1]
         assert level == "FAILED"
-        assert "no authenticator for http" in text
-        assert "url" not in text
+        assert "key: No such file" in text
+        assert "chmod 600" in text
 
     def test_a_secret_that_everybody_can_read_is_refused(
         self, check: Check, settings: Path
@@ -409,7 +409,9 @@ class TestWhatTheDaemonFinds:
         settings.with_name("key").chmod(0o644)
         report = check()
         assert report.status == 1
-        assert "chmod 600" in report.of("settings")[0][1]
+        for name in ("account", "HTCondor"):
+            level, text = report.of(name)[-1]
+            assert (level, "chmod 600" in text) == ("FAILED", True)
 
     def test_directories_that_htcondor_does_not_know_are_a_warning(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import pytest
 
 from boinc_gahp.cli.main import COMMANDS, main
 from tests.cli.conftest import COMMAND
+from tests.daemon.process import Daemon
 from tests.helpers import hang_up, wait_for
 
 if TYPE_CHECKING:
@@ -67,8 +68,20 @@ def test_without_arguments_it_is_the_daemon(run: Run) -> None:
     assert done.stderr == ""
 
 
+def first_result(arguments: list[str], environ: dict[str, str]) -> tuple[str, str]:
+    """Return what the daemon answers to a BOINC_PING, and what it says on stderr."""
+    with Daemon([COMMAND, *arguments], environ={**os.environ, **environ}) as daemon:
+        assert daemon.line().startswith(b"$GahpVersion: ")
+        assert daemon.ask(b"BOINC_PING 1") == b"S"
+        [result] = daemon.await_results(1)
+        daemon.end_input()
+        status, _, errors = daemon.end()
+    assert status == 0
+    return result.decode(), errors.decode()
+
+
 @pytest.mark.parametrize("form", ["two-words", "one-word", "variable"])
-def test_a_settings_file_can_be_named(run: Run, home: Path, form: str) -> None:
+def test_a_settings_file_can_be_named(home: Path, form: str) -> None:
     path = home / "mine.toml"
     path.write_text("[limits]\npending_requests = 0\n")
     arguments = {
@@ -77,9 +90,10 @@ def test_a_settings_file_can_be_named(run: Run, home: Path, form: str) -> None:
         "variable": [],
     }[form]
     variable = {"BOINC_GAHP_CONFIG": str(path)} if form == "variable" else {}
-    done = run(*arguments, **variable)
     # The file is wrong, so that it shows whether it was read.
-    assert "pending_requests in [limits] is 0" in done.stderr
+    result, errors = first_result([*arguments], variable)
+    assert "pending_requests\\ in\\ [limits]\\ is\\ 0" in result
+    assert "pending_requests in [limits] is 0" in errors
 
 
 WRONG = {
@@ -90,28 +104,26 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_settings_are_one_line_on_stderr_before_any_banner(
-    run: Run, home: Path, name: str
+def test_wrong_settings_are_one_line_on_stderr_and_keep_no_daemon_from_starting(
+    home: Path, name: str
 ) -> None:
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
     path.parent.mkdir(parents=True)
     path.write_text(WRONG[name])
-    done = run(stdin="QUIT\n")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"boinc_gahp: {path}")
-    assert done.stderr.count("\n") == 1
+    result, errors = first_result([], {})
+    assert str(path) in result
+    assert errors.startswith(f"boinc_gahp: {path}")
+    assert errors.count("\n") == 1
 
 
-def test_a_readable_secret_is_refused_before_any_banner(run: Run, home: Path) -> None:
+def test_a_readable_secret_is_not_used(home: Path) -> None:
     path = home / "mine.toml"
     path.write_text(f"[project]\nurl = 'https://x.edu/'\nauthenticator = '{SECRET}'\n")
     path.chmod(0o644)
-    done = run("--config", str(path), stdin="QUIT\n")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.endswith(f"chmod 600 {path}\n")
-    assert SECRET not in done.stderr
+    result, errors = first_result(["--config", str(path)], {})
+    assert result.endswith(f"chmod\\ 600\\ {path}")
+    assert errors.endswith(f"chmod 600 {path}\n")
+    assert SECRET not in result + errors
 
 
 def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:

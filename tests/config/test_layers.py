@@ -173,6 +173,7 @@ class TestAuthenticator:
         settings = config.load(None, {})
         assert revealed(settings.project) is None
         [problem] = settings.problems
+        assert settings.no_authenticator == {"": problem}
         assert f"{node.home}/mine: No such file" in problem
         assert f"chmod 600 {node.home}/mine" in problem
 
@@ -194,7 +195,14 @@ class TestAuthenticator:
         else:
             node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "my key"')
             path = node.write(node.user.parent / "my key", SECRET, 0o644)
-        text = error_of(lambda: config.load(None, {}))
+        if where == "authenticator_file":
+            # Another project's can be used.
+            settings = config.load(None, {})
+            assert revealed(settings.project) is None
+            text = settings.no_authenticator[""]
+            assert settings.problems == (text,)
+        else:
+            text = error_of(lambda: config.load(None, {}))
         assert "everyone can read it" in text
         assert text.endswith(f"chmod 600 '{path}'" if " " in str(path) else f"chmod 600 {path}")
 

@@ -9,6 +9,7 @@ import stat
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,6 @@ from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.long
 
@@ -348,12 +348,37 @@ def test_colours_are_used_unless_unwanted(
         assert ("\x1b[0;32m" in terminal.raw) is coloured
 
 
-def test_a_settings_file_that_is_wrong_is_a_start_up_error(desk: Desk) -> None:
+def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk: Desk) -> None:
     path = desk.home / "wrong.toml"
     path.write_text("[project]\nurl = 7\n")
     with Terminal(["--config", str(path)], desk.environ) as terminal:
-        assert terminal.end() == 1
-        assert "url" in terminal.text
+        terminal.see("settings: ")
+        terminal.see("is 7; a text in")
+        terminal.enter("BLAH_PING 2 boinc")
+        terminal.see("BLAH_PING 2: ")
+        terminal.see("is 7; a text in")
+        path.write_text(f'[project]\nurl = "{desk.proxy.url}"\n')
+        terminal.enter("BOINC_PING 3")
+        terminal.see("no authenticator")
+        path.write_text(Path(desk.settings()).read_text())
+        path.chmod(0o600)
+        terminal.enter("BOINC_PING 4")
+        terminal.see("BOINC_PING 4: ok")
+
+
+def test_an_authenticator_that_others_can_read_is_told_and_mending_it_is_enough(desk: Desk) -> None:
+    key = desk.home / "key"
+    key.write_text(desk.local.authenticator)
+    key.chmod(0o644)
+    path = desk.home / "own.toml"
+    path.write_text(f'[project]\nurl = "{desk.proxy.url}"\nauthenticator_file = "key"\n')
+    with Terminal(["--config", str(path)], desk.environ) as terminal:
+        terminal.see("settings: ", "everyone can")
+        terminal.enter("BOINC_QUERY_BATCHES 2 0 0")
+        terminal.see("BOINC_QUERY_BATCHES 2: ", "chmod 600")
+        key.chmod(0o600)
+        terminal.enter("BOINC_QUERY_BATCHES 3 0 0")
+        terminal.see("BOINC_QUERY_BATCHES 3: ok")
 
 
 def test_through_pipes_nothing_of_it_shows_or_is_loaded(desk: Desk) -> None:

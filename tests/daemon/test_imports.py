@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 
 #: Our modules that a daemon has when it says its banner; the others come with the first request.
 OURS_AT_BANNER = """
-_version cli cli.main config config.layers config.ownership config.places config.private
-config.reading config.settings config.urls daemon daemon.main daemon.wakeup errors gahp gahp.banner
-secret text
+_version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner text
 """
-#: Packages of others that it has then; tomli is Python's own tomllib from 3.11 on.
-OTHERS_AT_BANNER = {"platformdirs", *(["tomli"] if sys.version_info < (3, 11) else [])}
-
-#: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others.
+#: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others;
+#: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
     "_version", "bridge", "cli", "config", "daemon", "errors", "gahp", "ledger", "logs", "rpc",
     "secret", "templates", "text",
 }  # fmt: skip
-OTHERS_AFTER_PING = OTHERS_AT_BANNER | {
-    "certifi", "charset_normalizer", "idna", "lxml", "requests", "requests_toolbelt", "urllib3",
+OTHERS_AFTER_PING = {
+    "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests",
+    "requests_toolbelt", "urllib3", *(["tomli"] if sys.version_info < (3, 11) else []),
 }  # fmt: skip
 #: What urllib3 takes along where it happens to be installed, and what is no package at all.
 BESIDE = {"_distutils_hack", "brotli", "cython_runtime", "socks", "sockshandler", "zstandard"}
@@ -137,7 +134,7 @@ def others(modules: set[str]) -> set[str]:
 
 
 def test_the_banner_needs_these_modules_and_no_others(imported: dict[str, set[str]]) -> None:
-    assert others(imported["banner"]) == OTHERS_AT_BANNER
+    assert others(imported["banner"]) == set()
     assert ours(imported["banner"]) == set(OURS_AT_BANNER.split())
 
 

@@ -137,14 +137,23 @@ def test_a_job_that_is_refused_is_told_why(node: Node) -> None:
         assert gridmanager.follow([again])[again].word == 4
 
 
-def test_a_wrong_ledger_fails_the_ping_and_all_else_with_the_right_words(
+def test_a_wrong_ledger_holds_jobs_and_cancels_wait_until_it_is_mended(
     node: Node, tmp_path: Path
 ) -> None:
-    (tmp_path / ".local" / "state" / "boinc_gahp" / "ledger.sqlite").mkdir(parents=True)
+    ledger = tmp_path / ".local" / "state" / "boinc_gahp" / "ledger.sqlite"
+    ledger.mkdir(parents=True)
     with node.daemon() as daemon:
         gridmanager = BatchGridmanager(daemon)
-        for command in ("BLAH_PING", "BLAH_JOB_SUBMIT", "BLAH_JOB_STATUS", "BLAH_JOB_CANCEL"):
-            argument = node.ad("4.0") if command.endswith("SUBMIT") else "boinc/00000000.1"
-            code, message, *_rest = gridmanager.do(command, argument)
-            assert code == "1"
-            assert "ledger" in message
+        gridmanager.ping()
+        refused = gridmanager.submit(node.ad("4.0"))
+        held = gridmanager.status(refused)
+        assert (held.word, held["HoldReasonCode"]) == (5, 2303)
+        assert f"the ledger {ledger}" in str(held["HoldReason"])
+        # Of jobs that were accepted: told, held after the fifth time, and asked about again then.
+        code, message, *_rest = gridmanager.do("BLAH_JOB_STATUS", "boinc/00000000.1")
+        assert (code, "ledger" in message) == ("1", True)
+        cancel = gridmanager.begin("BLAH_JOB_CANCEL", "boinc/00000000.1")
+        gridmanager.cancel(refused)
+        ledger.rmdir()
+        assert gridmanager.result(cancel) == ["0", "NULL"]
+        assert gridmanager.status(gridmanager.submit(node.ad("4.0"))).word == 1

@@ -1,0 +1,280 @@
+"""What a newcomer does wrong is told in results, as HTCondor sees them; mending it is enough."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from tests.cli.conftest import COMMAND
+from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
+from tests.daemon.process import Daemon
+from tests.daemon.test_pipes import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.long
+
+#: Nobody's, and in no answer.
+ODD = "5ecre7-kéy-of-nobody"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
+        yield project
+
+
+class Newcomer(Home):
+    """Somebody whose settings are right until a test does something about them."""
+
+    def __init__(self, directory: Path, project: LocalProject) -> None:
+        super().__init__(directory)
+        self.config = directory / ".config/boinc_gahp"
+        self.settings = self.config / "boinc_gahp.toml"
+        self.key = self.config / "authenticator"
+        self.state = directory / ".local/state/boinc_gahp"
+        self._project = project
+        self.write("in", "some text\n")
+        self.mend()
+
+    def mend(self) -> None:
+        """Put all right, as ``docs/htcondor-admins.rst`` says."""
+        for path in (self.settings, self.key, self.state):
+            if path.is_dir() and path != self.state:
+                path.rmdir()
+            elif path.is_file():
+                path.unlink()
+        self.config.mkdir(parents=True, exist_ok=True)
+        self.key.touch(0o600)
+        self.key.write_text(self._project.authenticator)
+        self.settings.write_text(
+            f'[project]\nurl = "{self._project.url}"\nauthenticator_file = "authenticator"\n'
+            "[htcondor]\nquiet = 0.2\nlongest_wait = 1.0\npoll_shortest = 0.3\npoll_longest = 0.3\n"
+        )
+        ledger = self.state / "ledger.sqlite"
+        if ledger.exists():
+            set_version(ledger, -1)
+
+    def ad(self, name: str) -> str:
+        return job_ad(
+            str(self.directory),
+            BoincApp="uppercase",
+            TransferInput="in",
+            TransferOutput="out",
+            TransferOutputRemaps=f"out={name}.out",
+            JobDirectory=f"home_bl_vm_9618_vm_{name}_1795261016",
+        )
+
+    def check(self) -> str:
+        """Return what ``boinc_gahp check`` prints."""
+        done = subprocess.run(
+            [COMMAND, "check"],
+            env=self.environ,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (1, "")
+        return done.stdout
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path, project: LocalProject) -> Newcomer:
+    return Newcomer(tmp_path, project)
+
+
+def set_version(ledger: Path, by: int) -> None:
+    """Make a ledger's version a later one, or what it was."""
+    with closing(sqlite3.connect(ledger)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if by > 0 or version > 500:
+            connection.execute(f"PRAGMA user_version = {version + 1000 * by:d}")
+
+
+def later_version(of: Newcomer) -> None:
+    with of.daemon() as daemon:
+        BatchGridmanager(daemon).ping()
+        daemon.end_input()
+        daemon.end()
+    set_version(of.state / "ledger.sqlite", 1)
+
+
+def state_is_a_file(of: Newcomer) -> None:
+    of.state.parent.mkdir(parents=True)
+    of.state.touch()
+
+
+def key_is_a_directory(of: Newcomer) -> None:
+    of.key.unlink()
+    of.key.mkdir()
+
+
+def settings_are_a_directory(of: Newcomer) -> None:
+    of.settings.unlink()
+    of.settings.mkdir()
+
+
+#: What is done wrong, and what the reason must have.
+MISTAKES: dict[str, tuple[Callable[[Newcomer], object], tuple[str, ...]]] = {
+    "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
+    "no url": (
+        lambda of: of.settings.write_text("[project]\nmax_post_bytes = 1000000\n"),
+        ("no settings file names a project", "boinc_gahp.toml: [project] has no url"),
+    ),
+    "no authenticator named": (
+        lambda of: of.settings.write_text(of.settings.read_text().replace("authenticator", "#", 1)),
+        ("name no authenticator for http://127.0.0.1:", "authenticator_file =", "[project]"),
+    ),
+    "no authenticator": (lambda of: of.key.unlink(), ("/authenticator: No such file", "chmod 600")),
+    "others can read it": (
+        lambda of: of.key.chmod(0o644),
+        ("/authenticator holds an authenticator, and everyone can read it; run: chmod 600",),
+    ),
+    "empty": (
+        lambda of: of.key.write_text("\n"),
+        ("/authenticator: an authenticator is expected",),
+    ),
+    "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "other than ASCII")),
+    "key is a directory": (key_is_a_directory, ("/authenticator: Is a directory",)),
+    "not TOML": (
+        lambda of: of.settings.write_text("[project\n"),
+        ("boinc_gahp.toml is not TOML", "line 1"),
+    ),
+    "unknown setting": (
+        lambda of: of.settings.write_text('[project]\nurll = "http://127.0.0.1/"\n'),
+        ("boinc_gahp.toml", "urll", "did you mean url?"),
+    ),
+    "settings are a directory": (
+        settings_are_a_directory,
+        ("boinc_gahp.toml cannot be read: Is a directory",),
+    ),
+    "state is a file": (state_is_a_file, ("/.local/state/boinc_gahp/ledger.sqlite", "[state]")),
+    "later ledger": (later_version, ("version 10", "install a later boinc_gahp")),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mended(
+    newcomer: Newcomer, name: str
+) -> None:
+    make, words = MISTAKES[name]
+    make(newcomer)
+    with newcomer.daemon() as daemon:
+        gridmanager = BatchGridmanager(daemon)
+        gridmanager.ping()
+        jobs = gridmanager.submit_all([newcomer.ad("1.0"), newcomer.ad("1.1")])
+        assert len(set(jobs)) == 2
+        for status in gridmanager.statuses(jobs).values():
+            reason = str(status["HoldReason"])
+            assert status.word == 5
+            assert (status["HoldReasonCode"], status["HoldReasonSubCode"]) == (2303, 0)
+        for each in words:
+            assert each in reason
+        assert ODD not in reason
+        told, end, _ = reason.partition(". Release the job when that is mended")
+        assert end
+        # With the same words, whoever asks.
+        assert told in newcomer.check()
+        [answer] = gridmanager.do("BOINC_PING")
+        assert answer in (told, "NULL") or name in {"no settings", "no url"}
+        gridmanager.cancel(*jobs)
+        newcomer.mend()
+        # At once: a release must not come too early.
+        again = gridmanager.submit(newcomer.ad("1.0"))
+        assert gridmanager.do("BOINC_PING") == ["NULL"]
+        assert again not in jobs
+        assert gridmanager.status(again).word in {1, 2}
+        gridmanager.cancel(again)
+        daemon.end_input()
+        code, _, errors = daemon.end()
+        assert code == 0
+    # A line, where the log cannot be begun.
+    assert errors.count(b"\n") <= 1
+
+
+def test_what_a_daemon_has_refused_the_next_one_holds(newcomer: Newcomer) -> None:
+    newcomer.key.unlink()
+    with newcomer.daemon() as daemon:
+        job = BatchGridmanager(daemon).submit(newcomer.ad("1.0"))
+        daemon.process.send_signal(signal.SIGKILL)
+    with newcomer.daemon() as daemon:
+        gridmanager = BatchGridmanager(daemon)
+        status = gridmanager.status(job)
+        assert (status.word, status["HoldReasonCode"]) == (5, 2303)
+        assert "/authenticator: No such file" in str(status["HoldReason"])
+        newcomer.mend()
+        gridmanager.submit(newcomer.ad("1.1"))
+        assert "when it came" in str(gridmanager.status(job)["HoldReason"])
+
+
+def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(
+    newcomer: Newcomer, project: LocalProject
+) -> None:
+    project.pause_volunteers()
+    before = len(project.workunit_names())
+    with newcomer.daemon() as daemon:
+        jobs = BatchGridmanager(daemon).submit_all([newcomer.ad("1.0"), newcomer.ad("1.1")])
+        daemon.process.send_signal(signal.SIGKILL)
+    newcomer.settings.write_text("[project\n")
+    with newcomer.daemon() as daemon:
+        gridmanager = BatchGridmanager(daemon)
+        gridmanager.ping()
+        # HTCondor shows it as GridJobStatus, and holds nothing.
+        assert {each.word for each in gridmanager.statuses(jobs).values()} == {7}
+        refused = gridmanager.submit(newcomer.ad("1.2"))
+        # A cancel waits until it can be written down.
+        cancel = gridmanager.begin("BLAH_JOB_CANCEL", jobs[1])
+        assert gridmanager.status(refused).word == 5
+        newcomer.mend()
+        assert gridmanager.result(cancel) == ["0", "NULL"]
+        project.resume_volunteers()
+        assert gridmanager.follow(jobs[:1])[jobs[0]].word == 4
+        assert gridmanager.status(jobs[1]).word == 3
+    assert (newcomer.directory / "1.0.out").read_text() == "SOME TEXT\n"
+    assert len(project.workunit_names()) <= before + 2
+
+
+def test_people_are_told_in_the_very_result(newcomer: Newcomer) -> None:
+    newcomer.key.chmod(0o644)
+    with Daemon([COMMAND], environ=newcomer.environ) as daemon:
+        daemon.line()
+        for request in ("BLAH_PING 2 boinc", "BLAH_JOB_SUBMIT 3 []", "BOINC_PING 4"):
+            assert daemon.ask(request.encode()) == b"S"
+        results = sorted(daemon.await_results(3))
+    assert all(b"everyone\\ can\\ read\\ it" in result for result in (results[0], results[2]))
+
+
+def test_a_project_that_is_selected_needs_nothing_but_sound_settings(
+    newcomer: Newcomer, project: LocalProject
+) -> None:
+    newcomer.key.chmod(0o644)
+    with newcomer.daemon() as daemon:
+        gridmanager = Gridmanager(daemon)
+        for key, words in (
+            (project.authenticator, "NULL"),
+            ("", "is empty"),
+            ("key\x01", "cannot hold"),
+            ("0" * 32, "bad authenticator"),
+        ):
+            assert gridmanager.say(["BOINC_SELECT_PROJECT", project.url, key]) == ["S"]
+            [error, *_] = gridmanager.do("BOINC_QUERY_BATCHES", "0", "0")
+            assert words in error
+            assert not key or key not in error
+    newcomer.settings.write_text("[project\n")
+    with newcomer.daemon() as daemon:
+        gridmanager = Gridmanager(daemon)
+        gridmanager.say(["BOINC_SELECT_PROJECT", project.url, project.authenticator])
+        for _ in range(2):
+            [error, *_] = gridmanager.do("BOINC_QUERY_BATCHES", "0", "0")
+            assert (f"{newcomer.settings} is not TOML" in error) == newcomer.settings.exists()
+            newcomer.settings.unlink(missing_ok=True)

@@ -1,0 +1,161 @@
+"""A newcomer's likeliest mistakes: HoldReason says what is wrong; once mended, a release does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.pool import HELD, RUNNING
+from tests.htcondor.submit import grid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
+#: HoldReasonCode and HoldReasonSubCode.
+ACCOUNT = (2303, 0)
+
+
+@pytest.fixture
+def home(node: Node) -> Iterator[Path]:
+    """Bob's home directory; his files for boinc_gahp are put right afterwards."""
+    home = node.pool.root / "home/bob"
+    config, kept = home / ".config/boinc_gahp", home / "kept"
+    shutil.copytree(config, kept)
+    owner = home.stat()
+    yield home
+    shutil.rmtree(config, ignore_errors=True)
+    kept.rename(config)
+    for path in (config, *config.iterdir()):
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+@contextmanager
+def misplaced(path: Path) -> Iterator[None]:
+    """Have a file not be there in the block."""
+    away = path.with_name(f"{path.name}.away")
+    path.rename(away)
+    try:
+        yield
+    finally:
+        away.rename(path)
+
+
+@contextmanager
+def with_mode(path: Path, mode: int) -> Iterator[None]:
+    """Have a file with other permissions in the block."""
+    before = path.stat().st_mode
+    path.chmod(mode)
+    try:
+        yield
+    finally:
+        path.chmod(before)
+
+
+@contextmanager
+def ending_in(path: Path, text: str) -> Iterator[None]:
+    """Have a file end in some more text in the block."""
+    before = path.read_text("utf-8")
+    path.write_text(before + text, "utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(before, "utf-8")
+
+
+@contextmanager
+def of_root(path: Path) -> Iterator[None]:
+    """Have an empty directory of root's be where a user's is to be, in the block."""
+    away = path.with_name(f"{path.name}.away")
+    path.rename(away)
+    path.mkdir(mode=0o755)
+    try:
+        yield
+    finally:
+        path.rmdir()
+        away.rename(path)
+
+
+#: What is wrong in the block that each makes, and what HoldReason must have of it.
+MISTAKES: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], tuple[str, ...]]] = {
+    "no authenticator": (
+        lambda home: misplaced(home / ".config/boinc_gahp"),
+        ("/home/bob/.config/boinc_gahp/authenticator", "No such file", "chmod 600"),
+    ),
+    "others can read it": (
+        lambda home: with_mode(home / ".config/boinc_gahp/authenticator", 0o644),
+        ("/home/bob/.config/boinc_gahp/authenticator", "everyone can read it", "chmod 600"),
+    ),
+    "not TOML": (
+        lambda home: ending_in(home / ".config/boinc_gahp/boinc_gahp.toml", "this is no TOML\n"),
+        ("/home/bob/.config/boinc_gahp/boinc_gahp.toml is not TOML", "line 4"),
+    ),
+    "for root alone": (
+        lambda home: with_mode(home.parent.parent / "etc/boinc_gahp/boinc_gahp.toml", 0o600),
+        ("names a project", "/etc/boinc_gahp/boinc_gahp.toml cannot be read (permission denied)"),
+    ),
+}
+OF_ROOT = ("/home/bob/.local/state/boinc_gahp belongs to user root", "install -d -m 700")
+
+
+def submit(node: Node, name: str) -> Cluster:
+    room = node.pool.room("bob", name, {"in": f"{name}\n"})
+    return room.submit(grid("uppercase", *UPPERCASE))
+
+
+def end_daemon(node: Node) -> None:
+    """End bob's gridmanager and with it his daemon: the next one reads the settings anew."""
+    node.pool.kill("condor_gridmanager .*bob")
+    wait_for(lambda: not node.pool.processes("condor_gridmanager .*bob"), "its end")
+
+
+def held(cluster: Cluster, *words: str) -> None:
+    """See that a job is held, as it says what is wrong and what to do."""
+    [job] = cluster.wait(HELD)
+    reason = job["HoldReason"]
+    for each in (*words, "Release the job when that is mended"):
+        assert each in reason
+    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == ACCOUNT
+    assert reason in cluster.room.read("job.log")
+
+
+def test_a_mistake_holds_the_job_with_what_to_do_and_a_release_sends_it(
+    node: Node, home: Path
+) -> None:
+    before = sum(node.batches("gated").values())
+    node.pool.ask("bob", "mkdir", "-p", ".local/state/boinc_gahp")
+    end_daemon(node)
+    with of_root(home / ".local/state/boinc_gahp"):
+        refused = [submit(node, "of-root")]
+        held(refused[0], *OF_ROOT)
+    # Whatever is wrong later, this one goes on where it is.
+    accepted = node.pool.room("bob", "accepted").submit(grid("gated", "arguments = accepted"))
+    accepted.wait(RUNNING)
+    for name, (making, words) in MISTAKES.items():
+        end_daemon(node)
+        with making(home):
+            refused.append(submit(node, name.replace(" ", "-")))
+            held(refused[-1], *words)
+            assert accepted.job["JobStatus"] == RUNNING
+    node.open("accepted")
+    # The daemon that has refused the last one is still there, with the settings that it has read.
+    for cluster in refused:
+        cluster.room.ask("condor_release", str(cluster.number))
+    for cluster in refused:
+        cluster.wait()
+        assert cluster.room.read("out") == cluster.room.read("in").upper()
+    accepted.wait()
+    assert accepted.room.read("out") == "accepted is open\n"
+    assert sum(node.batches("gated").values()) == before + 1
