@@ -48,10 +48,29 @@ class Condor:
         self._bin = bin_
         self._values = bin_ / "values"
         self._values.mkdir(parents=True)
-        missing = (
-            f'cat "{self._values}/$1" 2>/dev/null || {{ echo "Not defined: $1" >&2; exit 1; }}'
+        self.program(
+            "condor_config_val",
+            f"""cd {self._values}
+            if [ "$1" = -dump ]; then
+                ls | sed -n "s/\\($2.*\\)/\\1 = .../p"
+                exit
+            fi
+            if [ "$1" = -subsystem ]; then
+                name=$4
+                [ ! -e "$2.$name" ] || name=$2.$name
+                [ -e "$name" ] || {{ echo " # at: <Default>"; exit; }}
+                printf '%s = ' "$name"; cat "$name"
+                echo " # at: $(cat "../places/$name" || echo '/etc/condor/condor_config, line 1')"
+                exit
+            fi
+            cat "$1" 2>/dev/null || {{ echo "Not defined: $1" >&2; exit 1; }}""",
         )
-        self.program("condor_config_val", missing)
+
+    def last_set(self, name: str, value: str, place: str) -> None:
+        self.set(**{name: value})
+        places = self._bin / "places"
+        places.mkdir(exist_ok=True)
+        (places / name).write_text(place + "\n")
 
     def set(self, **values: str | None) -> None:
         for name, value in values.items():
@@ -269,13 +288,42 @@ class TestJobRouter:
     def test_none_is_noted(self) -> None:
         [(level, text)] = job_router()
         assert level == "note"
-        assert "conf/20-boinc_gahp.condor.conf" in text
+        assert "conf/zz-boinc_gahp.router.conf" in text
 
-    def test_one_that_does_not_run_fails(self, condor: Condor) -> None:
-        condor.set(**(ROUTER | {"DAEMON_LIST": "MASTER SCHEDD"}))
-        level, text = job_router()[0]
+    @pytest.mark.parametrize("name", ["DAEMON_LIST", "MASTER.DAEMON_LIST"])
+    def test_one_that_does_not_run_fails_and_names_the_file_to_mend(
+        self, condor: Condor, name: str
+    ) -> None:
+        condor.set(**ROUTER)
+        condor.last_set(name, "MASTER SCHEDD", "/etc/condor/condor_config.local, line 7")
+        assert job_router()[0] == (
+            "FAILED",
+            "Job Router: there is a route to BOINC (Boinc), but no JOB_ROUTER in "
+            f"{name}, which is last set in /etc/condor/condor_config.local, line 7; add it there, "
+            "and run condor_reconfig",
+        )
+
+    def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(
+        self, condor: Condor
+    ) -> None:
+        condor.set(**ROUTER)
+        condor.last_set("JOB_ROUTER_ROUTE_NAMES", "Other", "/etc/condor/zzz.conf, line 3")
+        [(level, text)] = job_router()
         assert level == "FAILED"
-        assert "DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER" in text
+        assert "route Boinc leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES" in text
+        assert "last set in /etc/condor/zzz.conf, line 3; add it there" in text
+        condor.set(JOB_ROUTER_ROUTE_NAMES=None)
+        assert "which no file sets" in job_router()[0][1]
+
+    def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(
+        self, condor: Condor
+    ) -> None:
+        condor.set(**ROUTER)
+        condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 4")
+        level, text = job_router()[1]
+        assert level == "warning"
+        assert "the transform Boinc, which saves them, is not in JOB_TRANSFORM_NAMES" in text
+        assert "/etc/condor/zzz.conf, line 4" in text
 
     @pytest.mark.parametrize(
         ("line", "advice"),
@@ -372,7 +420,7 @@ class TestJobRouter:
         assert "COPY /^Boinc(.+)/ remote_Boinc\\1" in job_router()[1][1]
 
     def test_the_example_has_a_route_without_fault(self, condor: Condor) -> None:
-        text = (CONF / "20-boinc_gahp.condor.conf").read_text()
+        text = (CONF / "zz-boinc_gahp.router.conf").read_text()
         values = dict(ROUTER)
         for name in ("JOB_ROUTER_ROUTE_Boinc", "JOB_TRANSFORM_Boinc"):
             values[name] = text.split(f"{name} @=end\n")[1].split("@end")[0]
