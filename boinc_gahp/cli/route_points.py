@@ -28,6 +28,7 @@ _SETS_REMAPS = re.compile(
     r"^\s*(?:SET|EVALSET)\s+TransferOutputRemaps\b(.*)$|^\s*COPY\s+(\w+)\s+TransferOutputRemaps\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b", re.IGNORECASE | re.MULTILINE)
 _NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
@@ -62,7 +63,7 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
         yield from (failed(f"Job Router: route {name}: {each}") for each in mistakes)
         if accepted is not None and name not in accepted:
             if not mistakes:
-                yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped()}")
+                yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped(text)}")
         elif not mistakes:
             yield ok(f"Job Router: route {name} leads to BOINC")
         yield from _lost_points(name, text)
@@ -114,11 +115,9 @@ def _mistakes(text: str) -> Iterator[str]:
             yield f'"{line}" lacks an =; write: {words[0]} = {words[1]}'
 
 
-def _why_dropped() -> str:
-    if condor.value("JOB_ROUTER_SOURCE_JOB_CONSTRAINT") is None:
-        return (
-            f"JOB_ROUTER_SOURCE_JOB_CONSTRAINT has to say which jobs may be routed, as in {EXAMPLE}"
-        )
+def _why_dropped(text: str) -> str:
+    if not (_REQUIREMENTS.search(text) or condor.value("JOB_ROUTER_SOURCE_JOB_CONSTRAINT")):
+        return f"it has no REQUIREMENTS, which say what jobs it is for, as in {EXAMPLE}"
     return f"JobRouterLog says why; {EXAMPLE} has one that works"
 
 

@@ -360,8 +360,10 @@ class TestJobRouter:
         assert level == "FAILED"
         assert "drops route Boinc" in text
         assert "JobRouterLog" in text
+        condor.set(JOB_ROUTER_ROUTE_Boinc=ROUTE.partition("\n")[2])
+        assert "JobRouterLog" in job_router()[0][1]
         condor.set(JOB_ROUTER_SOURCE_JOB_CONSTRAINT=None)
-        assert "JOB_ROUTER_SOURCE_JOB_CONSTRAINT" in job_router()[0][1]
+        assert "it has no REQUIREMENTS" in job_router()[0][1]
 
     @pytest.mark.parametrize(
         ("versions", "level", "words"),
