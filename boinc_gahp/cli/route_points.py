@@ -57,6 +57,7 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
             f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no JOB_ROUTER in "
             f"{daemons.name}, {_last_word(daemons)}; add it there, and run condor_reconfig"
         )
+    yield from _constraint_points()
     accepted = condor.accepted_routes()
     for name, text in routes.items():
         mistakes = [*_mistakes(text)]
@@ -67,6 +68,28 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
         elif not mistakes:
             yield ok(f"Job Router: route {name} leads to BOINC")
         yield from _lost_points(name, text)
+
+
+def _constraint_points() -> Iterator[Point]:
+    """Look whether the constraint on all routes lets in a job that says nothing but its app."""
+    from boinc_gahp.blah.attributes import AdRefused, Attributes
+
+    name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
+    text = condor.value(name)
+    if text is None:
+        return
+    scopeless = re.sub(r"\b(?:MY|TARGET)\.", "", text, flags=re.IGNORECASE)
+    try:
+        job = Attributes(f'[ JobUniverse = 5; BoincApp = "app"; Routed = ({scopeless}); ]')
+        routed = job.get("Routed")
+    except AdRefused:
+        routed = None
+    if not routed:
+        place = condor.definition(name).place or "a file"
+        yield warning(
+            f"Job Router: {name}, which is last set in {place}, does not let in every vanilla job "
+            "for BOINC; add to it there: || (BoincApp isnt undefined), and run condor_reconfig"
+        )
 
 
 def _divided(

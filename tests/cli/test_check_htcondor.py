@@ -315,6 +315,28 @@ class TestJobRouter:
         condor.set(JOB_ROUTER_ROUTE_NAMES=None)
         assert "which no file sets" in job_router()[0][1]
 
+    @pytest.mark.parametrize(
+        ("constraint", "lets_in"),
+        [
+            ("true", True),
+            ("(WantIt) || ((TARGET.JobUniverse == 5) && (BoincApp isnt undefined))", True),
+            ("WantIt =?= true", False),
+            ('Owner == "alice"', False),
+            ("((", False),
+        ],
+    )
+    def test_a_constraint_that_keeps_jobs_from_the_route_is_a_warning_that_names_its_file(
+        self, condor: Condor, constraint: str, lets_in: bool
+    ) -> None:
+        condor.set(**ROUTER)
+        name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
+        condor.last_set(name, constraint, "/etc/condor/condor_config.local, line 9")
+        (level, text), *_ = job_router()
+        assert level == ("ok" if lets_in else "warning")
+        if not lets_in:
+            assert f"{name}, which is last set in /etc/condor/condor_config.local, line 9" in text
+            assert "|| (BoincApp isnt undefined)" in text
+
     def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(
         self, condor: Condor
     ) -> None:
