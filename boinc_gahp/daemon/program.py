@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    #: Device, inode and time of the last change: another file never has all three.
+    #: Inode, size and time of the last change: another file hardly has all three. The device is left
+    #: out: a file server's has another number when it is mounted anew.
     Identity = tuple[int, int, int]
 
 log = logging.getLogger("boinc_gahp.daemon")
@@ -75,4 +76,4 @@ def _identity(path: str) -> Identity | None:
         found = os.stat(path)  # noqa: PTH116  (pathlib would be imported for it)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns

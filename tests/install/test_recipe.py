@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import stat
 import subprocess
@@ -93,6 +94,14 @@ def test_the_documentation_shows_the_recipe_and_the_removal() -> None:
             line for line in lines if line and not line.startswith("#") and line not in shown
         ]
         assert missing == [], name
+
+
+def test_the_readme_shows_lines_of_the_recipe() -> None:
+    text = (ROOT / "README.rst").read_text()
+    [block] = re.findall(r"test_recipe.py\n\n.. code-block:: sh\n\n((?:   .+\n)+)", text)
+    lines = [line.strip() for line in block.splitlines()]
+    assert lines[-1] == "condor_reconfig"
+    assert set(lines[:-1]) <= set((HERE / "recipe.sh").read_text().splitlines())
 
 
 def test_another_user_runs_it(prefix: Path, as_user: tuple[list[str], dict[str, str]]) -> None:
