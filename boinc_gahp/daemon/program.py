@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    #: Inode, size and time of the last change: another file hardly has all three. The device is left
-    #: out: a file server's has another number when it is mounted anew.
+    #: Inode, size and time of the last change: another file hardly has all three. Not the device:
+    #: a file server's gets another number when it is mounted anew.
     Identity = tuple[int, int, int]
 
 log = logging.getLogger("boinc_gahp.daemon")
@@ -37,10 +37,13 @@ class Program:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._began_as = _identity(path)
+        try:
+            self._began_as = _identity(path)
+        except OSError:
+            self._began_as = None
 
     def watch(self, closing: threading.Event, end: Callable[[], object]) -> None:
-        """Look at it until ``closing`` is set; never raises.
+        """Look at it until ``closing`` is set, if it could be found at the start; never raises.
 
         Args:
             closing: ends it.

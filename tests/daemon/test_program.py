@@ -98,7 +98,8 @@ def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(
 
 
 def test_nothing_is_looked_at_where_it_is_not_known_what_was_run(path: Path) -> None:
-    program.Program("").watch(threading.Event(), lambda: None)
+    for unknown in ("", "x" * 5000):
+        program.Program(unknown).watch(threading.Event(), lambda: None)
 
 
 @pytest.mark.long
