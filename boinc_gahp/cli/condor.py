@@ -5,12 +5,31 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 
 #: Seconds that a tool may take; condor_config_val may run commands that settings are read from.
 _PATIENCE = 20
 
 _VERSION = re.compile(r"\$CondorVersion: (\d+)\.(\d+)\.(\d+)")
 _ROUTE = re.compile(r'^Name +: "(.*)"$', re.MULTILINE)
+# Such as  # at: /etc/condor/condor_config.local, line 1  (or <Default>, <Environment>).
+_DEFINED = re.compile(r"^([\w.]+) = (.*)\n # at: (.+)$", re.MULTILINE)
+_DEFAULT = "<Default>"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The definition of a setting that holds: of several, the last one that HTCondor reads.
+
+    Attributes:
+        name: of the setting, with ``MASTER.`` before it if it is for that daemon alone.
+        words: of its value, which is a list.
+        place: the file and line, in HTCondor's words; None if no file has it.
+    """
+
+    name: str
+    words: list[str]
+    place: str | None
 
 
 def is_here() -> bool:
@@ -47,7 +66,24 @@ def value(name: str) -> str | None:
 
 def names(name: str) -> list[str]:
     """Return the words of a setting that is a list."""
-    return [word for word in re.split(r"[,\s]+", value(name) or "") if word]
+    return _words(value(name) or "")
+
+
+def definition(name: str, subsystem: str = "TOOL") -> Definition:
+    """Return what HTCondor, or one of its daemons, makes of a setting that is a list."""
+    command = ("condor_config_val", "-subsystem", subsystem, "-verbose", name)
+    found = _DEFINED.search(_output(*command) or "")
+    if found is None:
+        return Definition(name, names(name), None)
+    place = None if found[3] == _DEFAULT else found[3]
+    return Definition(found[1], _words(found[2]), place)
+
+
+def family(prefix: str) -> dict[str, str]:
+    """Return the settings whose names begin with ``prefix``, by what follows it in the name."""
+    dumped = _output("condor_config_val", "-dump", f"^{prefix}") or ""
+    known = re.findall(rf"^{prefix}(\w+) @?=", dumped, re.IGNORECASE | re.MULTILINE)
+    return {each: value(f"{prefix}{each}") or "" for each in known}
 
 
 def accepted_routes() -> list[str] | None:
@@ -57,6 +93,10 @@ def accepted_routes() -> list[str] | None:
     """
     output = _output("condor_job_router_info", "-config")
     return None if output is None else _ROUTE.findall(output)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[,\s]+", text) if word]
 
 
 def _output(*command: str) -> str | None:

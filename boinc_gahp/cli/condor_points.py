@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import boinc_gahp
 from boinc_gahp.cli import condor
 from boinc_gahp.cli.points import failed, note, ok, warning
-from boinc_gahp.cli.route_points import EXAMPLE, route_points
+from boinc_gahp.cli.route_points import route_points
 from boinc_gahp.config import load
 from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.points import Point
     from boinc_gahp.config import Settings
 
+_EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 #: The first HTCondor without a grid type of its own for BOINC.
 _BATCH_ONLY = 10
 #: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.md``).
@@ -82,7 +83,7 @@ def _program_points(command: Path) -> Iterator[Point]:
     named = condor.value("BOINC_GAHP")
     if named is None:
         yield failed(
-            f"HTCondor: BOINC_GAHP is not set; set it to {command} ({EXAMPLE}), or jobs fail with "
+            f"HTCondor: BOINC_GAHP is not set; set it to {command} ({_EXAMPLE}), or jobs fail with "
             "boinc_ping.sh: No such file"
         )
     elif not named.startswith("/"):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.points import Point
 
-EXAMPLE = "conf/20-boinc_gahp.condor.conf"
+EXAMPLE = "conf/zz-boinc_gahp.router.conf"
 
 #: HTCondor that has dropped JOB_ROUTER_ENTRIES (seen with 25.14.1; 23.9.6 still had it).
 _NO_ENTRIES = 25
@@ -28,42 +28,84 @@ _SETS_REMAPS = re.compile(
     r"^\s*(?:SET|EVALSET)\s+TransferOutputRemaps\b(.*)$|^\s*COPY\s+(\w+)\s+TransferOutputRemaps\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b", re.IGNORECASE | re.MULTILINE)
 _NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
 def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
     """Look at the routes to BOINC; raises nothing."""
-    runs = "JOB_ROUTER" in map(str.upper, condor.names("DAEMON_LIST"))
-    routes = {
-        name: text
-        for name in condor.names("JOB_ROUTER_ROUTE_NAMES")
-        if _LEADS_TO_BOINC.search(text := condor.value(f"JOB_ROUTER_ROUTE_{name}") or "")
-    }
+    listed = condor.definition("JOB_ROUTER_ROUTE_NAMES")
+    routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
     entries = _LEADS_TO_BOINC.search(condor.value("JOB_ROUTER_ENTRIES") or "")
     if entries:
         yield _entries_point(version)
+    for name in unlisted:
+        yield failed(
+            f"Job Router: route {name} leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES, "
+            f"{_last_word(listed)}; add it there, and run condor_reconfig"
+        )
     if not routes:
-        if not entries:
+        if not entries and not unlisted:
             yield note(
                 "Job Router: no route leads to BOINC, so vanilla jobs stay in the pool "
                 f"({EXAMPLE} has one)"
             )
         return
-    if not runs:
+    daemons = condor.definition("DAEMON_LIST", "MASTER")
+    if "JOB_ROUTER" not in map(str.upper, daemons.words):
         yield failed(
-            f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no Job Router: set "
-            "DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER and restart HTCondor"
+            f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no JOB_ROUTER in "
+            f"{daemons.name}, {_last_word(daemons)}; add it there, and run condor_reconfig"
         )
+    yield from _constraint_points()
     accepted = condor.accepted_routes()
     for name, text in routes.items():
         mistakes = [*_mistakes(text)]
         yield from (failed(f"Job Router: route {name}: {each}") for each in mistakes)
         if accepted is not None and name not in accepted:
             if not mistakes:
-                yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped()}")
+                yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped(text)}")
         elif not mistakes:
             yield ok(f"Job Router: route {name} leads to BOINC")
         yield from _lost_points(name, text)
+
+
+def _constraint_points() -> Iterator[Point]:
+    """Look whether the constraint on all routes lets in a job that says nothing but its app."""
+    from boinc_gahp.blah.attributes import AdRefused, Attributes
+
+    name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
+    text = condor.value(name)
+    if text is None:
+        return
+    scopeless = re.sub(r"\b(?:MY|TARGET)\.", "", text, flags=re.IGNORECASE)
+    try:
+        job = Attributes(f'[ JobUniverse = 5; BoincApp = "app"; Routed = ({scopeless}); ]')
+        routed = job.get("Routed")
+    except AdRefused:
+        routed = None
+    if not routed:
+        place = condor.definition(name).place or "a file"
+        yield warning(
+            f"Job Router: {name}, which is last set in {place}, does not let in every vanilla job "
+            "for BOINC; add to it there: || (BoincApp isnt undefined), and run condor_reconfig"
+        )
+
+
+def _divided(
+    listed: condor.Definition, prefix: str, wanted: re.Pattern[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return those of a family of settings that are for BOINC: in use, and named in no list."""
+    found = {name: text for name, text in condor.family(prefix).items() if wanted.search(text)}
+    used = {name.lower() for name in listed.words}
+    return (
+        {name: text for name, text in found.items() if name.lower() in used},
+        {name: text for name, text in found.items() if name.lower() not in used},
+    )
+
+
+def _last_word(found: condor.Definition) -> str:
+    return f"which is last set in {found.place}" if found.place else "which no file sets"
 
 
 def _entries_point(version: tuple[int, int, int] | None) -> Point:
@@ -96,11 +138,9 @@ def _mistakes(text: str) -> Iterator[str]:
             yield f'"{line}" lacks an =; write: {words[0]} = {words[1]}'
 
 
-def _why_dropped() -> str:
-    if condor.value("JOB_ROUTER_SOURCE_JOB_CONSTRAINT") is None:
-        return (
-            f"JOB_ROUTER_SOURCE_JOB_CONSTRAINT has to say which jobs may be routed, as in {EXAMPLE}"
-        )
+def _why_dropped(text: str) -> str:
+    if not (_REQUIREMENTS.search(text) or condor.value("JOB_ROUTER_SOURCE_JOB_CONSTRAINT")):
+        return f"it has no REQUIREMENTS, which say what jobs it is for, as in {EXAMPLE}"
     return f"JobRouterLog says why; {EXAMPLE} has one that works"
 
 
@@ -111,16 +151,26 @@ def _lost_points(name: str, text: str) -> Iterator[Point]:
             f"Job Router: route {name} passes on no app: only attributes that are called "
             "remote_... reach boinc_gahp; add: COPY /^Boinc(.+)/ remote_Boinc\\1"
         )
-    kept = {copy.lower() for copy in _copies()}
     used = " ".join("".join(found.groups("")) for found in _SETS_REMAPS.finditer(text))
-    if not kept & set(re.findall(r"\w+", used.lower())):
-        yield warning(
-            f"Job Router: route {name} loses transfer_output_remaps, so outputs keep their own "
-            f"names; save them in a JOB_TRANSFORM and put them back in the route, as {EXAMPLE}"
-        )
+    read = set(re.findall(r"\w+", used.lower()))
+    listed = condor.definition("JOB_TRANSFORM_NAMES")
+    transforms, unlisted = _divided(listed, "JOB_TRANSFORM_", _COPIED)
+    if any(_saves(read, each) for each in transforms.values()):
+        return
+    for transform, each in unlisted.items():
+        if _saves(read, each):
+            yield warning(
+                f"Job Router: route {name} loses transfer_output_remaps, for the transform "
+                f"{transform}, which saves them, is not in JOB_TRANSFORM_NAMES, "
+                f"{_last_word(listed)}; add it there, and run condor_reconfig"
+            )
+            return
+    yield warning(
+        f"Job Router: route {name} loses transfer_output_remaps, so outputs keep their own "
+        f"names; save them in a JOB_TRANSFORM and put them back in the route, as {EXAMPLE}"
+    )
 
 
-def _copies() -> Iterator[str]:
-    """Yield the attributes that keep a job's remaps from its submit on."""
-    for name in condor.names("JOB_TRANSFORM_NAMES"):
-        yield from _COPIED.findall(condor.value(f"JOB_TRANSFORM_{name}") or "")
+def _saves(read: set[str], transform: str) -> bool:
+    """Tell whether a transform keeps a job's remaps in one of the attributes that are read."""
+    return any(copy.lower() in read for copy in _COPIED.findall(transform))

@@ -125,6 +125,7 @@ def _converse(
     from boinc_gahp.daemon.engine import Engine  # noqa: PLC0415  (after the banner, see above)
     from boinc_gahp.daemon.loop import Loop  # noqa: PLC0415
 
+    _watch_program()
     projects = open_projects()
     projects.prepare()
     engine = Engine(projects, on_result=wakeup.notify)
@@ -132,6 +133,20 @@ def _converse(
         Loop(engine, wakeup, stdin_fd, stdout_fd).run()
     finally:
         wind_up(engine, projects)
+
+
+def _watch_program() -> None:
+    import signal  # noqa: PLC0415
+    import threading  # noqa: PLC0415
+
+    from boinc_gahp.daemon.program import Program  # noqa: PLC0415  (after the banner)
+
+    threading.Thread(
+        target=Program(sys.argv[0]).watch,
+        args=(threading.Event(), lambda: os.kill(os.getpid(), signal.SIGTERM)),
+        name="program",
+        daemon=True,
+    ).start()
 
 
 def wind_up(engine: Engine, projects: Projects) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from boinc_gahp.cli import project_points
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import open_core
+from tests.cli.condor_tools import Condor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,3 +163,31 @@ def rows(directory: Path, query: str, *parameters: object) -> list[dict[str, obj
         return [dict(row) for row in core.db.connection().execute(query, parameters)]
     finally:
         core.db.close()
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that everybody can read, as those of pytest are not."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def gahp(public: Path) -> Path:
+    """A program that everybody can run."""
+    program = public / "boinc_gahp"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def condor(home: Path, gahp: Path, monkeypatch: pytest.MonkeyPatch) -> Condor:
+    """HTCondor 23.9.6 with a BOINC_GAHP, and without a Job Router."""
+    condor = Condor(home / "bin")
+    monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
+    condor.set(BOINC_GAHP=str(gahp), DAEMON_LIST="MASTER, SCHEDD")
+    condor.version("23.9.6")
+    return condor

@@ -2,115 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.cli.condor_points import closed_to_others, htcondor_points
-from boinc_gahp.config import load
+from boinc_gahp.cli.condor_points import closed_to_others
+from tests.cli.condor_tools import ROUTER, htcondor, job_router
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
+    from tests.cli.condor_tools import Condor
     from tests.cli.conftest import Check
 
 pytestmark = pytest.mark.usefixtures("log_stopped", "settings")
-
-CONF = Path(__file__).parents[2] / "conf"
-
-ROUTE = """\
-REQUIREMENTS (JobUniverse == 5) && (BoincApp isnt undefined)
-UNIVERSE Grid
-SET GridResource "batch boinc"
-MaxJobs = 20000
-EVALSET TransferOutputRemaps SavedOutputRemaps
-COPY /^Boinc(.+)/ remote_Boinc\\1
-"""
-TRANSFORM = "REQUIREMENTS BoincApp isnt undefined\nCOPY TransferOutputRemaps SavedOutputRemaps\n"
-ROUTER = {
-    "DAEMON_LIST": "MASTER, SCHEDD JOB_ROUTER",
-    "JOB_ROUTER_ROUTE_NAMES": "Other Boinc",
-    "JOB_ROUTER_ROUTE_Other": 'SET GridResource "condor a b"',
-    "JOB_ROUTER_ROUTE_Boinc": ROUTE,
-    "JOB_ROUTER_SOURCE_JOB_CONSTRAINT": "true",
-    "JOB_TRANSFORM_NAMES": "Boinc",
-    "JOB_TRANSFORM_Boinc": TRANSFORM,
-}
-
-
-class Condor:
-    """An HTCondor's tools on the PATH: what they print is in files."""
-
-    def __init__(self, bin_: Path) -> None:
-        self._bin = bin_
-        self._values = bin_ / "values"
-        self._values.mkdir(parents=True)
-        missing = (
-            f'cat "{self._values}/$1" 2>/dev/null || {{ echo "Not defined: $1" >&2; exit 1; }}'
-        )
-        self.program("condor_config_val", missing)
-
-    def set(self, **values: str | None) -> None:
-        for name, value in values.items():
-            if value is None:
-                (self._values / name).unlink()
-            else:
-                (self._values / name).write_text(value + "\n")
-
-    def version(self, version: str) -> None:
-        printed = f"$CondorVersion: {version} 2026-07-12 PackageID: {version}-1 $"
-        self.program("condor_version", f"cat <<'end'\n{printed}\n$CondorPlatform: x $\nend")
-
-    def accepts(self, *routes: str) -> None:
-        shown = "".join(f'Route 1\nName         : "{name}"\n' for name in routes)
-        self.program("condor_job_router_info", f"cat <<'end'\n{shown}end")
-
-    def program(self, name: str, script: str) -> None:
-        program = self._bin / name
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    """A directory that everybody can read, as those of pytest are not."""
-    directory = Path(tempfile.mkdtemp())
-    directory.chmod(0o755)
-    yield directory
-    shutil.rmtree(directory)
-
-
-@pytest.fixture
-def gahp(public: Path) -> Path:
-    """A program that everybody can run."""
-    program = public / "boinc_gahp"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    return program
-
-
-@pytest.fixture
-def condor(home: Path, gahp: Path, monkeypatch: pytest.MonkeyPatch) -> Condor:
-    """HTCondor 23.9.6 with a BOINC_GAHP, and without a Job Router."""
-    condor = Condor(home / "bin")
-    monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
-    condor.set(BOINC_GAHP=str(gahp), DAEMON_LIST="MASTER, SCHEDD")
-    condor.version("23.9.6")
-    return condor
-
-
-def htcondor(topic: str = "HTCondor") -> list[tuple[str, str]]:
-    """Return level and text of what is said of HTCondor, or of its Job Router."""
-    points = htcondor_points(load(None, {}), Path("/opt/here/boinc_gahp"), None)
-    said = [(point.level.value, point.text) for point in points]
-    return [(level, text) for level, text in said if text.startswith(f"{topic}:")]
-
-
-def job_router() -> list[tuple[str, str]]:
-    return htcondor("Job Router")
 
 
 def test_without_htcondor_one_note_says_so(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,122 +167,6 @@ class TestTimeLimits:
         found, text = htcondor()[2]
         assert found == level
         assert advice in text
-
-
-class TestJobRouter:
-    @pytest.mark.usefixtures("condor")
-    def test_none_is_noted(self) -> None:
-        [(level, text)] = job_router()
-        assert level == "note"
-        assert "conf/20-boinc_gahp.condor.conf" in text
-
-    def test_one_that_does_not_run_fails(self, condor: Condor) -> None:
-        condor.set(**(ROUTER | {"DAEMON_LIST": "MASTER SCHEDD"}))
-        level, text = job_router()[0]
-        assert level == "FAILED"
-        assert "DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER" in text
-
-    @pytest.mark.parametrize(
-        ("line", "advice"),
-        [
-            ("GridResource batch boinc", 'write: SET GridResource "batch boinc"'),
-            ('gridresource "batch boinc"', 'write: SET GridResource "batch boinc"'),
-            ("SET GridResource batch boinc", "lacks quotes"),
-            ("MaxJobs 10", "write: MaxJobs = 10"),
-            ("MaxIdleJobs 10", "write: MaxIdleJobs = 10"),
-        ],
-    )
-    def test_a_line_that_htcondor_would_not_take_is_shown(
-        self, condor: Condor, line: str, advice: str
-    ) -> None:
-        route = ROUTE if line.startswith("Max") else ROUTE.replace("SET GridResource", "# SET")
-        condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": f"{route}  {line}\n"}))
-        condor.accepts()
-        [(level, text)] = job_router()
-        assert level == "FAILED"
-        assert f'"{line}"' in text
-        assert advice in text
-
-    def test_the_old_syntax_fails(self, condor: Condor) -> None:
-        route = '[ GridResource = "batch boinc"; name = "Boinc" ]'
-        condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
-        level, text = job_router()[0]
-        assert level == "FAILED"
-        assert "old syntax" in text
-
-    def test_a_route_that_htcondor_leaves_out_fails(self, condor: Condor) -> None:
-        condor.set(**ROUTER)
-        condor.accepts("Other")
-        [(level, text)] = job_router()
-        assert level == "FAILED"
-        assert "drops route Boinc" in text
-        assert "JobRouterLog" in text
-        condor.set(JOB_ROUTER_SOURCE_JOB_CONSTRAINT=None)
-        assert "JOB_ROUTER_SOURCE_JOB_CONSTRAINT" in job_router()[0][1]
-
-    @pytest.mark.parametrize(
-        ("versions", "level", "words"),
-        [
-            ("25.14.1 true", "FAILED", "25.14.1 refuses JOB_ROUTER_ENTRIES"),
-            ("23.9.6 false", "FAILED", "is not looked at unless"),
-            ("23.9.6 true", "warning", "only up to HTCondor 24"),
-        ],
-    )
-    def test_entries_are_a_thing_of_the_past(
-        self, condor: Condor, versions: str, level: str, words: str
-    ) -> None:
-        version, allowed = versions.split()
-        condor.version(version)
-        condor.set(
-            DAEMON_LIST="JOB_ROUTER",
-            JOB_ROUTER_ENTRIES='[ GridResource = "batch boinc"; ]',
-            JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES=allowed,
-        )
-        [(found, text)] = job_router()
-        assert found == level
-        assert words in text
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"JOB_ROUTER_ROUTE_Boinc": ROUTE.replace("EVALSET", "# ")},
-            {"JOB_ROUTER_ROUTE_Boinc": ROUTE.replace("SavedOutputRemaps", "Other")},
-            {"JOB_TRANSFORM_NAMES": "None"},
-            {"JOB_TRANSFORM_Boinc": "SET A 1"},
-        ],
-        ids=["not-put-back", "put-back-from-elsewhere", "no-transform", "not-saved"],
-    )
-    def test_remaps_that_would_be_lost_are_a_warning(
-        self, condor: Condor, change: dict[str, str]
-    ) -> None:
-        condor.set(**(ROUTER | change))
-        found = job_router()
-        assert found[0] == ("ok", "Job Router: route Boinc leads to BOINC")
-        assert found[1][0] == "warning"
-        assert "loses transfer_output_remaps" in found[1][1]
-
-    def test_remaps_may_come_back_in_other_ways(self, condor: Condor) -> None:
-        for line in (
-            "COPY SavedOutputRemaps TransferOutputRemaps",
-            'EVALSET TransferOutputRemaps SavedOutputRemaps ?: ""',
-        ):
-            route = ROUTE.replace("EVALSET", "#") + line
-            condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
-            assert len(job_router()) == 1
-
-    def test_a_route_that_passes_on_no_app_is_a_warning(self, condor: Condor) -> None:
-        route = ROUTE.replace("COPY /^Boinc(.+)/ remote_Boinc\\1", "")
-        condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
-        assert [level for level, _ in job_router()] == ["ok", "warning"]
-        assert "COPY /^Boinc(.+)/ remote_Boinc\\1" in job_router()[1][1]
-
-    def test_the_example_has_a_route_without_fault(self, condor: Condor) -> None:
-        text = (CONF / "20-boinc_gahp.condor.conf").read_text()
-        values = dict(ROUTER)
-        for name in ("JOB_ROUTER_ROUTE_Boinc", "JOB_TRANSFORM_Boinc"):
-            values[name] = text.split(f"{name} @=end\n")[1].split("@end")[0]
-        condor.set(**values)
-        assert job_router() == [("ok", "Job Router: route Boinc leads to BOINC")]
 
 
 @pytest.mark.usefixtures("condor")

@@ -122,3 +122,40 @@ def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_
         rf"{given_up} of\n.*submit = (\d+)", (CONF / "boinc_gahp.toml").read_text()
     )
     assert named == [str(given_up - 30)] * 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.rst",
+        "docs/htcondor-admins.rst",
+        "conf/10-boinc_gahp.condor9.conf",
+        "conf/20-boinc_gahp.condor.conf",
+        "conf/zz-boinc_gahp.router.conf",
+    ],
+)
+def test_condor_reconfig_is_what_admins_are_told_everywhere(name: str) -> None:
+    # Seen with 23.9.6 to start and end the Job Router; main_config() of condor_master.V6/master.cpp
+    # is the same for it from HTCondor 9.0 to 25.12.
+    text = (CONF.parent / name).read_text()
+    assert "condor_reconfig" in text
+    assert "condor_restart" not in text
+    assert "killall" not in text
+
+
+def test_what_adds_to_lists_of_htcondor_is_in_the_file_that_is_read_last() -> None:
+    names = sorted(path.name for path in CONF.glob("*.conf"))
+    assert names[-1] == "zz-boinc_gahp.router.conf"
+    adding = re.compile(r"^(\w+) = \$\(\1\)", re.MULTILINE)
+    for name in names[:-1]:
+        assert adding.findall((CONF / name).read_text()) == []
+    last = (CONF / names[-1]).read_text()
+    assert set(adding.findall(last)) == {
+        "DAEMON_LIST",
+        "JOB_ROUTER_ROUTE_NAMES",
+        "JOB_TRANSFORM_NAMES",
+    }
+    # And nothing there sets anew what a site may have set.
+    code = re.sub(r"@=end\n.*?^@end$", "", last, flags=re.DOTALL | re.MULTILINE)
+    plain = re.findall(r"^\s*(\w+) = (?!.*\$\(\1\))", code, re.MULTILINE)
+    assert plain == []

@@ -1,14 +1,15 @@
-# In the source's directory, as root:
+# In the source's directory, as root; again for an upgrade:
 umask 022
 /usr/bin/python3 -m venv /opt/boinc_gahp
+rm -rf /opt/boinc_gahp/wheel
 /opt/boinc_gahp/bin/pip wheel --no-deps --wheel-dir /opt/boinc_gahp/wheel .
 /opt/boinc_gahp/bin/pip install /opt/boinc_gahp/wheel/boinc_gahp-*.whl
-ln -s /opt/boinc_gahp/bin/boinc_gahp /usr/local/bin/boinc_gahp
+ln -sfn /opt/boinc_gahp/bin/boinc_gahp /usr/local/bin/boinc_gahp
 
-# Settings; edit the copies. The second is for HTCondor 10 and later.
+# Settings; edit the copies. The last two are for HTCondor 10 and later.
 mkdir -p /etc/boinc_gahp
 cp conf/boinc_gahp.toml /etc/boinc_gahp/
-cp conf/20-boinc_gahp.condor.conf /etc/condor/config.d/
+cp conf/20-boinc_gahp.condor.conf conf/zz-boinc_gahp.router.conf /etc/condor/config.d/
 
 # Completion in shells:
 mkdir -p /usr/local/share/bash-completion/completions

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import tarfile
 import zipfile
 from typing import TYPE_CHECKING
@@ -57,6 +58,21 @@ def test_the_wheel_of_the_sdist_is_the_wheel_of_the_tree(
     run(BIN / "python", "-m", "build", "--wheel", "--outdir", tmp_path, source)
     [other] = tmp_path.glob("*.whl")
     assert packed(other) == packed(wheel)
+
+
+def test_what_an_earlier_build_left_does_not_get_into_the_wheel(
+    wheel: Path, source: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "boinc_gahp"
+    shutil.copytree(source, copy)
+    for left in ("build/lib/boinc_gahp/gone.py", "build/lib/gone/__init__.py"):
+        (copy / left).parent.mkdir(parents=True, exist_ok=True)
+        (copy / left).write_text("raise SystemExit\n")
+    before = {path.relative_to(copy) for path in copy.rglob("build/**/*")}
+    run(BIN / "python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, copy)
+    [other] = tmp_path.glob("*.whl")
+    assert packed(other) == packed(wheel)
+    assert {path.relative_to(copy) for path in copy.rglob("build/**/*")} == before
 
 
 def test_the_packages_are_described_as_pypi_wants_it(wheel: Path) -> None:

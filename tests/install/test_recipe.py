@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import stat
 import subprocess
@@ -95,6 +96,14 @@ def test_the_documentation_shows_the_recipe_and_the_removal() -> None:
         assert missing == [], name
 
 
+def test_the_readme_shows_lines_of_the_recipe() -> None:
+    text = (ROOT / "README.rst").read_text()
+    [block] = re.findall(r"test_recipe.py\n\n.. code-block:: sh\n\n((?:   .+\n)+)", text)
+    lines = [line.strip() for line in block.splitlines()]
+    assert lines[-1] == "condor_reconfig"
+    assert set(lines[:-1]) <= set((HERE / "recipe.sh").read_text().splitlines())
+
+
 def test_another_user_runs_it(prefix: Path, as_user: tuple[list[str], dict[str, str]]) -> None:
     words, home = as_user
     command = prefix / "usr/local/bin/boinc_gahp"
@@ -146,7 +155,9 @@ def test_links_stay_in_the_prefix_or_lead_to_the_systems_python(prefix: Path) ->
 
 
 def test_the_command_is_where_htcondors_settings_look_for_it(prefix: Path) -> None:
-    text = (prefix / "etc/condor/config.d/20-boinc_gahp.condor.conf").read_text()
+    settings = prefix / "etc/condor/config.d"
+    assert (settings / "zz-boinc_gahp.router.conf").is_file()
+    text = (settings / "20-boinc_gahp.condor.conf").read_text()
     assert "\nBOINC_GAHP = /opt/boinc_gahp/bin/boinc_gahp\n" in text
     assert (prefix / "opt/boinc_gahp/bin/boinc_gahp").is_file()
 
@@ -164,8 +175,36 @@ def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix: Path)
         assert shown.stderr == ""
 
 
+def test_the_first_lines_again_are_an_upgrade_whatever_lies_about(
+    prefix: Path, source: Path, open_directory: Path
+) -> None:
+    # As after a pull into the same directory, in which the old version was built with setuptools.
+    new = open_directory / "admin" / "next"
+    shutil.copytree(source, new)
+    version = new / "boinc_gahp/_version.py"
+    version.write_text(version.read_text().replace(boinc_gahp.__version__, "99.1"))
+    for place in (new / "build/lib/boinc_gahp", prefix / "opt/boinc_gahp/wheel"):
+        place.mkdir(parents=True, exist_ok=True)
+    (new / "build/lib/boinc_gahp/gone.py").touch()
+    (prefix / "opt/boinc_gahp/wheel/boinc_gahp-0.0.9-py3-none-any.whl").touch()
+    settings = prefix / "etc/boinc_gahp/boinc_gahp.toml"
+    settings.write_text("# mine\n")
+    first, _, _ = (HERE / "recipe.sh").read_text().partition("\n\n")
+    run("bash", "-c", in_prefix(first, prefix), cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
+    command = prefix / "usr/local/bin/boinc_gahp"
+    assert run(command, "--version").stdout == "boinc_gahp 99.1\n"
+    packages = next((prefix / "opt/boinc_gahp/lib").glob("python*/site-packages"))
+    assert not (packages / "boinc_gahp/gone.py").exists()
+    assert [path.name for path in packages.glob("boinc_gahp-*")] == ["boinc_gahp-99.1.dist-info"]
+    assert settings.read_text() == "# mine\n"
+
+
 def test_removal_leaves_nothing_but_settings(before: tuple[Path, set[str]], prefix: Path) -> None:
     _, there = before
-    run("bash", "-c", in_prefix((HERE / "removal.sh").read_text(), prefix))
+    removal = in_prefix((HERE / "removal.sh").read_text(), prefix)
+    assert run("bash", "-c", removal).stderr == ""
     left = {name for name in files(prefix) - there if not (prefix / name).is_dir()}
     assert left == {"etc/boinc_gahp/boinc_gahp.toml"}
+    # Where parts were never installed, or are gone, it says nothing either.
+    again = run("bash", "-c", removal)
+    assert (again.stdout, again.stderr) == ("", "")

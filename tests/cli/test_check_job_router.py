@@ -1,0 +1,191 @@
+"""What ``check`` says of the Job Router, with stand-ins for HTCondor's tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.condor_tools import ROUTE, ROUTER, job_router
+
+if TYPE_CHECKING:
+    from tests.cli.condor_tools import Condor
+
+pytestmark = pytest.mark.usefixtures("log_stopped", "settings")
+
+CONF = Path(__file__).parents[2] / "conf"
+
+
+@pytest.mark.usefixtures("condor")
+def test_none_is_noted() -> None:
+    [(level, text)] = job_router()
+    assert level == "note"
+    assert "conf/zz-boinc_gahp.router.conf" in text
+
+
+@pytest.mark.parametrize("name", ["DAEMON_LIST", "MASTER.DAEMON_LIST"])
+def test_one_that_does_not_run_fails_and_names_the_file_to_mend(condor: Condor, name: str) -> None:
+    condor.set(**ROUTER)
+    condor.last_set(name, "MASTER SCHEDD", "/etc/condor/condor_config.local, line 7")
+    assert job_router()[0] == (
+        "FAILED",
+        "Job Router: there is a route to BOINC (Boinc), but no JOB_ROUTER in "
+        f"{name}, which is last set in /etc/condor/condor_config.local, line 7; add it there, "
+        "and run condor_reconfig",
+    )
+
+
+def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(condor: Condor) -> None:
+    condor.set(**ROUTER)
+    condor.last_set("JOB_ROUTER_ROUTE_NAMES", "Other", "/etc/condor/zzz.conf, line 3")
+    [(level, text)] = job_router()
+    assert level == "FAILED"
+    assert "route Boinc leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES" in text
+    assert "last set in /etc/condor/zzz.conf, line 3; add it there" in text
+    condor.set(JOB_ROUTER_ROUTE_NAMES=None)
+    assert "which no file sets" in job_router()[0][1]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "lets_in"),
+    [
+        ("true", True),
+        ("(WantIt) || ((TARGET.JobUniverse == 5) && (BoincApp isnt undefined))", True),
+        ("WantIt =?= true", False),
+        ('Owner == "alice"', False),
+        ("((", False),
+    ],
+)
+def test_a_constraint_that_keeps_jobs_from_the_route_is_a_warning_that_names_its_file(
+    condor: Condor, constraint: str, lets_in: bool
+) -> None:
+    condor.set(**ROUTER)
+    name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
+    condor.last_set(name, constraint, "/etc/condor/condor_config.local, line 9")
+    (level, text), *_ = job_router()
+    assert level == ("ok" if lets_in else "warning")
+    if not lets_in:
+        assert f"{name}, which is last set in /etc/condor/condor_config.local, line 9" in text
+        assert "|| (BoincApp isnt undefined)" in text
+
+
+def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(
+    condor: Condor,
+) -> None:
+    condor.set(**ROUTER)
+    condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 4")
+    level, text = job_router()[1]
+    assert level == "warning"
+    assert "the transform Boinc, which saves them, is not in JOB_TRANSFORM_NAMES" in text
+    assert "/etc/condor/zzz.conf, line 4" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("GridResource batch boinc", 'write: SET GridResource "batch boinc"'),
+        ('gridresource "batch boinc"', 'write: SET GridResource "batch boinc"'),
+        ("SET GridResource batch boinc", "lacks quotes"),
+        ("MaxJobs 10", "write: MaxJobs = 10"),
+        ("MaxIdleJobs 10", "write: MaxIdleJobs = 10"),
+    ],
+)
+def test_a_line_that_htcondor_would_not_take_is_shown(
+    condor: Condor, line: str, advice: str
+) -> None:
+    route = ROUTE if line.startswith("Max") else ROUTE.replace("SET GridResource", "# SET")
+    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": f"{route}  {line}\n"}))
+    condor.accepts()
+    [(level, text)] = job_router()
+    assert level == "FAILED"
+    assert f'"{line}"' in text
+    assert advice in text
+
+
+def test_the_old_syntax_fails(condor: Condor) -> None:
+    route = '[ GridResource = "batch boinc"; name = "Boinc" ]'
+    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
+    level, text = job_router()[0]
+    assert level == "FAILED"
+    assert "old syntax" in text
+
+
+def test_a_route_that_htcondor_leaves_out_fails(condor: Condor) -> None:
+    condor.set(**ROUTER)
+    condor.accepts("Other")
+    [(level, text)] = job_router()
+    assert level == "FAILED"
+    assert "drops route Boinc" in text
+    assert "JobRouterLog" in text
+    condor.set(JOB_ROUTER_ROUTE_Boinc=ROUTE.partition("\n")[2])
+    assert "JobRouterLog" in job_router()[0][1]
+    condor.set(JOB_ROUTER_SOURCE_JOB_CONSTRAINT=None)
+    assert "it has no REQUIREMENTS" in job_router()[0][1]
+
+
+@pytest.mark.parametrize(
+    ("versions", "level", "words"),
+    [
+        ("25.14.1 true", "FAILED", "25.14.1 refuses JOB_ROUTER_ENTRIES"),
+        ("23.9.6 false", "FAILED", "is not looked at unless"),
+        ("23.9.6 true", "warning", "only up to HTCondor 24"),
+    ],
+)
+def test_entries_are_a_thing_of_the_past(
+    condor: Condor, versions: str, level: str, words: str
+) -> None:
+    version, allowed = versions.split()
+    condor.version(version)
+    condor.set(
+        DAEMON_LIST="JOB_ROUTER",
+        JOB_ROUTER_ENTRIES='[ GridResource = "batch boinc"; ]',
+        JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES=allowed,
+    )
+    [(found, text)] = job_router()
+    assert found == level
+    assert words in text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"JOB_ROUTER_ROUTE_Boinc": ROUTE.replace("EVALSET", "# ")},
+        {"JOB_ROUTER_ROUTE_Boinc": ROUTE.replace("SavedOutputRemaps", "Other")},
+        {"JOB_TRANSFORM_NAMES": "None"},
+        {"JOB_TRANSFORM_Boinc": "SET A 1"},
+    ],
+    ids=["not-put-back", "put-back-from-elsewhere", "no-transform", "not-saved"],
+)
+def test_remaps_that_would_be_lost_are_a_warning(condor: Condor, change: dict[str, str]) -> None:
+    condor.set(**(ROUTER | change))
+    found = job_router()
+    assert found[0] == ("ok", "Job Router: route Boinc leads to BOINC")
+    assert found[1][0] == "warning"
+    assert "loses transfer_output_remaps" in found[1][1]
+
+
+def test_remaps_may_come_back_in_other_ways(condor: Condor) -> None:
+    for line in (
+        "COPY SavedOutputRemaps TransferOutputRemaps",
+        'EVALSET TransferOutputRemaps SavedOutputRemaps ?: ""',
+    ):
+        route = ROUTE.replace("EVALSET", "#") + line
+        condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
+        assert len(job_router()) == 1
+
+
+def test_a_route_that_passes_on_no_app_is_a_warning(condor: Condor) -> None:
+    route = ROUTE.replace("COPY /^Boinc(.+)/ remote_Boinc\\1", "")
+    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
+    assert [level for level, _ in job_router()] == ["ok", "warning"]
+    assert "COPY /^Boinc(.+)/ remote_Boinc\\1" in job_router()[1][1]
+
+
+def test_the_example_has_a_route_without_fault(condor: Condor) -> None:
+    text = (CONF / "zz-boinc_gahp.router.conf").read_text()
+    values = dict(ROUTER)
+    for name in ("JOB_ROUTER_ROUTE_Boinc", "JOB_TRANSFORM_Boinc"):
+        values[name] = text.split(f"{name} @=end\n")[1].split("@end")[0]
+    condor.set(**values)
+    assert job_router() == [("ok", "Job Router: route Boinc leads to BOINC")]

@@ -1,0 +1,115 @@
+"""A program that is replaced or removed while its daemon runs."""
+
+from __future__ import annotations
+
+import stat
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.daemon import program
+from tests.daemon.process import Daemon
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: As pip writes it.
+SCRIPT = f"""\
+#!{sys.executable}
+import sys
+from boinc_gahp.cli.main import main
+sys.exit(main())
+"""
+
+
+def install(path: Path) -> Path:
+    """Put the program there; where there is one, another file takes its place."""
+    new = path.with_name("new")
+    new.write_text(SCRIPT)
+    new.chmod(new.stat().st_mode | stat.S_IXUSR)
+    return new.replace(path)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(program, "INTERVAL", 0.01)
+    return install(tmp_path / "boinc_gahp")
+
+
+@contextmanager
+def watched(path: Path) -> Iterator[threading.Event]:
+    """Yield what is set when the process would be ended."""
+    closing, ended = threading.Event(), threading.Event()
+    watching = program.Program(str(path))
+    thread = threading.Thread(target=watching.watch, args=(closing, ended.set))
+    thread.start()
+    try:
+        yield ended
+    finally:
+        closing.set()
+        thread.join()
+
+
+def test_one_that_was_replaced_ends_the_process(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with watched(path) as ended:
+        install(path)
+        assert ended.wait(60)
+    assert f"The program {path} was replaced by another" in caplog.text
+
+
+def test_so_does_a_link_that_leads_to_another_version(path: Path) -> None:
+    other, link = install(path.with_name("other")), path.with_name("link")
+    link.symlink_to(path)
+    with watched(link) as ended:
+        link.unlink()
+        link.symlink_to(other)
+        assert ended.wait(60)
+
+
+def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = path.with_name("away")
+    looks: list[str] = []
+    identity = program._identity
+
+    def noted(name: str) -> program.Identity | None:
+        looks.append("gone" if (found := identity(name)) is None else "there")
+        return found
+
+    monkeypatch.setattr(program, "_identity", noted)
+    with watched(path) as ended:
+        path.rename(away)
+        wait_for(lambda: "gone" in looks, "a look that finds nothing")
+        away.rename(path)
+        wait_for(lambda: looks[-1] == "there", "a look that finds it again")
+        assert not ended.is_set()
+        monkeypatch.setattr(program, "GONE", 0.1)
+        path.unlink()
+        assert ended.wait(60)
+    assert f"The program {path} was removed" in caplog.text
+
+
+def test_nothing_is_looked_at_where_it_is_not_known_what_was_run(path: Path) -> None:
+    for unknown in ("", "x" * 5000):
+        program.Program(unknown).watch(threading.Event(), lambda: None)
+
+
+@pytest.mark.long
+def test_a_daemon_that_was_upgraded_under_its_feet_ends_as_on_sigterm(
+    path: Path, tmp_path: Path
+) -> None:
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with Daemon([str(path)], environ=environ, cwd=tmp_path) as daemon:
+        daemon.line()
+        daemon.send(b"COMMANDS\r\n")
+        assert daemon.line().startswith(b"S ")
+        install(path)
+        assert daemon.process.wait(60) == 0
