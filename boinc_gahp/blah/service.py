@@ -194,7 +194,8 @@ class Service:
         if row.is_alive:
             with self._noting:
                 self._asked[row.id] = time.time()
-        return self._in_order(row, self._lasting.shown(row, status_ad(row)))
+        here = jobs.store.failing or self._gates.trouble(row.id)
+        return self._in_order(row, self._lasting.shown(row, status_ad(row), here))
 
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.

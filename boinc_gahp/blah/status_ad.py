@@ -47,11 +47,31 @@ def status_ad(row: JobRow) -> tuple[int, str]:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HELD:
         reason = row.hold_reason or "the job failed, and nothing is known of the reason"
-        values["HoldReason"] = quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON))
+        values["HoldReason"] = _reason(reason)
         values["HoldReasonCode"] = str(row.hold_code or 0)
         values["HoldReasonSubCode"] = str(row.hold_subcode or 0)
     inside = "".join(f"{name} = {value}; " for name, value in values.items())
     return word, f"[ {inside}]"
+
+
+def suspended(reason: str) -> tuple[int, str]:
+    """Return what HTCondor is told of a job that waits for something that somebody has to mend.
+
+    It shows ``SUSPENDED`` as GridJobStatus. ExitReason is the one attribute for words that it takes
+    from the ad of a job that is not held (``infnbatchjob.cpp``, ``ProcessRemoteAd``); the Job
+    Router copies it to the original job.
+    """
+    return SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
+
+
+def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
+    """Return an answer that takes back what :func:`suspended` has said of the job."""
+    word, ad = answer
+    return word, f"[ ExitReason = undefined;{ad.removeprefix('[')}"
+
+
+def _reason(text: str) -> str:
+    return quoted(shorten(visible(" ".join(text.split())), _MAX_REASON))
 
 
 def quoted(text: str) -> str:
