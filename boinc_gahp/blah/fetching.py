@@ -3,9 +3,9 @@
 What goes wrong on the way is of three kinds. The project cannot be asked, or cannot give what it
 has: that is tried again for as long as it takes. The submit node cannot take the outputs just now,
 its disk is full or a file server is away: that is tried again for :data:`PATIENCE`, since a job
-that is held loses its results (HTCondor cancels it, and a release is a new job); HTCondor shows the
-job as suspended meanwhile, with the reason, which the log and the ledger have, too. Somebody has to do something, a directory is missing
-or must not be written, an output does not exist: then the job is held at once and says it, for the
+that is held loses its results (HTCondor cancels it, and a release is a new job); HTCondor shows it
+as suspended meanwhile, with the reason. Somebody has to do something, a directory is missing or
+must not be written, an output does not exist: then the job is held at once and says it, for the
 owner would not look for the trouble of a job that seems to run.
 """
 

@@ -58,20 +58,15 @@ def test_a_ledger_that_cannot_be_written_is_told_of_its_jobs_until_it_can(site: 
     job = site.job()
     with Gahp(write_settings(site)) as gahp:
         job_id = gahp.submit(job.ad)
-        wait_for(lambda: site.workunits(), "the job on the project")
+        wait_for(site.workunits, "the job on the project")
         limits = resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE)
         # No file can be written to, as on a full disk.
         resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
         site.local.resume_volunteers()
-        _, ad = wait_for(lambda: _suspended(gahp, job_id), "the job suspended", pause=0.1)
-        said = str(reason(ad))
+        wait_for(lambda: gahp.told(job_id)[0] == SUSPENDED, "the job suspended", pause=0.1)
+        said = str(reason(gahp.told(job_id)[1]))
         assert f"the ledger {site.directory}/state/ledger.sqlite cannot be written" in said
         assert "check the disk's free space" in said
         resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE, limits)
         wait_for(lambda: gahp.told(job_id)[0] == COMPLETED, "the job completed", pause=0.1)
     assert job.is_right()
-
-
-def _suspended(gahp: Gahp, job_id: str) -> tuple[int, str] | None:
-    status, ad = gahp.told(job_id)
-    return (status, ad) if status == SUSPENDED else None
