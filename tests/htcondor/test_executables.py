@@ -1,0 +1,43 @@
+"""What HTCondor tells of a job's executable, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.htcondor.pool import COMPLETED, HELD
+
+if TYPE_CHECKING:
+    from tests.htcondor.node import Node
+
+pytestmark = pytest.mark.timeout(300)
+
+#: No BoincApp: the executable names the app.
+NAMED = """
+universe = grid
+grid_resource = batch boinc
+executable = uppercase
+transfer_input_files = in
+transfer_output_files = out
+log = job.log
+"""
+
+
+def test_an_executable_that_is_not_there_names_the_app_and_one_that_is_there_holds_the_job(
+    node: Node,
+) -> None:
+    room = node.pool.room("alice", "named", {"in": "named\n"})
+    # Only of a job that says so does condor_submit take an executable that is not there.
+    room.write("job.sub", f"{NAMED}queue\n")
+    refused = node.pool.run("alice", "condor_submit", "job.sub", cwd=room.inside)
+    assert refused.returncode != 0
+    named = room.submit(f"{NAMED}transfer_executable = false\nqueue\n")
+    named.wait(COMPLETED)
+    assert room.read("out") == "NAMED\n"
+    room.write("uppercase", "#!/bin/sh\n")
+    for line in ("", "transfer_executable = false\n"):
+        brought = room.submit(f"{NAMED}{line}queue\n")
+        [job] = brought.wait(HELD)
+        assert 'the job has an executable ("uppercase")' in job["HoldReason"]
+        room.ask("condor_rm", str(brought.number))
