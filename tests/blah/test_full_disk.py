@@ -12,7 +12,7 @@ import classad2
 import pytest
 
 from boinc_gahp.blah.status_ad import COMPLETED, SUSPENDED
-from tests.blah.helpers import await_status
+from tests.blah.helpers import await_status, failed
 from tests.blah.process import Gahp, write_settings
 from tests.helpers import wait_for
 
@@ -50,6 +50,25 @@ def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_until_the
         assert "ExitReason = undefined" in ad
         assert "ExitCode = 0" in ad
     assert job.is_right()
+
+
+@pytest.mark.long
+def test_a_job_that_is_removed_while_the_ledger_cannot_be_written_is_aborted_when_it_can(
+    site: Site,
+) -> None:
+    site.local.pause_volunteers()
+    with Gahp(write_settings(site)) as gahp:
+        removed, released = site.job(), site.job()
+        ids = [gahp.submit(job.ad) for job in (removed, released)]
+        wait_for(lambda: len(site.workunits()) == 2, "the jobs on the project")
+        limits = resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
+        for job_id in ids:
+            gahp.cancel(job_id)
+        resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE, limits)
+        # HTCondor sends a job anew that it has released: that is no repetition of the first.
+        assert gahp.submit(released.ad) not in ids
+        wait_for(lambda: failed(site) == 2, "the aborts on the project")
 
 
 @pytest.mark.long
