@@ -27,17 +27,20 @@ log = job.log
 def test_an_executable_that_is_not_there_names_the_app_and_one_that_is_there_holds_the_job(
     node: Node,
 ) -> None:
-    room = node.pool.room("alice", "named", {"in": "named\n"})
+    named = node.pool.room("alice", "named", {"in": "named\n"})
     # Only of a job that says so does condor_submit take an executable that is not there.
-    room.write("job.sub", f"{NAMED}queue\n")
-    refused = node.pool.run("alice", "condor_submit", "job.sub", cwd=room.inside)
+    named.write("job.sub", f"{NAMED}queue\n")
+    refused = node.pool.run("alice", "condor_submit", "job.sub", cwd=named.inside)
     assert refused.returncode != 0
-    named = room.submit(f"{NAMED}transfer_executable = false\nqueue\n")
-    named.wait(COMPLETED)
-    assert room.read("out") == "NAMED\n"
-    room.write("uppercase", "#!/bin/sh\n")
-    for line in ("", "transfer_executable = false\n"):
-        brought = room.submit(f"{NAMED}{line}queue\n")
-        [job] = brought.wait(HELD)
-        assert 'the job has an executable ("uppercase")' in job["HoldReason"]
-        room.ask("condor_rm", str(brought.number))
+    job = named.submit(f"{NAMED}transfer_executable = false\nqueue\n")
+    program = {"in": "program\n", "uppercase": "#!/bin/sh\n"}
+    brought = node.pool.room("alice", "brought", program)
+    held = [
+        brought.submit(f"{NAMED}{line}queue\n") for line in ("", "transfer_executable = false\n")
+    ]
+    for cluster in held:
+        [ad] = cluster.wait(HELD)
+        assert 'the job has an executable ("uppercase")' in ad["HoldReason"]
+        brought.ask("condor_rm", str(cluster.number))
+    job.wait(COMPLETED)
+    assert named.read("out") == "NAMED\n"
