@@ -33,7 +33,10 @@ TO_SMALL = (
 def small(pool: Pool, user: str, directory: Path, size: int) -> Iterator[Path]:
     """Have a disk of so many bytes in a directory; yield a file that can fill it."""
     owner = (pool.root / "home" / user).stat()
-    directory.mkdir(parents=True, exist_ok=True)
+    for path in (*reversed(directory.parents), directory):
+        if not path.exists():
+            path.mkdir(mode=0o700)
+            os.chown(path, owner.st_uid, owner.st_gid)
     options = f"size={size},mode=700,uid={owner.st_uid},gid={owner.st_gid}"
     mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(directory)]
     subprocess.run(mount, check=True, timeout=60)
@@ -102,9 +105,6 @@ def test_a_full_state_directory_is_told_of_jobs_and_holds_new_ones_and_all_go_on
     room = node.pool.room("bob", "full-state", {"in": "ledger\n"})
     state = node.pool.root / "home/bob/.local/state/boinc_gahp"
     _end_daemons(node.pool)
-    for path in (state.parent.parent, state.parent):
-        path.mkdir(exist_ok=True)
-        os.chown(path, *((node.pool.root / "home/bob").stat()[4:6]))
     with small(node.pool, "bob", state, 2 << 20) as filler:
         job = room.submit(grid("gated", "arguments = full-state"))
         job.wait(RUNNING)
