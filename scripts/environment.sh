@@ -7,29 +7,29 @@ fail() {
 }
 
 is_supported() {
-    "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
+    "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
 }
 
 # Prints a Python that can make the environment: $PYTHON, or the first that will do.
 find_python() {
     if [ -n "${PYTHON:-}" ]; then
-        is_supported "$PYTHON" || fail "PYTHON is $PYTHON; Python 3.10 to 3.13 is needed"
+        is_supported "$PYTHON" || fail "PYTHON is $PYTHON; Python 3.10 to 3.14 is needed"
         echo "$PYTHON"
         return
     fi
-    for python in python3 python3.13 python3.12 python3.11 python3.10; do
+    for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
         if is_supported "$python"; then
             echo "$python"
             return
         fi
     done
-    fail "Python 3.10 to 3.13 is needed; on Debian: apt install python3 python3-venv"
+    fail "Python 3.10 to 3.14 is needed; on Debian: apt install python3 python3-venv"
 }
 
 make_environment() {
     if [ -x .venv/bin/python ] && .venv/bin/python -c 'import pip' 2>/dev/null; then
         is_supported .venv/bin/python ||
-            fail ".venv holds another Python than 3.10 to 3.13; remove it and try again"
+            fail ".venv holds another Python than 3.10 to 3.14; remove it and try again"
         return
     fi
     python=$(find_python) || exit 1

@@ -102,4 +102,4 @@ def test_scripts_say_which_python_they_want(name: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr == f"{name}: PYTHON is /bin/false; Python 3.10 to 3.13 is needed\n"
+    assert done.stderr == f"{name}: PYTHON is /bin/false; Python 3.10 to 3.14 is needed\n"

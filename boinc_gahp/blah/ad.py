@@ -49,7 +49,7 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
     attributes = Attributes(text)
     wishes = Wishes(attributes)
     iwd = _directory(attributes)
-    project, app = _project_and_app(attributes, wishes, settings)
+    project, app = _project_and_app(attributes, wishes, settings, iwd)
     if not settings.ignore_environment:
         _check_environment(attributes)
     stdout = read_stream("output", attributes.text("Out"), iwd)
@@ -108,31 +108,33 @@ def _directory(attributes: Attributes) -> str:
 
 
 def _project_and_app(
-    attributes: Attributes, wishes: Wishes, settings: HTCondor
+    attributes: Attributes, wishes: Wishes, settings: HTCondor, iwd: str
 ) -> tuple[str | None, str]:
     """Return project and app: BOINC's own attributes, else ``batch_queue = app@project``.
 
     Without either, the executable's name tells the app, if the job brings no executable with it:
     volunteers run the project's apps, and another program run instead would not be noticed.
-    HTCondor before 25.12 does not tell whether it does (StageCmd), so a job of theirs has to name
-    the app.
+    StageCmd tells from HTCondor 25.12 on; before, that there is no such file tells it.
     """
     queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
     project = wishes.word("Project") or queue_project.strip() or None
     app = wishes.word("App") or queue_app.strip()
     if not app:
-        app = Path(attributes.text("Cmd") or "").name
+        command = Path(attributes.text("Cmd") or "")
+        app = command.name
         if not app:
             raise AdRefused(
                 'the job names no app; say which with +remote_BoincApp = "name" in the submit file'
             )
-        if attributes.get("StageCmd") is not False and not settings.ignore_executable:
+        staged = attributes.get("StageCmd")
+        is_name = staged is False or (staged is None and _is_nowhere(command, iwd))
+        if not is_name and not settings.ignore_executable:
             raise AdRefused(
                 f"the job has an executable ({show(app)}), which does not reach volunteers' "
                 "computers: they run the project's apps. Say which app with "
                 '+remote_BoincApp = "name" in the submit file (the executable is then ignored); '
-                "or, with HTCondor 25.12 and later, executable = name of the app and "
-                "transfer_executable = false"
+                "or with executable = name of the app and transfer_executable = false (before "
+                "HTCondor 25.12 where the job's directory has no file of that name)"
             )
     for what, name in (("project", project), ("app", app)):
         if name is not None and not _is_utf8(name):
@@ -140,6 +142,23 @@ def _project_and_app(
                 f"the job's {what} is {show(name)}, which holds bytes that are not UTF-8"
             )
     return project, app
+
+
+def _is_nowhere(command: Path, iwd: str) -> bool:
+    """Tell whether an executable is a mere name: it would be in the job's directory, and is not.
+
+    condor_submit refuses such a job unless it has ``transfer_executable = false`` (seen with 23.9.6
+    and 25.14.1). What cannot be looked at may be there.
+    """
+    if command.parent != Path(iwd):
+        return False
+    try:
+        command.lstat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
 
 
 def _is_utf8(text: str) -> bool:

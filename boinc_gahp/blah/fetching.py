@@ -3,9 +3,9 @@
 What goes wrong on the way is of three kinds. The project cannot be asked, or cannot give what it
 has: that is tried again for as long as it takes. The submit node cannot take the outputs just now,
 its disk is full or a file server is away: that is tried again for :data:`PATIENCE`, since a job
-that is held loses its results (HTCondor cancels it, and a release is a new job); the log and the
-job's trouble in the ledger say so meanwhile. Somebody has to do something, a directory is missing
-or must not be written, an output does not exist: then the job is held at once and says it, for the
+that is held loses its results (HTCondor cancels it, and a release is a new job); HTCondor shows it
+as suspended meanwhile, with the reason. Somebody has to do something, a directory is missing or
+must not be written, an output does not exist: then the job is held at once and says it, for the
 owner would not look for the trouble of a job that seems to run.
 """
 
@@ -98,6 +98,7 @@ class Fetcher:
             result = kept.bridge.fetch_output(request, gate)
         except GahpError as error:
             return None if self._failed(job, batch, description, error) else error
+        kept.gates.blocked(job.id, None)
         if kept.jobs.fetched(job.id, result.exit_status, result.cpu_time) == "gone":
             raise Withdrawn  # right after the last file came to be in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, result.exit_status)
@@ -109,6 +110,8 @@ class Fetcher:
     ) -> bool:
         """Hold the job or let it wait; return whether it is not ``finished`` any more."""
         over = False
+        if not isinstance(error, OutputError):
+            self._kept.gates.blocked(job.id, None)
         if isinstance(error, NoResult):
             # It was done when it was last asked about: aborted since, or the project was set back.
             over = failures.fail(self._kept, job)
@@ -125,7 +128,10 @@ class Fetcher:
             number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
         )
         # Of a process that ends, temporary files go under what writes them.
-        if self._kept.stopping.is_set() or (passing and time.time() < job.changed + PATIENCE):
+        if self._kept.stopping.is_set():
+            return self._wait(job, error)
+        if passing and time.time() < job.changed + PATIENCE:
+            self._kept.gates.blocked(job.id, str(error))
             return self._wait(job, error)
         return self._hold(job, HoldCode.OUTPUT, str(error), number)
 

@@ -98,6 +98,7 @@ class Gates:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._gates: dict[int, Gate] = {}
+        self._troubles: dict[int, str] = {}
 
     @contextmanager
     def open(self, job_id: int) -> Iterator[Gate]:
@@ -112,6 +113,19 @@ class Gates:
                 del self._gates[job_id]
                 self._changed.notify_all()
 
+    def blocked(self, job_id: int, trouble: str | None) -> None:
+        """Note why this submit node cannot take the job's outputs now; None: it can."""
+        with self._changed:
+            if trouble is None:
+                self._troubles.pop(job_id, None)
+            else:
+                self._troubles[job_id] = trouble
+
+    def trouble(self, job_id: int) -> str | None:
+        """Return why this submit node cannot take the job's outputs now; None if it can."""
+        with self._changed:
+            return self._troubles.get(job_id)
+
     def jobs(self) -> tuple[int, ...]:
         """Return the jobs that have a gate now."""
         with self._changed:
@@ -124,6 +138,7 @@ class Gates:
         has ended.
         """
         with self._changed:
+            self._troubles.pop(job_id, None)
             gate = self._gates.get(job_id)
         if gate is None:
             return

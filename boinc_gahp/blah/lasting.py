@@ -1,6 +1,6 @@
-"""What an admin gets to see of troubles that last, and jobs that nobody can work on any more.
+"""What people get to see of troubles that last, and jobs that nobody can work on any more.
 
-Everything it knows is in the ledger: daemons live for minutes or weeks, as HTCondor has it.
+What it knows of projects is in the ledger: daemons live for minutes or weeks, as HTCondor has it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.owners import explain_unknown, owner_key
-from boinc_gahp.blah.status_ad import SUSPENDED
+from boinc_gahp.blah.status_ad import COMPLETED, HELD, suspended, without_reason
 from boinc_gahp.config import state_dir
 from boinc_gahp.ledger import Hold, KeeperLock
 from boinc_gahp.text import shorten
@@ -32,8 +32,9 @@ class LastingTroubles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._owners: frozenset[Owner] = frozenset()
-        self._batches: frozenset[int] = frozenset()
+        self._owners: dict[Owner, str] = {}
+        self._batches: dict[int | None, str] = {}
+        self._shown: set[int] = set()
         self._said: set[str] = set()
 
     def look(self, jobs: JobLedger, now: float) -> None:
@@ -45,10 +46,16 @@ class LastingTroubles:
         lasting = jobs.lasting(now)
         stops = [each for each in lasting if each.stops]
         with self._lock:
-            self._owners = frozenset(
-                owner_key(each.url, each.account) for each in stops if each.batch_id is None
-            )
-            self._batches = frozenset(each.batch_id for each in stops if each.batch_id is not None)
+            self._owners = {
+                owner_key(each.url, each.account): f"{each.url}: {each.text}"
+                for each in stops
+                if each.batch_id is None
+            }
+            self._batches = {
+                each.batch_id: f"{each.url}: {each.text}"
+                for each in stops
+                if each.batch_id is not None
+            }
         if lasting and jobs.take_turn("troubles said", now):
             for each in lasting[:_NAMED]:
                 hours = (now - each.since) / 3600
@@ -57,18 +64,28 @@ class LastingTroubles:
                 more = len(lasting) - _NAMED
                 log.warning("and %d more: boinc_gahp ledger list has them all", more)
 
-    def shown(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
-        """Return what HTCondor is told of a job: suspended, if it waits for something for long.
+    def shown(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:
+        """Return what HTCondor is told of a job: suspended, with the reason, if it has to wait.
 
-        It shows that as GridJobStatus, and changes nothing else (``gridmanager-batch.md``, 5).
+        Args:
+            row: the job.
+            answer: what HTCondor would be told if it has not.
+            here: what is wrong on this submit node, for which the job waits: that is told at once,
+                for nobody else can mend it. None: nothing.
         """
-        if not row.is_alive:
-            return answer
         with self._lock:
-            waits = row.batch_id in self._batches or (
-                owner_key(row.project_url, row.account) in self._owners
-            )
-        return (SUSPENDED, answer[1]) if waits else answer
+            words = here or self._batches.get(row.batch_id)
+            words = words or self._owners.get(owner_key(row.project_url, row.account))
+            if row.is_alive and words:
+                self._shown.add(row.id)
+                return suspended(words)
+            # That an earlier daemon has said it is not known: at the end it is taken back anyway.
+            is_over = answer[0] in {COMPLETED, HELD}
+            if not is_over and row.id not in self._shown:
+                return answer
+            if not row.is_alive:
+                self._shown.discard(row.id)
+        return without_reason(answer)
 
     def unknown(
         self, jobs: JobLedger, settings: Settings, owner: tuple[str, str, str], now: float

@@ -15,9 +15,10 @@ from boinc_gahp.blah.keeper import Keeper
 from boinc_gahp.blah.kept import Gates
 from boinc_gahp.blah.lasting import LastingTroubles
 from boinc_gahp.blah.leases import look_every
+from boinc_gahp.blah.notes import Notes
 from boinc_gahp.blah.owners import known_owners, owner_key, owner_of
 from boinc_gahp.blah.projects import find_project
-from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad
+from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad, suspended
 from boinc_gahp.config import state_dir
 from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
@@ -97,10 +98,8 @@ class Service:
         self._minder: threading.Thread | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
-        # What is written down now and then, or soon.
-        self._noting = threading.Lock()
-        self._asked: dict[int, float] = {}
-        self._told: set[int] = set()
+        self._notes = Notes()
+        self._showing = threading.Lock()
         self._shown_running: set[int] = set()
 
     # -- the requests
@@ -112,7 +111,6 @@ class Service:
 
         Raises:
             ConfigError: no project has an authenticator.
-            LedgerError: the ledger cannot be opened.
         """
         if not self._known:
             self._look_at_settings(0.0)
@@ -151,8 +149,8 @@ class Service:
                 return accepted
             raise
         jobs = self._jobs()
-        # Whether this is a new attempt depends on what HTCondor was told of the last one.
-        self._write_told(jobs)
+        # Whether this is a new attempt depends on what HTCondor has said and was told of the last.
+        self._write_soon(jobs)
         row = jobs.accept(
             NewJob(
                 job_directory=description.job_directory,
@@ -179,7 +177,7 @@ class Service:
         except AdRefused:
             return None
         jobs = self._jobs()
-        self._write_told(jobs)
+        self._write_soon(jobs)
         row = jobs.accepted(directory)
         return None if row is None else _job_id(jobs, row)
 
@@ -188,34 +186,40 @@ class Service:
 
         Raises:
             UnknownJob: the ledger does not have it.
-            LedgerError: the ledger cannot be read.
         """
-        jobs = self._jobs()
-        row = self._find(jobs, job_id)
+        try:
+            jobs = self._jobs()
+            row = self._find(jobs, job_id)
+        except LedgerError as error:  # HTCondor would hold the job after some
+            return suspended(str(error))
         if row is None:
             raise UnknownJob(
                 f"job {job_id!r} is not in the ledger {jobs.store.path}: it was forgotten there, "
                 "or accepted with another state directory; remove the job and submit it again"
             )
         if row.is_alive:
-            with self._noting:
-                self._asked[row.id] = time.time()
-        return self._in_order(row, self._lasting.shown(row, status_ad(row)))
+            self._notes.asked(row.id)
+        here = jobs.store.failing or self._gates.trouble(row.id)
+        return self._in_order(row, self._lasting.shown(row, status_ad(row), here))
 
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
 
-        One that is not known is cancelled well enough.
-
-        Raises:
-            LedgerError: it could not be written down.
+        One that is not known is cancelled well enough. HTCondor forgets the job whatever it is told
+        (``gridmanager-batch.md``, 5): what cannot be written down now is as soon as it can.
         """
-        jobs = self._jobs()
+        try:
+            self._cancel(self._jobs(), job_id)
+        except LedgerError as error:
+            log.error("Job %s is still to be cancelled: %s", job_id, error)
+            self._notes.unwanted(job_id)
+
+    def _cancel(self, jobs: JobLedger, job_id: str) -> None:
         number = self._number(jobs, job_id)
         before = None if number is None else jobs.cancel(number)
         if before is None:
             return
-        with self._noting:
+        with self._showing:
             self._shown_running.discard(before.id)
         self._gates.close(before.id)
         owner = owner_key(before.project_url, before.account)
@@ -233,7 +237,7 @@ class Service:
         HTCondor would write no execute event into the job's log (seen with 23.9.6), which its
         users and their programs wait for. After a restart this may say so once more.
         """
-        with self._noting:
+        with self._showing:
             if answer[0] == RUNNING:
                 self._shown_running.add(row.id)
             elif answer[0] == COMPLETED and not row.told and row.id not in self._shown_running:
@@ -248,8 +252,8 @@ class Service:
         """Note that the line with a job's status 4 or 5 was written whole; returns at once."""
         number = None if self._ledger is None else self._number(self._ledger, job_id)
         if number is not None and status in {4, 5}:
-            with self._noting:
-                self._told.add(number)
+            self._notes.told(number)
+            with self._showing:
                 self._shown_running.discard(number)
             self._news.set()
 
@@ -363,7 +367,7 @@ class Service:
                     next_look = time.monotonic() + every
                     self._write_down(jobs)
                 else:
-                    self._write_told(jobs)
+                    self._write_soon(jobs)
                 self._look_at_settings(SETTINGS_LAST)
                 if is_time or self._changed:
                     self._changed = False
@@ -379,28 +383,17 @@ class Service:
 
     def _write_down(self, jobs: JobLedger) -> None:
         try:
-            self._write_told(jobs)
-            self._write_asked(jobs)
+            self._write_soon(jobs)
+            self._notes.write_asked(jobs)
         except LedgerError as error:
             log.error("%s", error)
 
-    def _write_told(self, jobs: JobLedger) -> None:
-        with self._noting:
-            told = set(self._told)
-        if told:
-            jobs.told(told)
-            with self._noting:
-                self._told -= told
-
-    def _write_asked(self, jobs: JobLedger) -> None:
-        with self._noting:
-            asked, self._asked = self._asked, {}
-        by_time: dict[float, list[int]] = {}
-        for job_id, at in asked.items():
-            # To the second is more than is needed, and makes few changes of many.
-            by_time.setdefault(float(int(at)), []).append(job_id)
-        for at, job_ids in by_time.items():
-            jobs.asked(job_ids, at)
+    def _write_soon(self, jobs: JobLedger) -> None:
+        """Cancel what could not be when HTCondor asked for it; write down what it was told."""
+        for job_id in self._notes.all_unwanted:
+            self._cancel(jobs, job_id)
+            self._notes.cancelled(job_id)
+        self._notes.write_told(jobs)
 
     def _start_keepers(self, jobs: JobLedger) -> None:
         for url, account, name in jobs.owners():

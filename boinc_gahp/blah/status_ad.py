@@ -54,7 +54,7 @@ def status_ad(row: JobRow) -> tuple[int, str]:
 def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:
     """Return the status word of a job that HTCondor is to hold, and its ad: ASCII, on one line."""
     values = {
-        "HoldReason": quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON)),
+        "HoldReason": _reason(reason),
         "HoldReasonCode": str(int(code)),
         "HoldReasonSubCode": str(subcode),
     }
@@ -64,6 +64,26 @@ def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:
 def _ad(values: dict[str, str]) -> str:
     inside = "".join(f"{name} = {value}; " for name, value in values.items())
     return f"[ {inside}]"
+
+
+def suspended(reason: str) -> tuple[int, str]:
+    """Return what HTCondor is told of a job that waits for something that somebody has to mend.
+
+    It shows ``SUSPENDED`` as GridJobStatus. ExitReason is the one attribute for words that it takes
+    from the ad of a job that is not held (``infnbatchjob.cpp``, ``ProcessRemoteAd``); the Job
+    Router copies it to the original job.
+    """
+    return SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
+
+
+def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
+    """Return an answer that takes back what :func:`suspended` has said of the job."""
+    word, ad = answer
+    return word, f"[ ExitReason = undefined;{ad.removeprefix('[')}"
+
+
+def _reason(text: str) -> str:
+    return quoted(shorten(visible(" ".join(text.split())), _MAX_REASON))
 
 
 def quoted(text: str) -> str:

@@ -95,6 +95,8 @@ class Store:
         self._next_log_wait = 0.0
         #: Counts the files that it has had.
         self.generation = 1
+        #: Why the file cannot be written, as far as it was tried; None: it can.
+        self.failing: str | None = None
         self._read_only = read_only
         self._read_path = path
         self._copy: Copy | None = None
@@ -152,6 +154,8 @@ class Store:
         finally:
             self._pass_on(mine, thread)
         if mine.error is not None:
+            if isinstance(mine.error.__cause__, sqlite3.OperationalError):
+                self.failing = str(mine.error)
             raise mine.error
         return cast("T", mine.result)
 
@@ -272,10 +276,13 @@ class Store:
             self._check_open()
             connection.execute("BEGIN IMMEDIATE")
             self._data_version = _data_version(connection)
+            before = connection.total_changes
             for change in group:
                 change.run(connection, self.path)
             is_committing = True
             connection.execute("COMMIT")
+            if connection.total_changes > before:  # else nothing had to be written
+                self.failing = None
             for change in group:
                 change.is_over = True
             self._bound_log(connection)

@@ -75,9 +75,13 @@ class Database:
             connection = sqlite3.connect(
                 self.path, timeout=30, isolation_level=None, check_same_thread=False
             )
-            connection.row_factory = sqlite3.Row
-            connection.executescript(_SETTINGS)
-            connection.create_function("clock", 0, time.time)
+            try:
+                connection.row_factory = sqlite3.Row
+                connection.executescript(_SETTINGS)
+                connection.create_function("clock", 0, time.time)
+            except BaseException:
+                connection.close()
+                raise
             self._local.connection = connection
             with self._registry_lock:
                 self._connections.append(connection)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: Requests that a gridmanager has under way (``gridmanager-batch.md``, 7).
 IN_FLIGHT = 50
 
+#: Statuses that it asks for in a second, at most (conf/: GRIDMANAGER_JOB_PROBE_RATE_BATCH).
+PROBE_RATE = 100
+
 
 def batch_submit(bench: Bench) -> Iterator[Measure]:
     """1,000 jobs of HTCondor 10, 50 under way at a time."""
@@ -37,8 +40,8 @@ def batch_submit(bench: Bench) -> Iterator[Measure]:
 
 
 def batch_status(bench: Bench) -> Iterator[Measure]:
-    """Statuses where the ledger has 10,000 jobs, which are on the project."""
-    number = bench.some(10_000)
+    """Statuses where the ledger has 20,000 jobs, which are on the project."""
+    number = bench.some(20_000)
     _settle_in(bench)
     bench.control("status", word="IN_PROGRESS")
     with bench.gahp(select=False) as gahp:
@@ -52,10 +55,14 @@ def batch_status(bench: Bench) -> Iterator[Measure]:
             f"{number:,} jobs in the ledger: BLAH_JOB_STATUS, worst", max(times), "s", 0.02
         )
         yield Measure("  BLAH_JOB_STATUS, median", statistics.median(times), "s")
+        used = gahp.processor_time
         began = time.perf_counter()
         _at_a_time(gahp, (("BLAH_JOB_STATUS", job) for job in jobs))
         took = time.perf_counter() - began
         yield Measure(f"  all of them, {IN_FLIGHT} at a time", number / took, "1/s")
+        yield Measure("    processor time", gahp.processor_time - used, "s")
+        share = _share(gahp, jobs, bench.some(3000))
+        yield Measure(f"  {PROBE_RATE} a second: share of a processor", share, "%", 15)
         yield Measure("  peak memory", gahp.peak_memory / MB, "MB", 200)
     times = []
     for _ in range(5 if bench.quick else 20):
@@ -124,6 +131,16 @@ def _timed(gahp: Gahp, job: str) -> float:
     began = time.perf_counter()
     _ask(gahp, "BLAH_JOB_STATUS", job)
     return time.perf_counter() - began
+
+
+def _share(gahp: Gahp, jobs: list[str], number: int) -> float:
+    """Return the percentage of a processor that evenly spaced BLAH_JOB_STATUSes take."""
+    used = gahp.processor_time
+    began = time.perf_counter()
+    for i in range(number):
+        time.sleep(max(0.0, began + i / PROBE_RATE - time.perf_counter()))
+        _timed(gahp, jobs[i * 7919 % len(jobs)])
+    return 100 * (gahp.processor_time - used) / (time.perf_counter() - began)
 
 
 def _until_running(gahp: Gahp, jobs: list[str]) -> None:

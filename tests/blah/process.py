@@ -82,12 +82,22 @@ class Gahp:
         assert (error, words) == ("0", "NULL"), words
         return job_id
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._daemon.process.pid
+
     def status(self, job_id: str) -> int:
         """Return the status of a job, which must not be held."""
+        status, ad = self.told(job_id)
+        assert status in {1, 2, 4}, ad
+        return status
+
+    def told(self, job_id: str) -> tuple[int, str]:
+        """Return what is told of a job: its status, and the ad."""
         error, words, status, ad = self._gridmanager.do("BLAH_JOB_STATUS", job_id)
         assert (error, words) == ("0", "NULL"), words
-        assert status in {"1", "2", "4"}, ad
-        return int(status)
+        return int(status), ad
 
     def cancel(self, job_id: str) -> None:
         """Cancel a job."""

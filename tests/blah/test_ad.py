@@ -221,6 +221,18 @@ def test_a_job_with_an_executable_and_no_app_is_told_how_to_name_one(
         assert words in text
 
 
+def test_an_executable_that_is_not_in_the_jobs_directory_is_the_apps_name(tmp_path: Path) -> None:
+    # HTCondor before 25.12 says nothing of StageCmd, and makes the name a path.
+    named = {"BoincApp": None, "Cmd": str(tmp_path / "worker")}
+    assert job(tmp_path, **named).app_name == "worker"
+    # It would be a transferred one's: the submit directory of a spooled job, another directory.
+    assert "executable" in refused(tmp_path, BoincApp=None, Cmd=str(tmp_path / "bin" / "worker"))
+    assert "executable" in refused(tmp_path, BoincApp=None, Cmd="/usr/bin/worker")
+    assert "executable" in refused(tmp_path, **named, StageCmd=True)
+    (tmp_path / "worker").symlink_to("nowhere")
+    assert "executable" in refused(tmp_path, **named)
+
+
 def test_an_executable_is_let_pass_by_a_setting(tmp_path: Path) -> None:
     text = ad(tmp_path, BoincApp=None, Cmd="/home/alice/uppercase")
     assert read_ad(text, HTCondor(ignore_executable=True)).app_name == "uppercase"

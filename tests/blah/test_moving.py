@@ -222,9 +222,11 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
         long_ago = "UPDATE project SET trouble_since = trouble_since - 4000"
         jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
         await_status(service, [job_id], SUSPENDED)
+        assert f'ExitReason = "{site.proxy.url}: ' in service.status(job_id)[1]
         wait_for(lambda: f"For 1 h, {site.proxy.url}: " in caplog.text, "the day's line")
         site.local.stop_web(False)
         await_status(service, [job_id], 1)
+        assert service.status(job_id)[1] == "[ ExitReason = undefined; ]"
     assert caplog.text.count("For 1 h, ") == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.service import UnknownJob
+from boinc_gahp.blah.status_ad import SUSPENDED
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import KeeperLock
@@ -371,11 +372,16 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLoc
     (site.directory / "file").touch()
     settings = Settings(site.project, state=State(site.directory / "file"))
     with site.service(settings) as service:
+        # Else jobs would be idle without a word.
+        service.ping()
         with pytest.raises(LedgerError, match="cannot be opened"):
-            service.ping()
+            service.submit(site.job().ad)
+        status, told = service.status("boinc/00000000.1")
+        assert status == SUSPENDED
+        assert "cannot be opened" in told
         # Mending it is enough.
         (site.directory / "file").unlink()
-        service.ping()
+        assert service.status(service.submit(site.job().ad))[0] == 1
 
 
 def test_a_service_that_was_never_asked_anything_ends(site: Site) -> None:

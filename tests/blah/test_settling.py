@@ -34,7 +34,8 @@ def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
 ) -> None:
     site.local.pause_volunteers()
     with site.service() as service:
-        ids = [service.submit(site.job().ad) for _ in range(3)]
+        with site.held_back():  # in one batch, which has jobs that are wanted
+            ids = [service.submit(site.job().ad) for _ in range(3)]
         for job_id in ids:
             await_state(jobs, job_id, "queued")
     lock = KeeperLock(site.directory / "state", *site.owner)

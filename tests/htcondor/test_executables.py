@@ -1,0 +1,50 @@
+"""What HTCondor tells of a job's executable, and what becomes of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.htcondor.pool import COMPLETED, HELD
+
+if TYPE_CHECKING:
+    from tests.htcondor.node import Node
+
+pytestmark = pytest.mark.timeout(300)
+
+#: No BoincApp: the executable names the app.
+NAMED = """
+universe = grid
+grid_resource = batch boinc
+executable = uppercase
+transfer_input_files = in
+transfer_output_files = out
+log = job.log
+"""
+
+
+def test_an_executable_that_is_not_there_names_the_app_and_one_that_is_there_holds_the_job(
+    node: Node,
+) -> None:
+    said = node.pool.ask("alice", "condor_version")
+    version = tuple(map(int, re.findall(r"(\d+)\.(\d+)\.\d+", said)[0]))
+    named = node.pool.room("alice", "named", {"in": "named\n"})
+    # Only of a job that says so does condor_submit take an executable that is not there.
+    named.write("job.sub", f"{NAMED}queue\n")
+    refused = node.pool.run("alice", "condor_submit", "job.sub", cwd=named.inside)
+    assert refused.returncode != 0
+    job = named.submit(f"{NAMED}transfer_executable = false\nqueue\n")
+    program = {"in": "program\n", "uppercase": "#!/bin/sh\n"}
+    brought = node.pool.room("alice", "brought", program)
+    lines = [""]
+    if version < (25, 12):  # later ones say that the file is not to be taken for a program
+        lines.append("transfer_executable = false\n")
+    held = [brought.submit(f"{NAMED}{line}queue\n") for line in lines]
+    for cluster in held:
+        [ad] = cluster.wait(HELD)
+        assert 'the job has an executable ("uppercase")' in ad["HoldReason"]
+        brought.ask("condor_rm", str(cluster.number))
+    job.wait(COMPLETED)
+    assert named.read("out") == "NAMED\n"

@@ -1,0 +1,73 @@
+"""How soon HTCondor sees what has happened, with the intervals that ``conf/`` sets."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.htcondor.pool import REMOVED
+from tests.htcondor.submit import grid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Pool
+
+pytestmark = pytest.mark.timeout(300)
+
+UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
+
+#: A program that ends at once, before it has said a word, when Bob's jobs first want it.
+_DIES_ONCE = """#!/bin/sh
+if [ "$(id -un)" = bob ] && mkdir /tmp/died 2>/dev/null; then exit 1; fi
+exec /opt/boinc_gahp/bin/boinc_gahp
+"""
+
+
+@pytest.fixture
+def shipped(pool: Pool) -> Iterator[None]:
+    """HTCondor's own intervals, but for those that ``conf/`` sets; a program that dies once."""
+    program = pool.root / "tmp" / "dies_once"
+    program.write_text(_DIES_ONCE, "ascii")
+    program.chmod(0o755)
+    with suppress(FileNotFoundError):
+        (pool.root / "tmp" / "died").rmdir()
+    config_d = pool.root / "etc/condor/config.d"
+    short, aside = config_d / "90-short.conf", pool.root / "tmp" / "90-short.conf"
+    ours = config_d / "95-dies_once.conf"
+    short.rename(aside)
+    ours.write_text("BOINC_GAHP = /tmp/dies_once\n", "ascii")
+    try:
+        _take_settings(pool)
+        yield
+    finally:
+        aside.rename(short)
+        ours.unlink()
+        _take_settings(pool)
+
+
+def _take_settings(pool: Pool) -> None:
+    pool.ask("root", "condor_reconfig")
+    # Those of the users read them when they begin.
+    pool.kill(r"^condor_gridmanager")
+
+
+def test_an_end_is_seen_within_a_minute_and_a_daemon_that_died_at_once_is_started_again(
+    node: Node, shipped: None
+) -> None:
+    text = grid("uppercase", *UPPERCASE)
+    rooms = [node.pool.room(user, "soon", {"in": "soon\n"}) for user in ("alice", "bob")]
+    alice, bob = (room.submit(text) for room in rooms)
+    # With HTCondor's own intervals, Alice's took 126 s, and Bob's stood still for 300.
+    alice.wait(timeout=100)
+    assert rooms[0].read("out") == "SOON\n"
+    # Accepted, run, ended: what was never seen to run is told to have.
+    assert alice.events("job.log") == ["000", "027", "001", "005"]
+    wait_for(lambda: "027" in bob.events("job.log"), "Bob's is accepted", 100, pause=0.5)
+    assert bob.events("job.log")[:3] == ["000", "026", "025"]
+    rooms[1].ask("condor_rm", str(bob.number))
+    bob.wait(REMOVED)
