@@ -30,7 +30,7 @@ _WORDS = {
     "cancelled": REMOVED,
 }
 
-#: Characters of a HoldReason, which HTCondor keeps in the job, its history and its log.
+#: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
 
 _PLAIN = re.compile(rb"[ !#-\[\]-~]")
@@ -42,16 +42,23 @@ def status_ad(row: JobRow) -> tuple[int, str]:
     values: dict[str, str] = {}
     if word == COMPLETED:
         values["ExitCode"] = str(row.exit_code or 0)
+        # Of a program that a signal ended, no client tells the signal for sure.
         values["ExitBySignal"] = "false"
+        if row.exit_reason is not None:
+            values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HELD:
         reason = row.hold_reason or "the job failed, and nothing is known of the reason"
-        values["HoldReason"] = quoted(shorten(visible(" ".join(reason.split())), _MAX_REASON))
+        values["HoldReason"] = _reason(reason)
         values["HoldReasonCode"] = str(row.hold_code or 0)
         values["HoldReasonSubCode"] = str(row.hold_subcode or 0)
     inside = "".join(f"{name} = {value}; " for name, value in values.items())
     return word, f"[ {inside}]"
+
+
+def _reason(text: str) -> str:
+    return quoted(shorten(visible(" ".join(text.split())), _MAX_REASON))
 
 
 def quoted(text: str) -> str:

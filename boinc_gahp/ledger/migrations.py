@@ -154,6 +154,18 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE batch ADD COLUMN trouble_since REAL",
         "UPDATE batch SET trouble_since = changed WHERE trouble IS NOT NULL",
     ),
+    (
+        # Of a job whose program failed at volunteers, from when that is known: in one line, for
+        # people. Its exit_code is the program's.
+        "ALTER TABLE job ADD COLUMN exit_reason TEXT",
+        # What is to be written as such a job's stderr, until it is: apart, as descriptions are.
+        """
+        CREATE TABLE failure (
+            job_id INTEGER PRIMARY KEY REFERENCES job (id) ON DELETE CASCADE,
+            stderr TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 VERSION: Final = len(MIGRATIONS)
