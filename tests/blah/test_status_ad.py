@@ -59,6 +59,12 @@ def test_a_completed_job_always_has_an_exit_code(code: int | None) -> None:
     assert parsed(ad) == expected
 
 
+def test_a_job_whose_program_failed_is_told_with_the_reason_and_no_signal() -> None:
+    _, ad = status_ad(row("done", exit_code=139, exit_reason='it "failed"\nbadly'))
+    expected = {"ExitCode": 139, "ExitBySignal": False, "ExitReason": 'it "failed" badly'}
+    assert parsed(ad) == expected
+
+
 @pytest.mark.parametrize("time", [None, math.nan, math.inf, -1.0])
 def test_a_cpu_time_that_is_none_is_left_out(time: float | None) -> None:
     _, ad = status_ad(row("done", exit_code=0, cpu_time=time))
