@@ -37,8 +37,14 @@ _PLAIN = re.compile(rb"[ !#-\[\]-~]")
 
 
 def status_ad(row: JobRow) -> tuple[int, str]:
-    """Return the status word of a job, and its ad: ASCII, on one line."""
-    word = _WORDS[row.state]
+    """Return the status word of a job, and its ad: ASCII, on one line.
+
+    HTCondor cancels a job that it has put on hold. If its gridmanager ends before it has noted the
+    hold (it does, now and then, where jobs on hold are removed), the next one asks about the job:
+    it is still to be held for the same reason.
+    """
+    is_held = row.state == "cancelled" and row.hold_reason is not None
+    word = HELD if is_held else _WORDS[row.state]
     values: dict[str, str] = {}
     if word == COMPLETED:
         values["ExitCode"] = str(row.exit_code or 0)

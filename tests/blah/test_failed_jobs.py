@@ -346,6 +346,17 @@ def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> No
     assert len(site.workunits()) == len(jobs)
 
 
+def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) -> None:
+    job = site.job("--fail 193")
+    with daemon(site) as gahp:
+        job_id = gahp.submit(job.ad)
+        end = end_of(gahp, job_id)
+        gahp.cancel(job_id)
+        assert end_of(gahp, job_id) == end
+        # Released, it is a new job.
+        assert gahp.submit(job.ad) != job_id
+
+
 def test_the_ledger_says_in_words_how_a_job_ended(site: Site) -> None:
     job = site.job("--fail 11")
     with daemon(site) as gahp:

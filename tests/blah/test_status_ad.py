@@ -81,6 +81,12 @@ def test_a_failed_job_is_told_with_reason_and_codes() -> None:
     }
 
 
+def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held() -> None:
+    values = {"hold_reason": "it crashed", "hold_code": 2304, "hold_subcode": 193}
+    assert status_ad(row("cancelled", **values)) == status_ad(row("failed", **values))
+    assert status_ad(row("cancelled"))[0] == 3
+
+
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
 def test_any_reason_is_one_word_that_htcondor_can_parse(reason: str) -> None:
     _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2304, hold_subcode=1))

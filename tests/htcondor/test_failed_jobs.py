@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.htcondor.node import Node
     from tests.htcondor.pool import Room
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(600)
 
 STEP = (ROOT / "conf/submit/step.sub").read_text("utf-8")
 UPPERCASE = (
@@ -140,8 +140,8 @@ WAYS = {
     "bulky": Way("bulky", "", "", None, "larger than the app's output template allows"),
     "disk": Way("hoards", "", "", None, "it used more disk than allowed"),
     "memory": Way("hungry", "", "", None, "it used more memory than allowed"),
-    "late": Way("tardy", "", "", None, "failed on the BOINC project"),
-    "aborted": Way("gated", "aborted", "", None, "was aborted on the BOINC project"),
+    "late": Way("tardy", "", "", None, "too many instances were made"),
+    "aborted": Way("dawdles", "aborted", "", None, "was aborted on the BOINC project"),
     "absent": Way("uppercase", "", "absent", None, "absent"),
 }
 _EACH = 3
@@ -160,6 +160,8 @@ def _add_failing_apps(project: LocalProject) -> None:
             output_template("out"),
         ),
         ("hungry", wait, {"rsc_memory_bound": 1e5}, output_template("out")),
+        # A result that comes after the abort is to change nothing.
+        ("dawdles", "import sys, time; time.sleep(3); sys.exit(1)", {}, output_template("out")),
         (
             "tardy",
             "import time; time.sleep(3)",
@@ -183,7 +185,7 @@ def aborting(project: LocalProject, authenticator: str) -> Iterator[None]:
 
     def abort() -> None:
         with Rpc(project.url, authenticator) as rpc:
-            while not stop.wait(0.5):
+            while not stop.wait(0.2):
                 rows = project.core.db.connection().execute(
                     "SELECT name FROM workunit WHERE error_mask = 0 AND canonical_resultid = 0 "
                     "AND xml_doc LIKE '%<command_line>%aborted%</command_line>%'"
@@ -246,7 +248,7 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: No
         wait_for(
             lambda: log.exists() and "EXITING WITH STATUS" in log.read_text("utf-8", "replace"),
             "the DAG has ended",
-            timeout=600,
+            timeout=max(120, jobs),
             pause=1.0,
         )
     assert "EXITING WITH STATUS 1" in log.read_text("utf-8", "replace")
