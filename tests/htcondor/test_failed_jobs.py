@@ -279,5 +279,11 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: No
 def _told(ad: dict[str, Any]) -> tuple[int | None, bool]:
     """Return a job's exit code, and whether it is told in words how it failed."""
     way = WAYS[ad["DAGNodeName"].rstrip("0123456789")]
-    words = ad["ExitReason"] if ad["JobStatus"] == COMPLETED else ad["RemoveReason"]
+    if ad["JobStatus"] == COMPLETED:
+        words = ad["ExitReason"]
+    else:
+        # Where HTCondor's gridmanager and its schedd come to remove a job at the same time, the
+        # gridmanager ends and begins anew, and the reason of the removal may be another.
+        names = ("RemoveReason", "LastHoldReason", "HoldReason")
+        words = "; ".join(str(ad[name]) for name in names if ad.get(name))
     return ad.get("ExitCode"), way.words in words or words
