@@ -36,6 +36,9 @@ _ABORTED = frozenset({"cancelled", "canceled"})
 _LISTED = 10
 #: Characters of a stderr that are quoted.
 _QUOTED = 300
+#: Characters of what the ledger keeps to be written as a job's stderr: of the stderr itself a
+#: project's database keeps 64 kB (``web-rpcs.md``).
+_KEPT = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
 
 
@@ -72,7 +75,7 @@ def fail(kept: Kept, job: JobRow) -> bool:
         reason = reason_of(kept, job, batch, failure)
         code = exits.exit_code(failure)
         if code is not None and _completes(kept, job):
-            ended = ProgramFailure(code, cpu_time, reason, failure.text)
+            ended = ProgramFailure(code, cpu_time, reason, _kept(failure.text))
             kept.jobs.program_failed(job.id, ended)
             log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
             return True
@@ -81,6 +84,13 @@ def fail(kept: Kept, job: JobRow) -> bool:
     kept.jobs.fail(job.id, hold, status, cpu_time)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
+
+
+def _kept(text: str) -> str:
+    if len(text) <= _KEPT:
+        return text
+    half = _KEPT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
 
 
 def _completes(kept: Kept, job: JobRow) -> bool:

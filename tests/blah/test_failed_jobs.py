@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,9 +16,9 @@ from boinc_gahp.blah import exits, failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.fetching import Fetcher
 from boinc_gahp.bridge import Failure
+from boinc_gahp.cli.main import main
 from boinc_gahp.localproject.states import Outcome
 from tests import faultproxy
-from tests.blah.helpers import row_of
 from tests.blah.onproject import follow, send
 from tests.blah.process import Gahp, write_settings
 from tests.helpers import wait_for
@@ -260,6 +261,21 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site: Site, 
     assert kept.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
 
 
+def test_of_an_endless_stderr_the_ledger_keeps_both_ends(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site.local.core, "quirks", type(site.local.core.quirks)())
+    sent = send(site, kept, ("--fail", "5"))
+    sent.await_end()
+    change(site, "UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")
+    follow(kept, sent, "finished")
+    failure = kept.jobs.program_failure(sent.job.id)
+    assert failure is not None
+    assert 100_000 < len(failure.stderr) < 150_000
+    assert "characters are left out]" in failure.stderr
+    assert failure.stderr.rstrip().endswith("end")
+
+
 def test_a_failure_that_cannot_be_written_is_held_for_that(site: Site, kept: Kept) -> None:
     sent = send(site, kept, ("--fail", "5"))
     (sent.iwds[0] / "job.err").mkdir()
@@ -357,12 +373,22 @@ def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) ->
         assert gahp.submit(job.ad) != job_id
 
 
-def test_the_ledger_says_in_words_how_a_job_ended(site: Site) -> None:
-    job = site.job("--fail 11")
-    with daemon(site) as gahp:
-        job_id = gahp.submit(job.ad)
-        end_of(gahp, job_id)
-    with site.jobs() as jobs:
-        row = row_of(jobs, job_id)
-    assert (row.state, row.exit_code) == ("done", 11)
-    assert "11, 11" in (row.exit_reason or "")
+def test_the_ledger_shows_how_a_program_failed(
+    site: Site, kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = ["--config", str(write_settings(site))]
+    sent = send(site, kept, ("--fail", "11"))
+    follow(kept, sent, "finished")
+    assert main(["ledger", "list", *config]) == 0
+    listed = capsys.readouterr().out
+    assert "failed, stderr to be written" in listed
+    assert "volunteers' computers: 11, 11" in listed
+    Fetcher(kept).fetch(sent.job)
+    kept.jobs.close_batch(sent.batch_id, retired=True)
+    assert main(["ledger", "show", str(sent.job.id), *config]) == 0
+    shown = capsys.readouterr().out
+    assert "completed with exit code 11 (done)" in shown
+    assert "volunteers' computers: 11, 11" in shown
+    assert main(["ledger", "show", "--json", str(sent.job.id), *config]) == 0
+    [job] = json.loads(capsys.readouterr().out)["jobs"]
+    assert (job["exit_code"], job["exit_reason"]) == (11, sent.job.exit_reason)
