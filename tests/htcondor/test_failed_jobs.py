@@ -252,10 +252,14 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: No
             pause=1.0,
         )
     assert "EXITING WITH STATUS 1" in log.read_text("utf-8", "replace")
+    of_dag = ("-constraint", 'isString(DAGNodeName) && Iwd == "/home/alice/many"')
+    # A job may leave the queue a little later than DAGMan has read of its end.
+    left = ("condor_q", "-allusers", *of_dag, "-af", "ClusterId")
+    wait_for(lambda: not room.pool.ask("root", *left).strip(), "the queue is empty", pause=1.0)
     rescue = room.read("many.dag.rescue001")
     assert f"Nodes premarked DONE: {jobs - bad}" in rescue
     ads: dict[str, list[dict[str, Any]]] = {}
-    for ad in history(room, "-constraint", 'isString(DAGNodeName) && Iwd == "/home/alice/many"'):
+    for ad in history(room, *of_dag):
         ads.setdefault(ad["DAGNodeName"], []).append(ad)
     good = {name: found for name, found in ads.items() if name.startswith("good")}
     assert len(good) == jobs - bad
@@ -265,7 +269,8 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: No
     for kind, way in WAYS.items():
         for number in range(_EACH):
             name = f"{kind}{number}"
-            assert [_told(ad) for ad in ads[name]] == [(way.exit_code, True)] * _ATTEMPTS, name
+            told = [_told(ad) for ad in ads[name]]
+            assert told == [(way.exit_code, True)] * _ATTEMPTS, (name, ads[name])
     ledger = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "list", "--json")
     [project] = [
         each
