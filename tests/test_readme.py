@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.blah.failures import _EXITS
+from boinc_gahp.blah.exits import MEANINGS
 from boinc_gahp.blah.wishes import NAMES
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def test_the_guide_for_scientists_explains_every_attribute_of_a_job() -> None:
 def test_the_guide_for_scientists_has_the_exit_statuses_that_hold_reasons_explain() -> None:
     found = re.findall(r"^(-?\d{3,}) +(.*)$", SCIENTISTS, re.MULTILINE)
     listed = {int(status): text for status, text in found if not status.startswith("23")}
-    assert listed == _EXITS
+    assert listed == MEANINGS
 
 
 @pytest.mark.parametrize("page", ["README.rst", "docs/scientists.rst"])

@@ -25,6 +25,7 @@ from boinc_gahp.blah.files import (
 )
 from boinc_gahp.blah.remaps import read_remaps
 from boinc_gahp.blah.wishes import Wishes, positive
+from boinc_gahp.config.settings import FAILED_JOBS
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         app_version_num=wishes.whole("AppVersionNum", least=1),
         input_template=_template(wishes, "InputTemplate", iwd),
         output_template=_template(wishes, "OutputTemplate", iwd),
+        failed_jobs=wishes.one_of("FailedJobs", FAILED_JOBS),
     )
 
 

@@ -72,6 +72,8 @@ class JobDescription:
         delay_bound: seconds.
         input_template: XML text; None: the app's.
         output_template: XML text; None: the app's.
+        failed_jobs: what becomes of it if its program fails, one of ``settings.FAILED_JOBS``; None:
+            what the settings say then.
     """
 
     job_directory: str
@@ -93,6 +95,7 @@ class JobDescription:
     app_version_num: int | None = None
     input_template: str | None = None
     output_template: str | None = None
+    failed_jobs: str | None = None
 
     def to_json(self) -> str:
         """Return the description as ASCII, without what is at its default."""

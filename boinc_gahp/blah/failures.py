@@ -1,7 +1,12 @@
-"""Jobs that failed on the project, and what their owner is told.
+"""Jobs that failed on the project: which HTCondor is to complete, and which to hold.
 
-HTCondor's HoldReason is one line, and often all that a scientist sees: it says which job it was,
-where, what the project says, how the job ended on the volunteers' computers, and what can be done.
+One whose program ran and failed is completed with the program's exit status, unless it or the
+settings want it held; so HTCondor's ways of trying again work, DAGMan's RETRY first of all. What
+was no fault of the program's is held: somebody has to look.
+
+HTCondor's HoldReason, or ExitReason, is one line, and often all that a scientist sees: it says
+which job it was, where, what the project says, how the job ended on the volunteers' computers, and
+what can be done.
 """
 
 from __future__ import annotations
@@ -10,13 +15,15 @@ import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from boinc_gahp.blah import exits
 from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.errors import (
     BatchNotFound,
     JobNotFound,
     RpcError,
 )
-from boinc_gahp.ledger.jobs import Hold
+from boinc_gahp.ledger.jobs import Hold, ProgramFailure
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -30,40 +37,20 @@ log = logging.getLogger("boinc_gahp.blah")
 #: The project's words for a job that somebody aborted (bits of its error_mask).
 _ABORTED = frozenset({"cancelled", "canceled"})
 
-#: What BOINC's client means by an exit status that is not the program's own
-#: (``lib/error_numbers.h``), or Windows by one of its.
-_EXITS = {
-    -131: "an output file is larger than the app's output template allows (max_nbytes)",
-    -161: "an output file was missing",
-    -185: "the program could not be started",
-    -186: "an input file could not be downloaded",
-    -187: "an output file could not be uploaded",
-    193: "a signal ended the program: it crashed",
-    194: "the BOINC client aborted it",
-    195: "the program that the app ran has failed",
-    196: "it used more disk than allowed: ask for more with BoincRscDiskBound",
-    197: "it ran for longer than allowed: ask for more with BoincRscFpopsBound",
-    198: "it used more memory than allowed: ask for more with BoincRscMemoryBound",
-    200: "it had not begun when its deadline came",
-    202: "the project aborted it",
-    203: "the volunteer aborted it",
-    205: "it ran out of memory",
-    -1073741819: "the program crashed on Windows: access violation",
-    -1073741515: "the program lacks a DLL on Windows",
-    -1073740940: "the program crashed on Windows: heap corruption",
-    -1073741571: "the program crashed on Windows: stack overflow",
-}
 #: The project says that it has no such job or batch, and not something else.
 IS_LOST = (BatchNotFound, JobNotFound)
 #: Instances whose exit statuses are listed; those that count are the last.
 _LISTED = 10
 #: Characters of a stderr that are quoted.
 _QUOTED = 300
+#: Characters of what the ledger keeps to be written as a job's stderr: of the stderr itself a
+#: project's database keeps 64 kB (``web-rpcs.md``).
+_KEPT = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
 
 
 def fail(kept: Kept, job: JobRow) -> bool:
-    """Learn why a job is in error on the project, and hold it for that.
+    """Learn why a job is in error on the project, and complete it with that, or hold it for that.
 
     A failure that is in the ledger stays, even if the job should turn out well on the project
     later: HTCondor may have been told by then, and the same job must not both fail and succeed.
@@ -88,16 +75,38 @@ def fail(kept: Kept, job: JobRow) -> bool:
         return False
     if failure is None:
         return False
-    aborted = not _ABORTED.isdisjoint(failure.words)
-    status = last_status(failure)
-    if aborted:
+    cpu_time = failure.result.cpu_time if failure.result else None
+    if not _ABORTED.isdisjoint(failure.words):
         hold = Hold(_aborted(kept, job, batch), HoldCode.ABORTED, 0)
     else:
-        hold = Hold(reason_of(kept, job, batch, failure), HoldCode.FAILED, status)
-    result = failure.result
-    kept.jobs.fail(job.id, hold, status if result else None, result.cpu_time if result else None)
+        reason = reason_of(kept, job, batch, failure)
+        code = exits.exit_code(failure)
+        if code is not None and _completes(kept, job):
+            ended = ProgramFailure(code, cpu_time, reason, _kept(failure.text))
+            kept.jobs.program_failed(job.id, ended)
+            log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
+            return True
+        hold = Hold(reason, HoldCode.FAILED, exits.last_status(failure))
+    status = exits.last_status(failure) if failure.result else None
+    kept.jobs.fail(job.id, hold, status, cpu_time)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
+
+
+def _kept(text: str) -> str:
+    if len(text) <= _KEPT:
+        return text
+    half = _KEPT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+
+
+def _completes(kept: Kept, job: JobRow) -> bool:
+    """Tell whether a job whose program failed is to be completed."""
+    try:
+        wish = JobDescription.from_json(job.description).failed_jobs
+    except ValueError:
+        wish = None  # whoever is to write its stderr says what is wrong with it
+    return (wish or kept.htcondor.failed_jobs) == "complete"
 
 
 def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
@@ -141,12 +150,6 @@ def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:
     log.error("%d jobs of batch %s are held: %s does not have them", len(jobs), batch.name, host)
 
 
-def last_status(failure: Failure) -> int:
-    """Return the last exit status that is not 0; 0 if there is none."""
-    told = () if failure.exit_statuses or failure.result is None else (failure.result.exit_status,)
-    return next((status for status in reversed((*told, *failure.exit_statuses)) if status), 0)
-
-
 def host_of(kept: Kept) -> str:
     """Return the project's host as people know it."""
     return urlsplit(kept.url).netloc.rpartition("@")[2]
@@ -172,9 +175,9 @@ def reason_of(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str
         dots = "..., " if len(statuses) > _LISTED else ""
         parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
         parts += [
-            f"{status} as a rule means: {_EXITS[status]}"
+            f"{status} as a rule means: {exits.MEANINGS[status]}"
             for status in dict.fromkeys(statuses[-_LISTED:])
-            if status in _EXITS
+            if status in exits.MEANINGS
         ]
     stderr = shorten(failure.stderr[-_QUOTED:], _QUOTED)
     if stderr:

@@ -95,20 +95,36 @@ class Fetcher:
             job.job_name or "", description, None if batch is None else batch.project_batch_id
         )
         try:
-            result = kept.bridge.fetch_output(request, gate)
+            exit_code, cpu_time = self._bring(job, request, gate)
         except GahpError as error:
-            return None if self._failed(job, batch, description, error) else error
+            if not self._failed(job, batch, description, error):
+                return error
+            found_out = isinstance(error, NoResult) and kept.jobs.program_failure(job.id)
+            return self._fetch(job, gate) if found_out else None
         kept.gates.blocked(job.id, None)
-        if kept.jobs.fetched(job.id, result.exit_status, result.cpu_time) == "gone":
+        if kept.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
             raise Withdrawn  # right after the last file came to be in place
-        log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, result.exit_status)
+        log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
         kept.wake()
         return None
+
+    def _bring(self, job: JobRow, request: FetchRequest, gate: Gate) -> tuple[int, float | None]:
+        """Put in place what there is of a job; return its exit code, and seconds of a CPU."""
+        failure = self._kept.jobs.program_failure(job.id)
+        if failure is not None:
+            self._kept.bridge.write_failure(request, failure.stderr, gate)
+            return failure.exit_code, failure.cpu_time
+        result = self._kept.bridge.fetch_output(request, gate)
+        return result.exit_status, result.cpu_time
 
     def _failed(
         self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError
     ) -> bool:
-        """Hold the job or let it wait; return whether it is not ``finished`` any more."""
+        """Hold the job or let it wait.
+
+        Returns:
+            Whether it is not ``finished`` any more, or it is known by now that its program failed.
+        """
         over = False
         if not isinstance(error, OutputError):
             self._kept.gates.blocked(job.id, None)

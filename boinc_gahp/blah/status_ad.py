@@ -30,19 +30,28 @@ _WORDS = {
     "cancelled": REMOVED,
 }
 
-#: Characters of a HoldReason, which HTCondor keeps in the job, its history and its log.
+#: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
 
 _PLAIN = re.compile(rb"[ !#-\[\]-~]")
 
 
 def status_ad(row: JobRow) -> tuple[int, str]:
-    """Return the status word of a job, and its ad: ASCII, on one line."""
-    word = _WORDS[row.state]
+    """Return the status word of a job, and its ad: ASCII, on one line.
+
+    HTCondor cancels a job that it has put on hold. If its gridmanager ends before it has noted the
+    hold (it does, now and then, where jobs on hold are removed), the next one asks about the job:
+    it is still to be held for the same reason.
+    """
+    is_held = row.state == "cancelled" and row.hold_reason is not None
+    word = HELD if is_held else _WORDS[row.state]
     values: dict[str, str] = {}
     if word == COMPLETED:
         values["ExitCode"] = str(row.exit_code or 0)
+        # Of a program that a signal ended, no client tells the signal for sure.
         values["ExitBySignal"] = "false"
+        if row.exit_reason is not None:
+            values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HELD:
@@ -79,6 +88,8 @@ def suspended(reason: str) -> tuple[int, str]:
 def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
     """Return an answer that takes back what :func:`suspended` has said of the job."""
     word, ad = answer
+    if "ExitReason = " in ad:  # of a program that failed
+        return answer
     return word, f"[ ExitReason = undefined;{ad.removeprefix('[')}"
 
 

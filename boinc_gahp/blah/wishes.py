@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah.attributes import AdRefused, as_word, show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boinc_gahp.blah.attributes import Attributes
 
 #: The attributes' names after ``Boinc``.
@@ -31,6 +33,7 @@ NAMES = (
     "AppVersionNum",
     "InputTemplate",
     "OutputTemplate",
+    "FailedJobs",
 )
 
 #: The columns are signed 32-bit numbers.
@@ -71,6 +74,18 @@ class Wishes:
         """Return a text; raises AdRefused if it is none."""
         said = self.get(name)
         return None if said is None else as_word(*said)
+
+    def one_of(self, name: str, choices: Sequence[str]) -> str | None:
+        """Return one of some words, in any case; raises AdRefused for anything else."""
+        said = self.get(name)
+        if said is None:
+            return None
+        word = as_word(*said).lower()
+        if word not in choices:
+            raise AdRefused(
+                f"{said[0]} is {show(said[1])}; one of {', '.join(choices)} is expected"
+            )
+        return word
 
     def amount(self, name: str) -> float | None:
         """Return a number greater than 0; raises AdRefused for anything else."""

@@ -150,6 +150,10 @@ class Bridge:
         """See :func:`boinc_gahp.bridge.fetch.fetch_output`."""
         return fetch.fetch_output(self._context, request, gate)
 
+    def write_failure(self, request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
+        """See :func:`boinc_gahp.bridge.fetch.write_failure`."""
+        fetch.write_failure(request, text, gate)
+
     def collect(
         self, request: CollectRequest, gate: Gate, count: Callable[[int], object]
     ) -> Collected:

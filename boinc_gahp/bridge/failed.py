@@ -12,6 +12,8 @@ from boinc_gahp.bridge.types import Failure, FetchResult
 from boinc_gahp.errors import JobNotFound, OutputError, RpcError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.locate import Located
     from boinc_gahp.rpc import BatchJob, CompletedJob, Instance
@@ -97,6 +99,7 @@ def failure_of(context: Context, job: BatchJob) -> Failure:
         known.stderr,
         known.result,
         known.trouble,
+        tuple(instance.state for instance in known.instances),
     )
 
 
@@ -108,6 +111,7 @@ class _Known:
     told: bool
     result: FetchResult | None
     trouble: RpcError | None
+    instances: tuple[Instance, ...]
 
 
 def _is_over(job: BatchJob) -> bool:
@@ -134,14 +138,15 @@ def _learn(context: Context, job: BatchJob) -> _Known:
             0.0 if told is None else told.elapsed_time,
             (job.cpu_time or 0.0) if told is None else told.cpu_time,
         )
-    report, trouble = _report(context, job, why) if asks else ("", None)
+    instances, trouble = _instances(context, job) if asks else ((), None)
     return _Known(
         why,
-        report,
+        _report(context, job, why, instances) if asks else "",
         "" if told is None else unwrap(told.stderr_out),
         told is not None,
         result,
         trouble,
+        instances,
     )
 
 
@@ -160,17 +165,19 @@ def _words(job: BatchJob) -> list[str]:
     return [f"{word}: {MEANINGS[word]}" if word in MEANINGS else word for word in job.errors]
 
 
-def _report(context: Context, job: BatchJob, why: str) -> tuple[str, RpcError | None]:
-    """Return lines for people, and why the instances are not among them."""
-    instances: tuple[Instance, ...] = ()
-    trouble = None
+def _instances(context: Context, job: BatchJob) -> tuple[tuple[Instance, ...], RpcError | None]:
+    """Return a job's instances, or why they are not known."""
     try:
-        instances = context.project.query_job(job.id)
+        return context.project.query_job(job.id), None
     except RpcError as error:
-        trouble = error
         log.debug("No instances of the failed job %s: %s", job.name, error)
+        return (), error
+
+
+def _report(context: Context, job: BatchJob, why: str, instances: Iterable[Instance]) -> str:
+    """Return lines for people."""
     lines = [f"boinc_gahp: job {job.name} failed on {context.project.url} ({why})"]
     if job.exit_statuses:
         lines.append("exit statuses of its instances: " + ", ".join(map(str, job.exit_statuses)))
     lines += [f"instance {instance.name}: {instance.state}" for instance in instances]
-    return "\n".join(lines) + "\n", trouble
+    return "\n".join(lines) + "\n"

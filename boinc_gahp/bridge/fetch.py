@@ -12,7 +12,7 @@ from boinc_gahp.bridge.deliver import deliver, write_text
 from boinc_gahp.bridge.download import Output
 from boinc_gahp.bridge.failed import failed_job
 from boinc_gahp.bridge.gate import OPEN
-from boinc_gahp.bridge.selection import plain_names, select, stderr_path
+from boinc_gahp.bridge.selection import plain_names, select, stderr_path, stdout_path
 from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.bridge.types import FetchResult
 from boinc_gahp.bridge.uploaded import Uploaded
@@ -97,6 +97,23 @@ def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> 
         gate=gate,
     )
     return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
+
+
+def write_failure(request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
+    """Put what is known of a job that failed where its stderr is wanted; its stdout is empty.
+
+    Nothing is asked of the project; it has no outputs of such a job.
+
+    Raises:
+        OutputError: it cannot be written.
+        Exception: what the gate raises when it is closed.
+    """
+    gate.check()
+    _check_directory(Path(request.directory))
+    _write_stderr(request, text, gate)
+    stdout = stdout_path(request, {})
+    if stdout is not None and stdout != stderr_path(request):
+        write_text(request, stdout, "", gate)
 
 
 def _look_for(

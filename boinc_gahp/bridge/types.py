@@ -294,6 +294,7 @@ class Failure:
         stderr: an instance's; empty where the project cannot tell, as most cannot.
         result: exit status (never 0) and times; None if no exit status is known.
         trouble: why the instances are not known; None: they are, or there is nothing to ask.
+        states: of all instances, in their order, in the project's words; empty: not known.
     """
 
     words: tuple[str, ...]
@@ -303,6 +304,12 @@ class Failure:
     stderr: str
     result: FetchResult | None
     trouble: RpcError | None = None
+    states: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The report and, after an empty line, stderr."""
+        return self.report + (f"\n{self.stderr}" if self.stderr else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,13 @@ STATE_WORDS = {
     "cancelled": "cancelled",
 }
 
+#: The same of a job whose program failed, with its exit code.
+_FAILED_WORDS = {
+    "finished": "failed, stderr to be written",
+    "fetched": "failed, stderr in place",
+    "done": "completed with exit code {}",
+}
+
 #: A batch's states.
 BATCH_WORDS = {
     "planned": "to be sent",
@@ -136,6 +143,8 @@ def cluster_proc(job: JobRow) -> str | None:
 
 def state_words(job: JobRow) -> str:
     """Return the state of a job for people."""
+    if job.exit_reason is not None and job.state in _FAILED_WORDS:
+        return _FAILED_WORDS[job.state].format(job.exit_code)
     return STATE_WORDS[job.state]
 
 
@@ -161,6 +170,8 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
         notes.append(
             f"{printable(job.hold_reason or '')} (code {job.hold_code}, subcode {job.hold_subcode})"
         )
+    if job.exit_reason is not None and job.hold_reason is None:
+        notes.append(printable(job.exit_reason))
     if job.trouble and job.is_alive:
         notes.append(printable(job.trouble))
     if job.abort_owed:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config.accounts import DEFAULT_PROJECT
 from boinc_gahp.config.places import expand
-from boinc_gahp.config.settings import ProjectSettings, Settings
+from boinc_gahp.config.settings import FAILED_JOBS, ProjectSettings, Settings
 from boinc_gahp.config.urls import project_url
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import Authenticator, hide_logins
@@ -260,10 +260,13 @@ def _authenticator(key: str, value: object, base: Path) -> Authenticator:
     return parse_authenticator(text)
 
 
-def _level(key: str, value: object, base: Path) -> str:
-    if _str(key, value, base) not in LEVELS:
-        raise _Expected(f"one of {', '.join(LEVELS)} is expected")
-    return str(value)
+def _one_of(*choices: str) -> Callable[[str, object, Path], str]:
+    def read(key: str, value: object, base: Path) -> str:
+        if _str(key, value, base) not in choices:
+            raise _Expected(f"one of {', '.join(choices)} is expected")
+        return str(value)
+
+    return read
 
 
 #: By key, where the kind alone does not tell.
@@ -272,7 +275,8 @@ _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "authenticator": _authenticator,
     "ca_bundle": _path_text,
     "proxy": _proxy,
-    "level": _level,
+    "level": _one_of(*LEVELS),
+    "failed_jobs": _one_of(*FAILED_JOBS),
     "file": _path_text,
 }
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from boinc_gahp.secret import Authenticator
 
+#: What may become of a job whose program failed.
+FAILED_JOBS = ("complete", "hold")
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
@@ -132,6 +135,9 @@ class HTCondor:
     #: What is over and never needed again is dropped after this time: jobs whose end HTCondor did
     #: not ask for, and what is owed to a project that does not take it.
     forget_after: float = 90 * 86400.0
+    #: What becomes of a job whose program failed at volunteers: ``complete``, with the program's
+    #: exit status as its ExitCode, or ``hold``. A job's ``BoincFailedJobs`` goes before it.
+    failed_jobs: str = "complete"
     #: Take jobs with an environment, which does not reach the volunteers, and would put them on
     #: hold else.
     ignore_environment: bool = False

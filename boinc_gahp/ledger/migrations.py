@@ -159,6 +159,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE project ADD COLUMN polled REAL",
         # How many jobs it had on the project when it was last aborted.
         "ALTER TABLE batch ADD COLUMN listed INTEGER",
+        # Of a job whose program failed at volunteers, from when that is known: in one line, for
+        # people. Its exit_code is the program's.
+        "ALTER TABLE job ADD COLUMN exit_reason TEXT",
+        # What is to be written as such a job's stderr, until it is: apart, as descriptions are.
+        """
+        CREATE TABLE failure (
+            job_id INTEGER PRIMARY KEY REFERENCES job (id) ON DELETE CASCADE,
+            stderr TEXT NOT NULL
+        )
+        """,
     ),
 )
 

@@ -15,6 +15,7 @@ from boinc_gahp.ledger.rows import (
     PROJECT_IDENTITY,
     Hold,
     JobRow,
+    ProgramFailure,
     Tally,
     Trouble,
     job_rows,
@@ -50,6 +51,44 @@ class Progress(Requests):
         self._store.write(
             lambda connection: fail_job(connection, job_id, hold, exit_code, cpu_time)
         )
+
+    def program_failed(self, job_id: int, failure: ProgramFailure) -> None:
+        """Note that the program of a job on the project failed, for good.
+
+        The job is ``finished`` then, whatever the project says later, and is over with
+        :meth:`fetched`, when what is known is in place.
+        """
+
+        def change(connection: sqlite3.Connection) -> None:
+            changed = connection.execute(
+                "UPDATE job SET state = 'finished', changed = ?, exit_code = ?, cpu_time = ?, "
+                "exit_reason = ? WHERE id = ? AND exit_reason IS NULL "
+                "AND state IN ('queued', 'running', 'finished')",
+                (
+                    time.time(),
+                    failure.exit_code,
+                    failure.cpu_time,
+                    text(failure.reason),
+                    job_id,
+                ),
+            )
+            if changed.rowcount == 1:
+                connection.execute(
+                    "INSERT INTO failure (job_id, stderr) VALUES (?, ?)",
+                    (job_id, text(failure.stderr)),
+                )
+
+        self._store.write(change)
+
+    def program_failure(self, job_id: int) -> ProgramFailure | None:
+        """Return how the program of a job failed, until that is in place; None if it did not."""
+        with self._store.read() as connection:
+            row = connection.execute(
+                "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
+                "CROSS JOIN job ON job.id = failure.job_id WHERE failure.job_id = ?",
+                (job_id,),
+            ).fetchone()
+        return None if row is None else ProgramFailure(*row)
 
     def statuses(
         self, batch_id: int, changes: Mapping[str, Literal["queued", "running", "finished"]]
@@ -153,6 +192,7 @@ class Progress(Requests):
                 "writing = 0, trouble = NULL WHERE id = ?",
                 (now, exit_code, cpu_time, job_id),
             )
+            connection.execute("DELETE FROM failure WHERE job_id = ?", (job_id,))
             end_if_last(connection, row[0])
             ended = connection.execute(
                 "SELECT 1 FROM batch WHERE id = ? AND state = 'ended'", (row[0],)

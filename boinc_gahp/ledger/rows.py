@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 #: ``waiting``: accepted, in no batch. ``sending``: in a batch, which may be on its way.
 #: ``queued``: on the project, no host has it. ``running``: a host has it, or had. ``finished``:
-#: done on the project, its outputs are to be fetched. ``fetched``: they are in place, its batch is
-#: being retired. ``done``, ``failed`` (held by HTCondor): over. ``cancelled``: HTCondor does not
-#: want it any more.
+#: over on the project, its outputs are to be fetched, or what is known of its program's failure is
+#: to be written (:attr:`JobRow.exit_reason`). ``fetched``: they are in place, its batch is being
+#: retired. ``done``, ``failed`` (held by HTCondor): over. ``cancelled``: HTCondor does not want it
+#: any more.
 State = Literal[
     "waiting",
     "sending",
@@ -90,6 +91,23 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramFailure:
+    """How a job's program failed: HTCondor is to complete the job with that.
+
+    Attributes:
+        exit_code: the program's.
+        cpu_time: seconds; None: not known.
+        reason: HTCondor's ExitReason: which job failed where, and how.
+        stderr: what is to be written as the job's stderr.
+    """
+
+    exit_code: int
+    cpu_time: float | None
+    reason: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobRow:
     """A job. Times are seconds since the epoch.
 
@@ -103,6 +121,7 @@ class JobRow:
         writing: whether the keeper may be writing into the job's directory.
         cpu_time: seconds.
         trouble: the latest that went wrong with it, for people.
+        exit_reason: how its program failed, for people; None: it did not, as far as is known.
     """
 
     id: int
@@ -130,6 +149,7 @@ class JobRow:
     hold_code: int | None
     hold_subcode: int | None
     trouble: str | None
+    exit_reason: str | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -228,7 +248,7 @@ SELECT_JOBS: Final = """
         job.project_name, job.app_name, job.together, job.size, description.json, job.state,
         job.batch_id, batch.name || '-' || job.number, job.accepted, job.changed, job.asked,
         job.told, job.abort_owed, job.writing, job.exit_code, job.cpu_time,
-        job.hold_reason, job.hold_code, job.hold_subcode, job.trouble
+        job.hold_reason, job.hold_code, job.hold_subcode, job.trouble, job.exit_reason
     FROM job
     CROSS JOIN project ON project.id = job.project_id
     CROSS JOIN description ON description.job_id = job.id

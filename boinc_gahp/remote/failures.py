@@ -53,8 +53,7 @@ class JobFailure:
     @property
     def text(self) -> str:
         """All that is known, in lines for people."""
-        report = self.failure.report or f"job {self.name} failed: {self.failure.why}\n"
-        return report + (f"\n{self.failure.stderr}" if self.failure.stderr else "")
+        return self.failure.text or f"job {self.name} failed: {self.failure.why}\n"
 
 
 def failures(

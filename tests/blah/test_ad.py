@@ -379,7 +379,7 @@ def test_options_that_there_are_not_are_named_with_those_that_there_are(
 def test_every_attribute_has_an_option() -> None:
     assert {name: option(name) for name in NAMES}["AppVersionNum"] == "--app-version-num"
     assert option("RemoteFiles") == "--remote-files"
-    assert len({option(name) for name in NAMES}) == len(NAMES) == 12
+    assert len({option(name) for name in NAMES}) == len(NAMES) == 13
 
 
 def test_remote_files_travel_as_an_option_too(tmp_path: Path) -> None:

@@ -289,12 +289,23 @@ def test_a_home_that_is_not_mounted_is_waited_for(site: Site, kept: Kept) -> Non
 
 
 def test_a_job_that_turned_out_to_have_failed_is_held_for_that(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "11"))
+    sent = send(site, kept, ("--fail", "197"))
     sent.await_end()
     kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
     Fetcher(kept).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.FAILED)
     assert contents(sent.iwds[0]) == {}
+
+
+def test_a_job_whose_program_turned_out_to_have_failed_is_over_with_that(
+    site: Site, kept: Kept
+) -> None:
+    sent = send(site, kept, ("--fail", "11"))
+    sent.await_end()
+    kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
+    Fetcher(kept).fetch(sent.job)
+    assert (sent.job.state, sent.job.exit_code) == ("fetched", 11)
+    assert contents(sent.iwds[0]).keys() == {"job.err", "job.out"}
 
 
 def test_a_job_that_the_project_has_lost_is_held_for_that(site: Site, kept: Kept) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.blah import failures
+from boinc_gahp.blah import exits, failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.bridge import Failure, FetchResult
@@ -219,7 +219,7 @@ def _id(sent: Sent) -> int:
 
 
 def test_a_failure_that_cannot_be_explained_now_waits(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "5"))
+    sent = send(site, kept, ("--fail", "197"))
     sent.await_end()
     site.timeouts = HASTY
     with site.kept() as hasty:
@@ -230,7 +230,7 @@ def test_a_failure_that_cannot_be_explained_now_waits(site: Site, kept: Kept) ->
         assert sent.states == ["queued"]
         site.proxy.heal()
         follow(hasty, sent, "failed", follower=follower)
-    assert sent.job.hold_subcode == 5
+    assert sent.job.hold_subcode == 197
 
 
 def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(site: Site, kept: Kept) -> None:
@@ -286,7 +286,7 @@ def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site: Site, kept: 
 
 
 def test_what_the_project_does_not_find_once_is_not_lost(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "5"))
+    sent = send(site, kept, ("--fail", "197"))
     sent.await_end()
     error = b"<error><error_num>-1</error_num><error_msg>no such batch</error_msg></error>"
     nothing = faultproxy.body(b"<query_batch>%s</query_batch>" % error)
@@ -390,7 +390,7 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
 def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
     by_name: bool, site: Site, kept: Kept
 ) -> None:
-    bad, other = send(site, kept), send(site, kept, ("--fail", "5"))
+    bad, other = send(site, kept), send(site, kept, ("--fail", "197"))
     deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
     if not by_name:
         deadly.append(other.batch.name.encode())
@@ -423,9 +423,9 @@ def test_of_a_failure_there_is_what_helps(site: Site, kept: Kept) -> None:
     assert reason.endswith("three three")
     assert "\n" not in reason
     assert len(reason) < 1000
-    assert failures.last_status(failure) == -161
-    assert failures.last_status(replace(failure, exit_statuses=(0, 0))) == 0
-    assert failures.last_status(replace(failure, exit_statuses=())) == 1
+    assert exits.last_status(failure) == -161
+    assert exits.last_status(replace(failure, exit_statuses=(0, 0))) == 0
+    assert exits.last_status(replace(failure, exit_statuses=())) == 1
 
 
 def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, kept: Kept) -> None:

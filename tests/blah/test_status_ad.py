@@ -59,6 +59,12 @@ def test_a_completed_job_always_has_an_exit_code(code: int | None) -> None:
     assert parsed(ad) == expected
 
 
+def test_a_job_whose_program_failed_is_told_with_the_reason_and_no_signal() -> None:
+    _, ad = status_ad(row("done", exit_code=139, exit_reason='it "failed"\nbadly'))
+    expected = {"ExitCode": 139, "ExitBySignal": False, "ExitReason": 'it "failed" badly'}
+    assert parsed(ad) == expected
+
+
 @pytest.mark.parametrize("time", [None, math.nan, math.inf, -1.0])
 def test_a_cpu_time_that_is_none_is_left_out(time: float | None) -> None:
     _, ad = status_ad(row("done", exit_code=0, cpu_time=time))
@@ -73,6 +79,12 @@ def test_a_failed_job_is_told_with_reason_and_codes() -> None:
         "HoldReasonCode": 2301,
         "HoldReasonSubCode": 2,
     }
+
+
+def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held() -> None:
+    values = {"hold_reason": "it crashed", "hold_code": 2304, "hold_subcode": 193}
+    assert status_ad(row("cancelled", **values)) == status_ad(row("failed", **values))
+    assert status_ad(row("cancelled"))[0] == 3
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))

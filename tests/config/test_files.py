@@ -36,6 +36,10 @@ WRONG = {
     "not-a-number": ("[timeouts]\nread = nan", ["is nan"]),
     "truth-is-text": ('[staging]\nmd5_cache = "yes"', ['"yes"', "true or false"]),
     "level": ('[logging]\nlevel = "loud"', ['"loud"', "debug, info, warning, error, off"]),
+    "failed-jobs": (
+        '[htcondor]\nfailed_jobs = "retry"',
+        ['failed_jobs in [htcondor] is "retry"', "one of complete, hold"],
+    ),
     "text-is-number": ("[state]\ndir = 7", ["is 7", "a text in quotes"]),
     "url-is-ftp": ('[project]\nurl = "ftp://x/"', ['"ftp://x/"', "https://boinc.example.edu"]),
     "url-has-password": ('[project]\nurl = "https://u:p@x/"', ['is "https://<login>@x/"']),

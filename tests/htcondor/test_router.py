@@ -56,7 +56,7 @@ def sent(node: Node) -> dict[str, Cluster]:
         "gated": pool.room("bob", "gated").submit(vanilla("gated", "arguments = routed")),
         "again": pool.room("bob", "again").submit(vanilla("gated", "arguments = again")),
         "removed": pool.room("bob", "removed").submit(vanilla("gated", "arguments = never")),
-        "crashy": pool.room("bob", "crashy").submit(vanilla("crashy")),
+        "crashy": pool.room("bob", "crashy").submit(vanilla("crashy", '+BoincFailedJobs = "hold"')),
     }
 
 

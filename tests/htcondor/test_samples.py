@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
 from tests.helpers import wait_for
 from tests.htcondor.pool import ROOT
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(300)
 
+#: Of a job whose every instance fails, by the template of ``uppercase``.
+_INSTANCES = 3
 SAMPLES = ROOT / "conf" / "submit"
 
 
@@ -72,8 +75,12 @@ def test_grid_vanilla_and_remaps_samples_run(node: Node) -> None:
     assert again.read("out") == "AGAIN\n"
 
 
-def test_three_jobs_of_a_dag_run_one_after_the_other(node: Node) -> None:
+def test_three_jobs_of_a_dag_run_one_after_the_other_and_what_fails_is_tried_again(
+    node: Node,
+) -> None:
     room = _room(node, "sample-dag", {"in": "dag\n"})
+    # All volunteers that the first job gets to fail, and one of the next that it is tried with.
+    set_behaviours(node.project.core.db, [Behaviour("fail", 11, _INSTANCES + 1)])
     room.ask("condor_submit_dag", "workflow.dag")
     log = room.directory / "workflow.dag.dagman.out"
     wait_for(
@@ -82,7 +89,10 @@ def test_three_jobs_of_a_dag_run_one_after_the_other(node: Node) -> None:
         timeout=200,
         pause=1.0,
     )
-    assert "EXITING WITH STATUS 0" in log.read_text("utf-8", "replace")
+    told = log.read_text("utf-8", "replace")
+    assert "EXITING WITH STATUS 0" in told
+    assert "Retrying node First (retry #1 of 2)" in told
+    assert room.read("workflow.log").count("(return value 11)") == 1
     assert [room.read(name) for name in ("first", "second", "third")] == ["DAG\n"] * 3
     assert "starting uppercase" in room.read("third.err")
 

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.ledger.jobs import ProgramFailure
 from tests.ledger.jobs import HOLD, MINE, new_job
 
 DIRECTORIES = st.sampled_from(["a", "b", "c", "d"])
@@ -29,6 +30,7 @@ class Job:
     told: bool = False
     aborts: int = 0
     batch: int | None = None
+    failed: bool = False
 
     @property
     def is_alive(self) -> bool:
@@ -202,6 +204,15 @@ class Ledgers(RuleBasedStateMachine):
             job.state = "finished"
 
     @rule(index=INDICES)
+    def program_failed(self, index: int) -> None:
+        job = self.some(index)
+        if job is None:
+            return
+        self.jobs.program_failed(job.id, ProgramFailure(11, 1.0, "it failed", "its stderr"))
+        if job.state in {"queued", "running", "finished"}:
+            job.state, job.failed = "finished", True
+
+    @rule(index=INDICES)
     def fetch(self, index: int) -> None:
         job = self.some(index)
         if job is None:
@@ -276,6 +287,11 @@ class Ledgers(RuleBasedStateMachine):
             assert row is not None
             found = (row.state, row.told, row.abort_owed, row.batch_id, row.job_directory)
             assert found == (job.state, job.told, bool(job.aborts), job.batch, job.directory)
+            assert row.exit_reason == ("it failed" if job.failed else None)
+            if job.state in {"waiting", "sending", "queued", "running", "fetched", "done"}:
+                assert jobs.program_failure(job.id) is None
+            elif job.state == "finished":
+                assert (jobs.program_failure(job.id) is not None) == job.failed
         for batch in self.batches.values():
             found_batch = jobs.batch(batch.id)
             assert found_batch is not None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.daemon.gridmanager import BatchGridmanager, job_ad
 from tests.soak.node import User
-from tests.soak.work import APP
+from tests.soak.work import APP, FAILURE
 
 if TYPE_CHECKING:
     from tests.daemon.gridmanager import Status
@@ -72,7 +72,11 @@ class BatchUser(User):
             job.fate = "cancelled"
 
     def _note(self, gridmanager: BatchGridmanager, job: Job, status: Status) -> None:
-        if status.word == _COMPLETED:
+        if status.word == _COMPLETED and job.work.fails:
+            job.fate = "failed"
+            if status["ExitCode"] != FAILURE:
+                self.problem(job, f"failed, and has exit code {status['ExitCode']}")
+        elif status.word == _COMPLETED:
             self.is_home(job)
         elif status.word in {_HELD, _REMOVED}:
             # HTCondor cancels what it puts on hold.

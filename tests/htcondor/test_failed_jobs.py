@@ -1,0 +1,294 @@
+"""Jobs fail in ten ways: each ends, DAGMan goes on, and their owner is told in words.
+
+``DAG_JOBS=500`` is the number of jobs of the last test's DAG; without it, it is a smaller one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.supplied import input_template, output_template
+from boinc_gahp.rpc import Project as Rpc
+from tests.helpers import wait_for
+from tests.htcondor.pool import COMPLETED, HELD, ROOT
+from tests.htcondor.submit import grid, vanilla
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.templates import OutputTemplate
+    from tests.htcondor.node import Node
+    from tests.htcondor.pool import Room
+
+pytestmark = pytest.mark.timeout(600)
+
+STEP = (ROOT / "conf/submit/step.sub").read_text("utf-8")
+UPPERCASE = (
+    "transfer_input_files = in",
+    "transfer_output_files = out",
+    "output = job.out",
+    "error = job.err",
+    "arguments = --fail 11",
+)
+
+
+# -- single jobs
+
+
+@pytest.fixture(scope="module")
+def sent(node: Node) -> dict[str, Any]:
+    """Jobs whose programs fail with 11, sent in different ways, all at once."""
+    texts = {
+        "plain": grid("uppercase", *UPPERCASE),
+        "hold": grid("uppercase", *UPPERCASE, '+remote_BoincFailedJobs = "hold"'),
+        "routed": vanilla("uppercase", *UPPERCASE),
+        "routed-hold": vanilla("uppercase", *UPPERCASE, '+BoincFailedJobs = "hold"'),
+        "retries": grid("uppercase", *UPPERCASE, "max_retries = 2"),
+        "on-exit": grid(
+            "uppercase",
+            *UPPERCASE,
+            "on_exit_hold = ExitCode =!= 0",
+            'on_exit_hold_reason = strcat("it failed: ", ExitReason)',
+            "on_exit_hold_subcode = ExitCode",
+        ),
+    }
+    return {
+        name: node.pool.room("alice", f"failing-{name}", {"in": "x"}).submit(text)
+        for name, text in texts.items()
+    }
+
+
+def history(room: Room, *constraint: str) -> list[dict[str, Any]]:
+    """Return what condor_history has of jobs that have left the queue."""
+    text = room.pool.ask("root", "condor_history", *constraint, "-json")
+    return list(json.loads(text or "[]"))
+
+
+@pytest.mark.parametrize("name", ["plain", "routed"])
+def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(
+    sent: dict[str, Any], name: str
+) -> None:
+    cluster = sent[name]
+    cluster.wait(COMPLETED)
+    [job] = history(cluster.room, str(cluster.number))
+    assert (job["ExitCode"], job["ExitBySignal"]) == (11, False)
+    assert "ExitSignal" not in job
+    assert "exit statuses on the volunteers' computers: 11, 11" in job["ExitReason"]
+    log = cluster.room.read("job.log")
+    assert "(1) Normal termination (return value 11)" in log
+    assert "exit statuses of its instances: 11, 11" in cluster.room.read("job.err")
+    assert cluster.room.read("job.out") == ""
+    assert "out" not in cluster.room.files()
+
+
+@pytest.mark.parametrize("name", ["hold", "routed-hold"])
+def test_a_job_that_wishes_so_is_held(sent: dict[str, Any], name: str) -> None:
+    [job] = sent[name].wait(HELD)
+    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
+    assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
+
+
+def test_max_retries_cannot_act(sent: dict[str, Any]) -> None:
+    # As docs/troubleshooting.rst says: HTCondor holds the job itself, with these words.
+    [job] = sent["retries"].wait(HELD)
+    assert (job["HoldReason"].strip(), job["HoldReasonCode"]) == ("Attempts to submit failed:", 0)
+
+
+def test_on_exit_hold_acts_with_the_reason(sent: dict[str, Any]) -> None:
+    [job] = sent["on-exit"].wait(HELD)
+    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (3, 11)
+    assert job["HoldReason"].startswith("it failed: job bg-")
+    assert "11, 11" in job["HoldReason"]
+
+
+# -- a DAG of which jobs fail in ten ways
+
+
+class Way(NamedTuple):
+    """How a job fails.
+
+    Attributes:
+        app: on the project.
+        arguments: of the job.
+        input: the file that it wants transferred.
+        exit_code: of the job; None: it is put on hold, and removed for that.
+        words: that its owner reads.
+    """
+
+    app: str
+    arguments: str
+    input: str
+    exit_code: int | None
+    words: str
+
+
+WAYS = {
+    "exits": Way("uppercase", "--fail 11", "in", 11, "computers: 11, 11"),
+    "child": Way("uppercase", "--fail 195", "in", 195, "the program that the app ran has failed"),
+    "crash": Way("uppercase", "--fail 193", "in", None, "a signal ended the program: it crashed"),
+    "silent": Way("silent", "", "", None, "an output file was missing"),
+    "bulky": Way("bulky", "", "", None, "larger than the app's output template allows"),
+    "disk": Way("hoards", "", "", None, "it used more disk than allowed"),
+    "memory": Way("hungry", "", "", None, "it used more memory than allowed"),
+    "late": Way("tardy", "", "", None, "too many instances were made"),
+    "aborted": Way("dawdles", "aborted", "", None, "was aborted on the BOINC project"),
+    "absent": Way("uppercase", "", "absent", None, "absent"),
+}
+_EACH = 3
+_ATTEMPTS = 3
+
+
+def _add_failing_apps(project: LocalProject) -> None:
+    wait = "import time; time.sleep(60)"
+    apps: tuple[tuple[str, str, dict[str, Any], OutputTemplate], ...] = (
+        ("silent", "pass", {}, output_template("out")),
+        ("bulky", "open('out', 'w').write('x' * 9999)", {}, output_template("out", max_nbytes=99)),
+        (
+            "hoards",
+            f"open('scratch', 'w').write('x' * 999999); {wait}",
+            {"rsc_disk_bound": 1e5},
+            output_template("out"),
+        ),
+        ("hungry", wait, {"rsc_memory_bound": 1e5}, output_template("out")),
+        # A result that comes after the abort is to change nothing.
+        ("dawdles", "import sys, time; time.sleep(3); sys.exit(1)", {}, output_template("out")),
+        (
+            "tardy",
+            "import time; time.sleep(3)",
+            {"delay_bound": 1.0, "max_total_results": 2},
+            output_template("out"),
+        ),
+    )
+    for name, script, changes, outputs in apps:
+        project.add_app(
+            name,
+            command=["{python}", "-I", "-S", "-c", script],
+            input_template=replace(input_template(), **{"max_error_results": 1, **changes}),
+            output_template=outputs,
+        )
+
+
+@contextmanager
+def aborting(project: LocalProject, authenticator: str) -> Iterator[None]:
+    """Abort each job with the argument ``aborted``, as its owner may on the project's site."""
+    stop = threading.Event()
+
+    def abort() -> None:
+        with Rpc(project.url, authenticator) as rpc:
+            while not stop.wait(0.2):
+                rows = project.core.db.connection().execute(
+                    "SELECT name FROM workunit WHERE error_mask = 0 AND canonical_resultid = 0 "
+                    "AND xml_doc LIKE '%<command_line>%aborted%</command_line>%'"
+                )
+                if names := [row["name"] for row in rows]:
+                    rpc.abort_jobs(names)
+
+    thread = threading.Thread(target=abort)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _write_dag(room: Room, jobs: int) -> None:
+    """Write a DAG whose every node is a job; the ones that fail are spread over it."""
+    policy = re.findall(r"^\+?[Pp]eriodic.*$", STEP, re.MULTILINE)
+    assert len(policy) == 2
+    text = grid(
+        "$(app)",
+        "arguments = $(arguments)",
+        "transfer_input_files = $(input)",
+        "transfer_output_files = out",
+        'transfer_output_remaps = "out = out.$(JOB)"',
+        "error = err.$(JOB)",
+        *policy,
+    )
+    room.write("node.sub", text)
+    failing = [f"{way}{number}" for number in range(_EACH) for way in WAYS]
+    good = [f"good{number}" for number in range(jobs - len(failing))]
+    every = max(1, len(good) // len(failing))
+    names: list[str] = []
+    for number, name in enumerate(good):
+        if number % every == 0 and failing:
+            names.append(failing.pop(0))
+        names.append(name)
+    lines = []
+    for name in [*names, *failing]:
+        way = WAYS.get(name.rstrip("0123456789"), Way("uppercase", "", "in", 0, ""))
+        values = {"app": way.app, "arguments": way.arguments, "input": way.input}
+        lines += [
+            f"JOB {name} node.sub",
+            f"VARS {name} " + " ".join(f'{key}="{value}"' for key, value in values.items()),
+        ]
+    room.write("many.dag", "\n".join([*lines, "RETRY ALL_NODES 2", ""]))
+
+
+def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: Node) -> None:
+    jobs = int(os.environ.get("DAG_JOBS", "90"))
+    bad = _EACH * len(WAYS)
+    _add_failing_apps(node.project)
+    secret = node.project.authenticator_of("alice")
+    room = node.pool.room("alice", "many", {"in": "many\n"})
+    _write_dag(room, jobs)
+    log = room.directory / "many.dag.dagman.out"
+    with aborting(node.project, secret):
+        room.ask("condor_submit_dag", "many.dag")
+        wait_for(
+            lambda: log.exists() and "EXITING WITH STATUS" in log.read_text("utf-8", "replace"),
+            "the DAG has ended",
+            timeout=300,
+            pause=1.0,
+        )
+    assert "EXITING WITH STATUS 1" in log.read_text("utf-8", "replace")
+    of_dag = ("-constraint", 'isString(DAGNodeName) && Iwd == "/home/alice/many"')
+    # A job may leave the queue a little later than DAGMan has read of its end.
+    left = ("condor_q", "-allusers", *of_dag, "-af", "ClusterId")
+    wait_for(lambda: not room.pool.ask("root", *left).strip(), "the queue is empty", pause=1.0)
+    rescue = room.read("many.dag.rescue001")
+    assert f"Nodes premarked DONE: {jobs - bad}" in rescue
+    ads: dict[str, list[dict[str, Any]]] = {}
+    for ad in history(room, *of_dag):
+        ads.setdefault(ad["DAGNodeName"], []).append(ad)
+    good = {name: found for name, found in ads.items() if name.startswith("good")}
+    assert len(good) == jobs - bad
+    for name, found in good.items():
+        assert [ad["ExitCode"] for ad in found] == [0]
+        assert room.read(f"out.{name}") == "MANY\n"
+    for kind, way in WAYS.items():
+        for number in range(_EACH):
+            name = f"{kind}{number}"
+            told = [_told(ad) for ad in ads[name]]
+            assert told == [(way.exit_code, True)] * _ATTEMPTS, (name, ads[name])
+    ledger = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "list", "--json")
+    [project] = [
+        each
+        for each in json.loads(node.pool.run("alice", *ledger).stdout)["projects"]
+        if each["project_name"] == ""
+    ]
+    alive = {"waiting", "sending", "queued", "running", "finished", "fetched"}
+    assert not any(project["tally"][state] for state in alive)
+
+
+def _told(ad: dict[str, Any]) -> tuple[int | None, bool]:
+    """Return a job's exit code, and whether it is told in words how it failed."""
+    way = WAYS[ad["DAGNodeName"].rstrip("0123456789")]
+    if ad["JobStatus"] == COMPLETED:
+        words = ad["ExitReason"]
+    else:
+        # Where HTCondor's gridmanager and its schedd come to remove a job at the same time, the
+        # gridmanager ends and begins anew, and the reason of the removal may be another.
+        names = ("RemoveReason", "LastHoldReason", "HoldReason")
+        words = "; ".join(str(ad[name]) for name in names if ad.get(name))
+    return ad.get("ExitCode"), way.words in words or words
