@@ -1,8 +1,8 @@
 """Creating work: the rows of ``workunit`` that create_work makes for jobs.
 
 What stands in an input template is read over what create_work was told by options or by
-``job_params``: those count only where the template lacks the element (``web-rpcs.md``, "The template
-wins"; BOINC's ``process_workunit()``). So it is in every profile.
+``job_params``: those count only where the template lacks the element (``web-rpcs.md``, "The
+template wins"; BOINC's ``process_workunit()``). So it is in every profile.
 """
 
 from __future__ import annotations
@@ -357,7 +357,7 @@ def insert(
 ) -> list[int]:
     """Insert workunits, and whom they are for; return their ids.
 
-    ``batch_id``: the batch of those that have none, if it was not yet there when the rows were made.
+    ``batch_id``: the batch of those that have none, if it was not there when the rows were made.
 
     Raises:
         WorkError: a name exists already, anywhere in the project, or twice among the rows; or

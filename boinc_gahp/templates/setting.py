@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
@@ -54,11 +54,11 @@ def set_parameters(text: str, values: Mapping[str, float]) -> str:
     nbytes = len(etree.tostring(template)) + 1
     if nbytes >= DOCUMENT_LIMIT:
         said = (
-            f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have fewer "
-            f"than {DOCUMENT_LIMIT:,}: make the template smaller, or ask for what it says"
+            f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have "
+            f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or ask for what it says"
         )
         raise TemplateError("input template", [Problem(0, said, "document-size")])
-    if read_input_template(written) != replace(before, **values):
+    if read_input_template(written) != replace(before, **dict[str, Any](values)):
         said = f"{', '.join(values)} cannot be filled in: the template is read in several ways"
         raise TemplateError("input template", [Problem(0, said, "ambiguous")])
     return written
