@@ -18,7 +18,7 @@ from boinc_gahp.cli.table import Column
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from boinc_gahp.bridge import Input, JobRequest
     from boinc_gahp.cli.batch.job_options import Jobs
@@ -102,6 +102,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         f"The request has {words.size(plan.request_bytes)}, of "
         f"{words.size(plan.max_request_bytes)} that may be sent (max_post_bytes)."
     )
+    _print_sizes(plan)
     if request.input_template_filename or request.output_template_filename:
         print(
             "The project's own template files cannot be looked at from here: only the submit tells "
@@ -120,6 +121,38 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         refused = words.count(len(plan.problems), "job")
         what = "The batch" if plan.refusal is not None else refused
         print(f"{what} would be refused: nothing would be sent.")
+
+
+def _print_sizes(plan: Plan) -> None:
+    """Print what the project would keep of what jobs need, whoever says it."""
+    if plan.sizes:
+        operations = "{:.15g}".format
+        kept = {
+            name: _range(*plan.sizes[name], operations) for name in ("fpops_est", "fpops_bound")
+        }
+        kept |= {
+            name: _range(*plan.sizes[name], lambda number: words.size(round(number)))
+            for name in ("memory_bound", "disk_bound")
+        }
+        deadline = _range(*plan.sizes["delay_bound"], "{:,.0f} s".format)
+        print(
+            f"Kept of each job: {kept['fpops_est']} floating-point operations, at most "
+            f"{kept['fpops_bound']}; {kept['memory_bound']} of memory; {kept['disk_bound']} of "
+            f"disk; {deadline} until its deadline."
+        )
+    if plan.jobs_with_template:
+        count = words.count(plan.jobs_with_template, "job")
+        asks, takes = ("asks", "takes") if plan.jobs_with_template == 1 else ("ask", "take")
+        print(
+            f"{count} {asks} for something else than the input template says, and {takes} one with "
+            f"{'it' if plan.jobs_with_template == 1 else 'them'}: "
+            f"{words.size(plan.template_bytes)} of the request."
+        )
+
+
+def _range(least: float, most: float, shown: Callable[[float], str]) -> str:
+    texts = dict.fromkeys((shown(least), shown(most)))
+    return " to ".join(texts)
 
 
 def _print_files(plan: Plan) -> None:
@@ -195,6 +228,8 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
         "max_request_bytes": plan.max_request_bytes,
         "bytes_to_send": plan.nbytes,
         "lease": plan.lease,
+        "jobs_with_template": plan.jobs_with_template,
+        "template_bytes": plan.template_bytes,
     }
     print_json(
         document,
@@ -211,4 +246,8 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
             for file in plan.files
         ),
         remote_files=iter(islice(plan.remote, None)),
+        sizes=(
+            {"name": name, "least": least, "most": most}
+            for name, (least, most) in plan.sizes.items()
+        ),
     )
