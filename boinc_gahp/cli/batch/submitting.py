@@ -49,6 +49,9 @@ The batch's name makes it safe to repeat: the same command with the same --name 
 begun, or finds it done, and no job is made twice. Whenever a submit fails or is interrupted it says
 how to go on.
 
+What is asked for by --fpops-est, --fpops-bound, --memory, --disk and --delay counts, whatever the
+app's input template says.
+
 --dry-run looks at everything and sends nothing: the jobs against the app's templates, which files
 would be sent and which the project has, and whether the request is too large.
 """
