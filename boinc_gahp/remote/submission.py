@@ -423,6 +423,6 @@ def _split(session: Session, request: SubmitRequest, error: BatchTooLarge) -> Ba
     batches = -(-count // fits)
     return BatchTooLarge(
         f"{error}; {fits} of these {count} jobs fit into one request, so make {batches} batches of "
-        f"{-(-count // batches)} jobs or fewer",
+        f"{-(-count // batches)} jobs or fewer (batch submit --split and Project.submit_split do)",
         nbytes=error.nbytes,
     )

@@ -15,6 +15,7 @@ from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.table import Column
+from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import Input, JobRequest
     from boinc_gahp.cli.batch.job_options import Jobs
-    from boinc_gahp.remote import Project
+    from boinc_gahp.remote import Job, Project
     from boinc_gahp.remote.submission import Options, Plan
 
 #: So many jobs, files and problems are shown.
@@ -47,11 +48,45 @@ def dry_run(project: Project, options: Namespace, more: Options) -> int:
     """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
     from boinc_gahp.cli.batch.submitting import look_up_jobs, show
 
+    plans: list[Plan] = []
     with Work(stream=sys.stderr) as work:
         jobs = look_up_jobs(project, options, work)
         more["progress"] = partial(show, work)
-        plan = project.plan(options.app, jobs.jobs, **more)
-    problems = list(_problems(plan, jobs))
+        for part in _parts(project, options, jobs.jobs, more):
+            plans.append(project.plan(options.app, part, **more))
+    first, status = 0, 0
+    for number, plan in enumerate(plans):
+        if number and not options.json:
+            print()
+        status = max(status, _show(project, options, plan, list(_problems(plan, jobs, first))))
+        first += len(plan.request.jobs)
+    return status
+
+
+def _parts(
+    project: Project, options: Namespace, jobs: list[Job], more: Options
+) -> Iterator[list[Job]]:
+    """Yield the jobs of each batch; ``more`` has its name then."""
+    if not options.split:
+        yield jobs
+        return
+    from boinc_gahp.remote.splitting import split
+
+    try:
+        parts = split(project.session, options.app, jobs, **more)
+    except JobRefused:
+        # How large the others' request is does not matter yet; the plan names all that are refused.
+        parts = [("", jobs)]
+    for name, part in parts:
+        if len(part) < len(jobs):
+            more["name"] = name
+        yield part
+
+
+def _show(
+    project: Project, options: Namespace, plan: Plan, problems: list[tuple[str, str, str]]
+) -> int:
+    """Print a plan; return 0 if nothing is wrong with it, else 1."""
     if options.json:
         _print_json(project, plan, problems)
     else:
@@ -67,10 +102,13 @@ def dry_run(project: Project, options: Namespace, more: Options) -> int:
     return 0 if plan.is_good else 1
 
 
-def _problems(plan: Plan, jobs: Jobs) -> Iterator[tuple[str, str, str]]:
-    """Yield, for each job that would be refused, its place, its name and why."""
+def _problems(plan: Plan, jobs: Jobs, first: int) -> Iterator[tuple[str, str, str]]:
+    """Yield, for each job that would be refused, its place, its name and why.
+
+    ``first``: the number of the plan's first job among all.
+    """
     # Of a name that stands there twice the second is the one too many.
-    numbers = {job.name: number for number, job in enumerate(plan.request.jobs)}
+    numbers = {job.name: number for number, job in enumerate(plan.request.jobs, first)}
     for name, error in plan.problems.items():
         yield jobs.place(numbers[name]), name, words.printable(str(error))
 
