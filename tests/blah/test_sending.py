@@ -363,32 +363,6 @@ def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
         assert 3 <= len(site.batches()) <= 5
 
 
-def test_batches_of_jobs_with_templates_fit_into_a_request(site: Site) -> None:
-    """A template is larger than was thought when the jobs were accepted: that is learned once."""
-    path = site.local.core.templates / "uppercase_in"
-    before = path.read_text()
-    path.write_text(before.replace("</workunit>", f"<note>{'n' * 6_000}</note></workunit>"))
-    site.max_post_bytes = 100_000
-    with desk_of(site) as desk:
-        ids = desk.accept(40, delay_bound=4242.0)
-        desk.run()
-        desk.check_once(ids)
-        refused = desk.batches("ended")
-        assert 3 <= len(site.batches()) <= 4
-        plain = desk.accept(40)
-        more = desk.accept(40, delay_bound=4242.0)
-        desk.run()
-        desk.check_once([*ids, *plain, *more])
-        # Of the next, none is too large; others are as large as ever.
-        assert desk.batches("ended") == refused
-        assert desk.row(plain[0]).batch_id == desk.row(plain[-1]).batch_id
-    path.write_text(before)
-    found = site.local.core.db.connection().execute(
-        "SELECT delay_bound, count(*) FROM workunit GROUP BY 1"
-    )
-    assert dict(map(tuple, found)) == {4242.0: 80, 86400.0: 40}
-
-
 def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, desk: Desk) -> None:
     ids = desk.accept(3, files=3)
 
