@@ -77,7 +77,7 @@ class Judged:
         submission = self.submission(0, inputs, inputs, placeholder)
         for job, line in zip(request.jobs, submission.jobs, strict=True):
             self._check_line(job, line)
-        self._check_size(self._project.request_size(submission))
+        self._check_size(self._size_of(submission))
         return inputs
 
     def judgement(self) -> Judgement:
@@ -108,7 +108,7 @@ class Judged:
         try:
             self._check_batch()
             empty = self.submission(0, (), inputs, placeholder)
-            size = self._project.request_size(replace(empty, jobs=list(lines.values())))
+            size = self._size_of(replace(empty, jobs=list(lines.values())))
             self._check_size(size)
         except GahpError as error:
             refusal = error
@@ -221,7 +221,19 @@ class Judged:
             BadRequest: a text that XML cannot hold.
         """
         inputs = {job.name: job.inputs for job in self._request.jobs}
-        return self._project.request_size(self.submission(0, inputs, inputs, placeholder))
+        return self._size_of(self.submission(0, inputs, inputs, placeholder))
+
+    def _size_of(self, submission: BatchSubmission) -> int:
+        """Return the bytes of a request; where its templates alone are too many, about.
+
+        Such a request is never written, even to be measured: a project's template may have 64 KB,
+        and there may be 100,000 jobs.
+        """
+        templates = sum(len((job.input_template or "").encode()) for job in submission.jobs)
+        if templates <= self._context.project_settings.max_post_bytes:
+            return self._project.request_size(submission)
+        without = [replace(job, input_template=None) for job in submission.jobs]
+        return templates + self._project.request_size(replace(submission, jobs=without))
 
     def too_large(self, size: int, why: str) -> BatchTooLarge:
         """Return the error for a request of ``size`` bytes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -178,6 +179,22 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
     assert abs(filled - (judgement.request_bytes - without)) < 200
     assert f"{filled} of these bytes are input templates" in str(raised.value)
     assert "ask for another delay_bound than app uppercase says" in str(raised.value)
+
+
+def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site: Site) -> None:
+    own = OWN_INPUT.replace("mine", "in").replace(
+        "</workunit>", f"<note>{'n' * 60_000}</note></workunit>"
+    )
+    jobs = [JobRequest(f"much-{n}", (), (FILE,), input_template=own) for n in range(1_000)]
+    tracemalloc.start()
+    try:
+        with site.bridge(max_post_bytes=500_000) as bridge, pytest.raises(BatchTooLarge) as raised:
+            bridge.submit(uppercase("much", *jobs, delay_bound=60))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert raised.value.nbytes > 60_000_000
+    assert most < 20_000_000
 
 
 def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(

@@ -58,6 +58,7 @@ CASES: dict[str, tuple[str, tuple[float, ...]]] = {
         grid("uppercase", *FILES, "request_memory = 300"),
         (*SAID[:2], 300 * 2**20, *SAID[3:]),
     ),
+    "routed plain": (vanilla("uppercase", *FILES), SAID),
     "routed memory": (
         vanilla("uppercase", *FILES, "request_memory = 200"),
         (*SAID[:2], 200 * 2**20, *SAID[3:]),
