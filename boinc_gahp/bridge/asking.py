@@ -52,7 +52,7 @@ class Filled:
     @property
     def nbytes(self) -> int:
         """The bytes of a template that would not be sent otherwise."""
-        return len((self.template or "").encode()) if self.elements else 0
+        return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0
 
 
 class Asked:

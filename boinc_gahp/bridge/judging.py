@@ -229,7 +229,7 @@ class Judged:
         Such a request is never written, even to be measured: a project's template may have 64 KB,
         and there may be 100,000 jobs.
         """
-        templates = sum(len((job.input_template or "").encode()) for job in submission.jobs)
+        templates = sum(_nbytes(job.input_template) for job in submission.jobs)
         if templates <= self._context.project_settings.max_post_bytes:
             return self._project.request_size(submission)
         without = [replace(job, input_template=None) for job in submission.jobs]
@@ -376,6 +376,10 @@ class Judged:
             input_template=self._input_template(job),
             output_template=job.output_template,
         )
+
+
+def _nbytes(text: str | None) -> int:
+    return len((text or "").encode("utf-8", "surrogatepass"))
 
 
 def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.bridge import InlineInput, JobRequest, SubmitRequest
-from boinc_gahp.errors import BatchTooLarge, JobRefused
+from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
 from tests.bridge.test_submit_jobs import OWN_INPUT, workunit
 
 if TYPE_CHECKING:
@@ -179,6 +179,17 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
     assert abs(filled - (judgement.request_bytes - without)) < 200
     assert f"{filled} of these bytes are input templates" in str(raised.value)
     assert "ask for another delay_bound than app uppercase says" in str(raised.value)
+
+
+def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
+    own = OWN_INPUT.replace("mine", "in").replace("</workunit>", "<note>\udc80</note></workunit>")
+    job = JobRequest("no-text-0", (), (FILE,), input_template=own)
+    with site.bridge() as bridge:
+        with pytest.raises(BadRequest, match="not well-formed"):
+            bridge.submit(uppercase("no-text", job))
+        # What is filled in is written anew.
+        bridge.submit(uppercase("no-text", job, delay_bound=60))
+    assert workunit(site, "no-text-0")["delay_bound"] == 60
 
 
 def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site: Site) -> None:
