@@ -263,6 +263,13 @@ class WorkMaker:
                 f"create_work failed: process_input_template: {len(job.files)} input files given, "
                 f"but template has {len(infos)}\n{XML_PARSE}",
             )
+        if command_line and template.command_line is not None:
+            raise WorkError(
+                f"{_label(job)} has a command line, and so has its input template "
+                f"({template.command_line}): leave out one of them",
+                f"create_work failed: Can't specify command line {template.command_line}; "
+                f"already specified as {command_line}\n{XML_PARSE}",
+            )
         return fill_input(
             template,
             files,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 import time
@@ -128,8 +129,9 @@ def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -
 
 def test_a_template_wins_over_job_params_and_priorities_count(client: Client) -> None:
     """``web-rpcs.md``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
-    path = client.project.core.templates / "uppercase_in"
-    path.write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", path.read_text()))
+    templates = client.project.core.templates
+    text = (templates / "uppercase_in").read_text()
+    (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
     batch_id = client.create_batch("b")
     (name,) = client.upload(b"x")
     batch = (
@@ -138,6 +140,7 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
         "<rsc_disk_bound>123456789.000000</rsc_disk_bound><rsc_fpops_est>5e9</rsc_fpops_est>"
         "<rsc_fpops_bound>7e18</rsc_fpops_bound><rsc_memory_bound>0.000000</rsc_memory_bound>"
         "<delay_bound>7200</delay_bound></job_params>"
+        "<input_template_filename>lacking_in</input_template_filename>"
         + job("plain", name)
         + job("own", name, more="<priority>23</priority><rsc_fpops_est>2e9</rsc_fpops_est>")
         + "</batch>"
@@ -151,6 +154,19 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
     assert plain["rsc_disk_bound"] == 123456789.0
     assert plain["rsc_memory_bound"] == 5e8
     assert plain["app_version_num"] == 777
+
+
+def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
+    path = client.project.core.templates / "uppercase_in"
+    own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    reply = client.submit(batch_id, [job("a", name, command_line="-q", more=own)])
+    assert "Can't specify command line -v; already specified as -q" in html.unescape(error(reply))
+    assert client.project.workunit_names() == []
+    client.submit(batch_id, [job("a", name, more=own)])
+    rows = client.project.core.db.connection().execute("SELECT xml_doc FROM workunit")
+    assert "<command_line>\n-v\n</command_line>" in rows.fetchone()[0]
 
 
 def test_what_stands_in_a_jobs_own_template_reaches_the_workunit(client: Client) -> None:
