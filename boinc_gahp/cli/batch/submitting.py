@@ -145,8 +145,9 @@ def submit(arguments: list[str], config: str | None) -> int:
                 )
             else:
                 complain(f"to try again, once that is mended: {go_on}")
-                abort = command(options, "abort", f"name:{more['name']}")
-                complain(f"to drop what there may be of the batch: {abort}")
+                if not options.split:  # which of several there are, batch list tells
+                    abort = command(options, "abort", f"name:{more['name']}")
+                    complain(f"to drop what there may be of the batch: {abort}")
             return 1
         except _OneOfMany as trouble:
             complain(str(trouble))
