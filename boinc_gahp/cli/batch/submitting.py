@@ -153,20 +153,24 @@ def submit(arguments: list[str], config: str | None) -> int:
             complain(str(trouble))
             complain("the same command with --dry-run tells of every job that would be refused")
             return 1
-        try:
-            for batch in batches:
-                if options.json:
-                    more_keys = {"existed": batch.existed, "compared": batch.compared}
-                    print_json({**batch_json(batch), **more_keys})
-                else:
-                    _tell(project, options, batch)
-            sys.stdout.flush()
-        except OSError:
-            # Without this it would look as if nothing had been sent.
-            for batch in batches:
-                complain(f"batch {batch.id} ({batch.name}) is submitted")
-            raise
+        _tell_all(project, options, batches)
     return 0
+
+
+def _tell_all(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:
+    try:
+        for batch in batches:
+            if options.json:
+                more_keys = {"existed": batch.existed, "compared": batch.compared}
+                print_json({**batch_json(batch), **more_keys})
+            else:
+                _tell(project, options, batch)
+        sys.stdout.flush()
+    except OSError:
+        # Without this it would look as if nothing had been sent.
+        for batch in batches:
+            complain(f"batch {batch.id} ({batch.name}) is submitted")
+        raise
 
 
 class _Unfinished(Exception):
