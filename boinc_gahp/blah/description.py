@@ -15,6 +15,9 @@ from typing import Any
 #: Bytes in a submit_batch request beside what a job says: tags, a job's name, an MD5.
 _JOB_BYTES = 220
 _INPUT_BYTES = 160
+#: Of an input template that a job takes with it since it asks for something else than its app's
+#: says: one with a few files. What larger ones take is learned when they are sent.
+_TEMPLATE_BYTES = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class JobDescription:
         remaps: (output, path) pairs; the path may be a directory.
         stdout: path for the standard output; None: it is not wanted.
         stderr: path for the standard error; None: it is not wanted.
-        rsc_fpops_est: floating-point operations; None here and below: what the app's template says.
+        rsc_fpops_est: floating-point operations; None here and below: what the template says.
         rsc_fpops_bound: floating-point operations.
         rsc_memory_bound: bytes.
         rsc_disk_bound: bytes.
@@ -130,16 +133,15 @@ class JobDescription:
     def together(self) -> str:
         """32 hexadecimal digits: equal for jobs of one project that can be in one batch.
 
-        A batch has one app and one set of parameters. Templates could differ in it, but a project
-        that refuses one names no job (``web-rpcs.md``, "submit_batch").
+        A batch has one app and one set of ``job_params``, which serve where a template lacks the
+        element. Templates could differ in it, those of jobs that ask for different sizes, too. But
+        a project that refuses one names no job (``web-rpcs.md``, "submit_batch"), and its PHP
+        keeps a file for each that differs, for ever if the batch is refused
+        (``make_input_template()``).
         """
         shared = (
             self.app_name,
-            self.rsc_fpops_est,
-            self.rsc_fpops_bound,
-            self.rsc_memory_bound,
-            self.rsc_disk_bound,
-            self.delay_bound,
+            *self._asked,
             self.app_version_num,
             self.input_template,
             self.output_template,
@@ -148,10 +150,24 @@ class JobDescription:
 
     @property
     def size(self) -> int:
-        """Bytes that the job adds to a submit_batch request, about and rather too many."""
+        """Bytes that the job adds to a submit_batch request, about and rather too many.
+
+        Which input template it takes with it is known only when it is sent.
+        """
         texts = [*self.args, self.input_template or "", self.output_template or ""]
         texts += [each.url for each in self.inputs if isinstance(each, RemoteFile)]
-        return _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
+        nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
+        return nbytes + _TEMPLATE_BYTES * (self._asked != (None,) * len(self._asked))
+
+    @property
+    def _asked(self) -> tuple[float | None, ...]:
+        return (
+            self.rsc_fpops_est,
+            self.rsc_fpops_bound,
+            self.rsc_memory_bound,
+            self.rsc_disk_bound,
+            self.delay_bound,
+        )
 
 
 def _xml_size(text: str) -> int:

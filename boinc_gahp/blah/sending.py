@@ -118,7 +118,11 @@ class Sender:
             return until
         htcondor = self._kept.htcondor
         bounds = Bounds(
-            htcondor.quiet, htcondor.longest_wait, htcondor.batch_jobs, self._sizes.batch_bytes
+            htcondor.quiet,
+            htcondor.longest_wait,
+            htcondor.batch_jobs,
+            self._sizes.batch_bytes,
+            self._sizes.smaller,
         )
         groups, next_ = ripe(waiting, now, bounds)
         for group in groups:
@@ -283,7 +287,7 @@ class Sender:
         if verdict is Verdict.JOBS:
             return self._hold_those_to_blame(attempt, request, error)
         if verdict is Verdict.SMALLER and len(attempt.jobs) > 1:
-            self._sizes.learn(error)
+            self._sizes.learn(batch, attempt.jobs, error)
             self._giving_up.halve(batch, attempt.jobs, str(error))
         elif verdict is Verdict.ANEW:
             # Not at once: other names may be of no more use.
@@ -305,7 +309,7 @@ class Sender:
         if verdict is Verdict.ANEW and self._is_there(attempt):
             return
         if verdict is Verdict.SMALLER:
-            self._sizes.learn(error)
+            self._sizes.learn(batch, attempt.jobs, error)
         if verdict is Verdict.ANEW:
             self._pauses.failed(_PLANS, error)
         clear = attempt.is_clear(error)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.ledger.jobs import Waiting
 
@@ -24,12 +24,14 @@ class Bounds:
         longest_wait: seconds that the oldest job waits at most.
         jobs: the most in a batch.
         nbytes: the most bytes of jobs in a batch's request; a job that is larger goes alone.
+        smaller: the same for some kinds of jobs, by what they have in common.
     """
 
     quiet: float
     longest_wait: float
     jobs: int
     nbytes: int
+    smaller: Mapping[str, int] = field(default_factory=dict)
 
 
 def ripe(
@@ -70,8 +72,9 @@ def _time_of(jobs: Sequence[Waiting], bounds: Bounds) -> float:
 def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
     batch: list[Waiting] = []
     nbytes = 0
+    most = min(bounds.nbytes, bounds.smaller.get(group[0].together, bounds.nbytes))
     for job in group:
-        if batch and (len(batch) >= bounds.jobs or nbytes + job.size > bounds.nbytes):
+        if batch and (len(batch) >= bounds.jobs or nbytes + job.size > most):
             yield batch
             batch, nbytes = [], 0
         batch.append(job)

@@ -160,7 +160,7 @@ def outputs_of(
     if request.ad is not None and request.ad.output_template is not None:
         template = read_output_template(request.ad.output_template)
     elif located is not None:
-        template = context.known.templates(located.app_name)[1]
+        template = context.known.templates(located.app_name).output
     else:
         template = read_templates(context.project.get_templates(job_name=job_name))[1]
     outputs = [

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import checks, leases
+from boinc_gahp.bridge.asking import Asked
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalInput, RemoteInput, StagedInput
@@ -17,7 +18,9 @@ from boinc_gahp.templates import TemplateError, read_input_template, read_output
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from boinc_gahp.bridge.asking import Filled
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.known import AppTemplates
     from boinc_gahp.bridge.types import Input, JobRequest, SubmitRequest
     from boinc_gahp.rpc import Project
     from boinc_gahp.templates import InputTemplate, OutputTemplate
@@ -44,7 +47,9 @@ class Judged:
         self._context = context
         self._request = request
         self._project = project or context.project
-        self._of_app: tuple[InputTemplate, OutputTemplate] | None = None
+        self._of_app: AppTemplates | None = None
+        self._asked = Asked(request)
+        self._filled: dict[str, Filled] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
 
@@ -59,7 +64,7 @@ class Judged:
         request = self._request
         self._check_batch()
         checks.check_job_names(request.jobs)
-        template, _ = self._app_templates
+        template = self._app_templates.input
         if not all(info.no_delete for info in template.per_job_files):
             self._context.known.warn_once(
                 ("no_delete", request.app_name),
@@ -72,7 +77,7 @@ class Judged:
         submission = self.submission(0, inputs, inputs, placeholder)
         for job, line in zip(request.jobs, submission.jobs, strict=True):
             self._check_line(job, line)
-        self._check_size(self._project.request_size(submission))
+        self._check_size(self._size_of(submission))
         return inputs
 
     def judgement(self) -> Judgement:
@@ -82,7 +87,7 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template, _ = self._app_templates
+        template = self._app_templates.input
         refusals: dict[str, GahpError] = {}
         inputs: dict[str, tuple[Input, ...]] = {}
         lines: dict[str, Job] = {}
@@ -103,7 +108,7 @@ class Judged:
         try:
             self._check_batch()
             empty = self.submission(0, (), inputs, placeholder)
-            size = self._project.request_size(replace(empty, jobs=list(lines.values())))
+            size = self._size_of(replace(empty, jobs=list(lines.values())))
             self._check_size(size)
         except GahpError as error:
             refusal = error
@@ -119,6 +124,7 @@ class Judged:
             request_bytes=size,
             max_post_bytes=self._context.project_settings.max_post_bytes,
             lease=self.lease(),
+            filled={name: self._filled[name] for name in inputs if name in self._filled},
         )
 
     def refusals(self) -> dict[str, GahpError]:
@@ -130,7 +136,7 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template, _ = self._app_templates
+        template = self._app_templates.input
         found: dict[str, GahpError] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for job in self._request.jobs:
@@ -154,9 +160,10 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template, _ = self._app_templates
+        template = self._app_templates.input
         templates = (template, *self._templates.values())
-        longest = (leases.longest(each, self._request.delay_bound) for each in templates)
+        delay_bound = self._asked.params.get("delay_bound")
+        longest = (leases.longest(each, delay_bound) for each in templates)
         return max(self._context.settings.jobs.batch_lease, *longest)
 
     def estimate(self) -> float:
@@ -166,7 +173,15 @@ class Judged:
             JobRefused, RpcError, TemplateError: as :meth:`inputs`.
         """
         inputs = self.inputs()
-        return self._project.estimate_batch(self.submission(None, inputs, inputs, placeholder))
+        submission = self.submission(None, inputs, inputs, placeholder)
+        # A project goes by each job's own number, and else by the app's template.
+        usual = self._app_templates.input.rsc_fpops_est
+        jobs = []
+        for job in submission.jobs:
+            stored = self._filled.get(job.name or "")
+            operations = job.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
+            jobs.append(replace(job, rsc_fpops_est=None if operations == usual else operations))
+        return self._project.estimate_batch(replace(submission, jobs=jobs))
 
     def submission(
         self,
@@ -188,13 +203,7 @@ class Judged:
             priority=request.priority,
             input_template_filename=request.input_template_filename,
             output_template_filename=request.output_template_filename,
-            job_params=JobParams(
-                rsc_fpops_est=request.rsc_fpops_est,
-                rsc_fpops_bound=request.rsc_fpops_bound,
-                rsc_memory_bound=request.rsc_memory_bound,
-                rsc_disk_bound=request.rsc_disk_bound,
-                delay_bound=request.delay_bound,
-            ),
+            job_params=JobParams(**self._asked.params),
             jobs=[
                 self._job(job, inputs[job.name], physical_name)
                 for job in request.jobs
@@ -207,18 +216,42 @@ class Judged:
 
         Raises:
             JobRefused: an argument would not arrive as it is.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
             BadRequest: a text that XML cannot hold.
         """
         inputs = {job.name: job.inputs for job in self._request.jobs}
-        return self._project.request_size(self.submission(0, inputs, inputs, placeholder))
+        return self._size_of(self.submission(0, inputs, inputs, placeholder))
+
+    def _size_of(self, submission: BatchSubmission) -> int:
+        """Return the bytes of a request; where its templates alone are too many, about.
+
+        Such a request is never written, even to be measured: a project's template may have 64 KB,
+        and there may be 100,000 jobs.
+        """
+        templates = sum(_nbytes(job.input_template) for job in submission.jobs)
+        if templates <= self._context.project_settings.max_post_bytes:
+            return self._project.request_size(submission)
+        without = [replace(job, input_template=None) for job in submission.jobs]
+        return templates + self._project.request_size(replace(submission, jobs=without))
 
     def too_large(self, size: int, why: str) -> BatchTooLarge:
         """Return the error for a request of ``size`` bytes."""
+        filled = [self._filled[job.name] for job in self._request.jobs if job.name in self._filled]
+        nbytes = sum(each.nbytes for each in filled)
+        advice = ""
+        if nbytes:
+            elements = dict.fromkeys(name for each in filled for name in each.elements)
+            advice = (
+                f"; {nbytes} of these bytes are input templates, which jobs take with them that "
+                f"ask for another {' or '.join(elements)} than app {self._request.app_name} says: "
+                "ask for what it says, or have the project's admin change it"
+            )
         return BatchTooLarge(
             f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "
             f"request of {size} bytes, {why}, and a project takes a batch in one request: split "
             f"it, or have post_max_size raised in the php.ini of {self._project.host} and "
-            "max_post_bytes set to match",
+            f"max_post_bytes set to match{advice}",
             nbytes=size,
         )
 
@@ -232,6 +265,7 @@ class Judged:
         checks.check_batch_name(request.batch_name)
         checks.check_template_filename(request.input_template_filename)
         checks.check_template_filename(request.output_template_filename)
+        self._asked.check()
 
     def _check_size(self, size: int) -> None:
         limit = self._context.project_settings.max_post_bytes
@@ -241,7 +275,7 @@ class Judged:
     # -- one job
 
     @property
-    def _app_templates(self) -> tuple[InputTemplate, OutputTemplate]:
+    def _app_templates(self) -> AppTemplates:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
         if self._of_app is None:
             self._of_app = self._context.known.templates(self._request.app_name, self._project)
@@ -291,10 +325,27 @@ class Judged:
         checks.check_own_template(job, "input", names, template.command_line)
         return template
 
+    def _input_template(self, job: JobRequest) -> str | None:
+        """Return the text of the template that a job takes with it.
+
+        Raises:
+            JobRefused: its own cannot be read, or what it asks for cannot be filled in.
+        """
+        own = self._own_template(job)
+        if own is not None:
+            filled = self._asked.filled(job, own, job.input_template or "")
+        elif self._request.input_template_filename is not None:
+            return None  # what it says cannot be known
+        else:
+            of_app = self._app_templates
+            filled = self._asked.filled(job, of_app.input, of_app.text)
+        self._filled[job.name] = filled
+        return filled.template
+
     def _output_template(self, job: JobRequest) -> OutputTemplate:
         text = job.output_template
         if text is None:
-            return self._app_templates[1]
+            return self._app_templates.output
         if text not in self._output_templates:
             try:
                 self._output_templates[text] = read_output_template(text)
@@ -305,12 +356,10 @@ class Judged:
         return template
 
     def _check_line(self, job: JobRequest, line: Job) -> None:
-        own = [text for text in (job.input_template, job.output_template) if text is not None]
+        own = [text for text in (line.input_template, line.output_template) if text is not None]
         more = [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
             more.append(f"--priority {job.priority}")
-        if job.rsc_fpops_est is not None:
-            more.append(f"--rsc_fpops_est {job.rsc_fpops_est!r}")
         words = [_word(file) for file in line.input_files]
         checks.check_job_line(job.name, line.command_line, words, more)
 
@@ -324,9 +373,13 @@ class Judged:
             input_files=tuple(_input_file(item, physical_name) for item in inputs),
             rsc_fpops_est=job.rsc_fpops_est,
             priority=job.priority,
-            input_template=job.input_template,
+            input_template=self._input_template(job),
             output_template=job.output_template,
         )
+
+
+def _nbytes(text: str | None) -> int:
+    return len((text or "").encode("utf-8", "surrogatepass"))
 
 
 def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:

@@ -91,6 +91,16 @@ class BatchView:
         return self.state not in (BatchState.INIT, BatchState.UNKNOWN)
 
 
+@dataclass(frozen=True, slots=True)
+class AppTemplates:
+    """An app's templates, and the text in which the project answered them; ``asked``: when."""
+
+    asked: float
+    text: str
+    input: InputTemplate
+    output: OutputTemplate
+
+
 class Known:
     """What this process has learned from one project with one account; thread-safe.
 
@@ -110,9 +120,7 @@ class Known:
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, Instance] = Recent(MAX_NAMES)
-        self._templates: SingleFlight[str, tuple[float, InputTemplate, OutputTemplate]] = (
-            SingleFlight(MAX_APPS)
-        )
+        self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
         )
@@ -243,9 +251,7 @@ class Known:
 
     # Apps.
 
-    def templates(
-        self, app_name: str, project: Project | None = None
-    ) -> tuple[InputTemplate, OutputTemplate]:
+    def templates(self, app_name: str, project: Project | None = None) -> AppTemplates:
         """Return an app's templates, asked for again after a while.
 
         Args:
@@ -257,16 +263,16 @@ class Known:
             TemplateError: the project's templates cannot be read.
         """
 
-        def ask() -> tuple[float, InputTemplate, OutputTemplate]:
+        def ask() -> AppTemplates:
             asked = time.monotonic()
             text = (project or self._project).get_templates(app_name=app_name)
-            return (asked, *read_templates(text))
+            return AppTemplates(asked, text, *read_templates(text))
 
-        def young(answer: tuple[float, InputTemplate, OutputTemplate]) -> bool:
-            return time.monotonic() - answer[0] < self._templates_cached
+        def young(answer: AppTemplates) -> bool:
+            return time.monotonic() - answer.asked < self._templates_cached
 
         until = (project or self._project).deadline
-        return self._templates.get(app_name, ask, young, until)[1:]
+        return self._templates.get(app_name, ask, young, until)
 
 
 def _view(details: BatchDetails) -> BatchView:

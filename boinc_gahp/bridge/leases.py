@@ -17,11 +17,11 @@ def longest(template: InputTemplate, delay_bound: float | None = None) -> float:
     errors; one deadline more is for the time that instances wait to be sent.
 
     Args:
-        template: the job's input template, which wins over what a request says (``web-rpcs.md``,
-            "submit_batch").
-        delay_bound: what the request says.
+        template: the job's input template.
+        delay_bound: what the request says: it is filled into the template where that says
+            otherwise (:mod:`boinc_gahp.bridge.asking`).
     """
-    deadline = template.delay_bound or delay_bound or DEFAULTS["delay_bound"]
+    deadline = delay_bound or template.delay_bound or DEFAULTS["delay_bound"]
     errors = template.max_error_results
     total = template.max_total_results
     most_errors = DEFAULTS["max_error_results"] if errors is None else errors

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from boinc_gahp.bridge.asking import Filled
     from boinc_gahp.errors import GahpError, RpcError
 
 
@@ -93,7 +94,7 @@ class JobRequest:
         input_template: XML of the job's own; None: the app's. Likewise the output template.
         outputs: those that will be asked for, if that is known: each has to be one of the
             template's.
-        rsc_fpops_est: floating-point operations that it takes; None: the batch's.
+        rsc_fpops_est: floating-point operations that it takes, more than 0; None: the batch's.
     """
 
     name: str
@@ -108,7 +109,10 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class SubmitRequest:
-    """A batch to be submitted; of its parameters, None leaves the choice to the app's template.
+    """A batch to be submitted; of its sizes and its deadline, None leaves the choice to templates.
+
+    What is asked for counts, whatever a template says (:mod:`boinc_gahp.bridge.asking`); it cannot
+    be asked for together with ``input_template_filename``.
 
     Attributes:
         priority: of jobs without one of their own.
@@ -163,6 +167,8 @@ class Judgement:
         request_bytes: of the request that would hold these jobs; 0 if it cannot be written.
         max_post_bytes: the largest request that the project's settings allow.
         lease: seconds that the batch would be kept without a renewal, if the request says nothing.
+        filled: what becomes of the sizes that each of these jobs asks for; not of one whose
+            template is a file of the project's, which cannot be read.
     """
 
     refusal: GahpError | None
@@ -173,6 +179,7 @@ class Judgement:
     request_bytes: int
     max_post_bytes: int
     lease: float
+    filled: Mapping[str, Filled]
 
 
 @dataclass(frozen=True, slots=True)

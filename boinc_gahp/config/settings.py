@@ -89,7 +89,8 @@ class Jobs:
     #: for as long as its jobs may take by their deadlines and retries, where that is longer.
     #: Waiting for it and fetching from it renew this.
     batch_lease: float = 14 * 86400.0
-    #: An app's templates are asked for again after this; 0: each time.
+    #: An app's templates are asked for again after this; 0: each time. What jobs ask for is
+    #: compared with them, and filled into copies of them.
     templates_cached: float = 300.0
     #: The most bytes that an output may have, unpacked; a larger one is not kept. Of a job with an
     #: output template of its own, ``max_nbytes`` there holds beside it.
@@ -112,7 +113,8 @@ class HTCondor:
     longest_wait: float = 10.0
     #: The most jobs in a batch.
     batch_jobs: int = 10_000
-    #: The most bytes of jobs in one request; the project's ``max_post_bytes`` holds beside it.
+    #: The most bytes of jobs in one request; the project's ``max_post_bytes`` holds beside it. A
+    #: job that asks for sizes or a deadline counts as one that takes a template with it.
     batch_bytes: int = 6_000_000
     #: The project may end a batch after this time, which begins anew while HTCondor asks about its
     #: jobs. A job that HTCondor has not asked about for this long is an orphan.

@@ -29,7 +29,8 @@ def create_work(
 ) -> list[int]:
     """Make jobs of an app: all of them, or none; return their workunits' ids, in order.
 
-    ``batch_id`` 0 is the batch that a template names, or none. A batch that was complete goes on.
+    ``batch_id`` is the batch of those whose template names none; 0: none. A batch that was complete
+    goes on.
 
     Raises:
         WorkError: there is no such app or batch, a name is taken, a file is not staged, a template

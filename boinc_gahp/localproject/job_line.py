@@ -28,7 +28,6 @@ _IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
 #: Options with a number, and how create_work reads it.
 _NUMBERS: dict[str, Callable[[str], float]] = {
     "priority": lambda text: as_integer(php_float(text)),
-    "rsc_fpops_est": php_float,
     "target_host": lambda text: as_integer(php_float(text)),
     "target_user": lambda text: as_integer(php_float(text)),
 }

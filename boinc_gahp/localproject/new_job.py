@@ -23,7 +23,8 @@ class RemoteFile(NamedTuple):
 class NewJob:
     """A job to be made; fields are named for ``seeds/001`` and create_work's options.
 
-    What is None, or empty, is the template's value, and if there is none BOINC's default.
+    What is None, or empty, is BOINC's default. Of the fields from ``rsc_fpops_est`` to
+    ``size_class``, what stands in the input template wins: they are for what it leaves out.
 
     Attributes:
         name: unique in the project; empty: one is made up.

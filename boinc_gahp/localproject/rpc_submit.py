@@ -45,8 +45,13 @@ def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
         speed = mean_speed(connection)
     template = _input_template(core, app, reply)
     usual = template.rsc_fpops_est if template is not None else None
-    each = request.job_params.get("rsc_fpops_est") or usual or 0.0
-    total = sum(job.rsc_fpops_est or each for job in request.jobs)
+    total = 0.0
+    for job in request.jobs:
+        # job_params and jobs' own templates are not looked at (``batch_flop_count()``).
+        each = job.rsc_fpops_est or usual
+        if not each:
+            raise RpcFailed("no rsc_fpops_est given for job")
+        total += each
     # The real server divides by the app's mean speed.
     reply.add(f"<seconds>{php_number(total / speed)}</seconds>\n")
 
@@ -237,8 +242,6 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
     parts += [f"--{name} {shlex.quote(value)}" for name, value in job.targets]
     if job.priority:
         parts.append(f"--priority {as_integer(php_float(job.priority))}")
-    if job.rsc_fpops_est:
-        parts.append(f"--rsc_fpops_est {job.rsc_fpops_est!r}")
     parts += [stage(file) for file in job.files]
     if job.input_template:
         parts.append(f"--wu_template {keep_template(core, job.input_template)}")

@@ -1,4 +1,9 @@
-"""Creating work: the rows of ``workunit`` that create_work makes for jobs."""
+"""Creating work: the rows of ``workunit`` that create_work makes for jobs.
+
+What stands in an input template is read over what create_work was told by options or by
+``job_params``: those count only where the template lacks the element (``web-rpcs.md``, "The
+template wins"; BOINC's ``process_workunit()``). So it is in every profile.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +100,7 @@ class WorkMaker:
         input_template: that of jobs that have none of their own, the path below the project's
             directory; empty: the app's.
         output_template: likewise.
-        params: ``job_params`` of the request; 0 leaves the template's value.
+        params: ``job_params`` of the request, for what a template lacks; 0 is nothing said.
     """
 
     core: Core
@@ -114,7 +119,7 @@ class WorkMaker:
     def row(self, job: NewJob, batch_id: int, *, as_sql: bool = False) -> Row:
         """Return the workunit's row; ``as_sql``: as it stands in the real server's query.
 
-        ``batch_id`` 0: the template's ``<batch>``, if it has one.
+        ``batch_id`` is for templates without a ``<batch>``.
 
         Raises:
             WorkError: create_work would refuse the job.
@@ -140,7 +145,7 @@ class WorkMaker:
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
             raise WorkError(f"{_label(job)}: {error}", f"create_work failed: {error}\n") from error
-        batch_id = batch_id or template.batch or 0
+        batch_id = _first(template.batch, batch_id)
         values = (
             int(self.now),
             self.app.id,
@@ -157,9 +162,9 @@ class WorkMaker:
             self._param(template, job, "delay_bound"),
             *counts,
             output_template,
-            _first(job.priority, self.priority or template.priority, 0),
+            _first(job.priority, self.priority or template.priority),
             self._size_class(template, job),
-            _first(job.app_version_num, self.app_version_num, 0),
+            _first(job.app_version_num, self.app_version_num),
         )
         targets = tuple(
             (kind, target)
@@ -209,9 +214,11 @@ class WorkMaker:
         return path
 
     def _param(self, template: InputTemplate, job: NewJob, name: str) -> float:
-        value: float | None = getattr(job, name)
+        value: float | None = getattr(template, name)
         if value is None:
-            value = self.params.get(name) or getattr(template, name) or DEFAULTS[name]
+            value = getattr(job, name)
+        if value is None:
+            value = self.params.get(name) or DEFAULTS[name]
         most = _MOST_SECONDS if name == "delay_bound" else math.inf
         if most < value < math.inf:
             raise WorkError(
@@ -223,7 +230,7 @@ class WorkMaker:
         return value
 
     def _size_class(self, template: InputTemplate, job: NewJob) -> int:
-        given = _first(job.size_class, template.size_class, -1)
+        given = _first(template.size_class, job.size_class, default=-1)
         classes = self.app.n_size_classes
         if classes > 1 and not 0 <= given < classes:
             # The size regulator would never let it go (BOINC's transitioner makes it INACTIVE).
@@ -255,6 +262,13 @@ class WorkMaker:
                 f"{_label(job)} has {len(job.files)} input files: {len(infos)} are expected",
                 f"create_work failed: process_input_template: {len(job.files)} input files given, "
                 f"but template has {len(infos)}\n{XML_PARSE}",
+            )
+        if command_line and template.command_line is not None:
+            raise WorkError(
+                f"{_label(job)} has a command line, and so has its input template "
+                f"({template.command_line}): leave out one of them",
+                f"create_work failed: Can't specify command line {template.command_line}; "
+                f"already specified as {command_line}\n{XML_PARSE}",
             )
         return fill_input(
             template,
@@ -303,18 +317,18 @@ def _label(job: NewJob) -> str:
     return f"job {job.name!r}" if job.name else "the job"
 
 
-def _first(given: int | None, other: int | None, default: int) -> int:
-    return given if given is not None else other if other is not None else default
+def _first(*values: int | None, default: int = 0) -> int:
+    return next((value for value in values if value is not None), default)
 
 
 def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
     """Return the columns from min_quorum to max_success_results."""
-    quorum = _first(job.min_quorum, template.min_quorum, 1)
+    quorum = _first(template.min_quorum, job.min_quorum, default=1)
     if quorum < 1:
         raise WorkError(f"{_label(job)}: min_quorum {quorum} was given: expected 1 or more")
-    target = job.target_nresults
-    if target is None:
-        target = max(template.target_nresults or quorum, quorum)
+    target = _first(template.target_nresults, job.target_nresults, default=quorum)
+    if template.target_nresults is not None:
+        target = max(target, quorum)
     elif target < quorum:
         raise WorkError(
             f"{_label(job)}: target_nresults {target} is less than min_quorum {quorum}: "
@@ -322,7 +336,7 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
         )
     limits = {}
     for name in _LIMITS:
-        given = _first(getattr(job, name), getattr(template, name), -1)
+        given = _first(getattr(template, name), getattr(job, name), default=-1)
         least = 0 if name == "max_error_results" else target
         if given == -1:
             given = max(int(DEFAULTS[name]), least)
@@ -350,7 +364,7 @@ def insert(
 ) -> list[int]:
     """Insert workunits, and whom they are for; return their ids.
 
-    ``batch_id``: the batch of all of them, if it was not yet there when the rows were made.
+    ``batch_id``: the batch of those that have none, if it was not there when the rows were made.
 
     Raises:
         WorkError: a name exists already, anywhere in the project, or twice among the rows; or
@@ -361,7 +375,9 @@ def insert(
     try:
         columns = [row.values for row in rows]
         if batch_id is not None:
-            columns = [(*each[:_BATCH], batch_id, *each[_BATCH + 1 :]) for each in columns]
+            columns = [
+                (*each[:_BATCH], each[_BATCH] or batch_id, *each[_BATCH + 1 :]) for each in columns
+            ]
         connection.executemany(_INSERT, columns)
         ids = [
             int(row[0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp import config as settings_files
 from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator, no_project
 from boinc_gahp.errors import ConfigError, GahpError, RpcError
-from boinc_gahp.remote import finding, leases, submission, watching
+from boinc_gahp.remote import finding, leases, splitting, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
 from boinc_gahp.remote.session import open_session
@@ -265,6 +265,33 @@ class Project:
         if batch.existed:
             leases.renew(batch)
         return batch
+
+    def submit_split(
+        self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]
+    ) -> list[Batch]:
+        """Send jobs as :meth:`submit` does, in several batches if one request cannot hold them.
+
+        Called again with the same jobs and the same ``name`` it completes what an earlier call
+        began, or finds it done, unless how much fits into a request has changed meanwhile: that is
+        a BatchConflict.
+
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            options: those of :meth:`submit`. If there are several batches, they are called
+                ``<name>-1``, ``<name>-2``, …; the jobs have the names that they would have in one.
+
+        Raises:
+            BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
+                TemplateError, RpcError: as :meth:`submit`; the batches before the one that failed
+                are submitted.
+        """
+        parts = splitting.split(self.session, _name(app), jobs, **options)
+        batches = []
+        for name, part in parts:
+            options["name"] = name
+            batches.append(self.submit(app, part, **options))
+        return batches
 
     def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
         """Look at what :meth:`submit` would do; nothing is created, sent, or fetched.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
@@ -108,6 +108,12 @@ class Plan:
         jobs_there: how many of the jobs it has.
         compared: whether its jobs are known to have these arguments and files.
         lease: seconds that a new batch would be kept without a renewal.
+        sizes: what the project would keep of the jobs, the least and the most, by the fields of
+            :class:`Parameters`; empty if their template is a file of the project's, which cannot
+            be read from here.
+        jobs_with_template: how many jobs take an input template with them in which what they ask
+            for is filled in, since their own or the app's says otherwise.
+        template_bytes: of the request, for these templates.
     """
 
     request: SubmitRequest
@@ -122,6 +128,9 @@ class Plan:
     jobs_there: int = 0
     compared: bool = False
     lease: float = 0.0
+    sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    jobs_with_template: int = 0
+    template_bytes: int = 0
 
     @property
     def is_good(self) -> bool:
@@ -252,6 +261,9 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         jobs_there=there,
         compared=compared,
         lease=judged.lease if request.lease is None else request.lease,
+        sizes=_sizes(judged),
+        jobs_with_template=sum(bool(each.elements) for each in judged.filled.values()),
+        template_bytes=sum(each.nbytes for each in judged.filled.values()),
     )
 
 
@@ -277,6 +289,18 @@ def _measure(
     return remote_files.measure(
         urls, session.project_settings, session.settings.timeouts, progress, session.closing
     )
+
+
+def _sizes(judged: Judgement) -> dict[str, tuple[float, float]]:
+    """Return the least and the most that is kept of the jobs; of none if any cannot be known."""
+    if len(judged.filled) < len(judged.inputs):
+        return {}
+    kept = [each.stored for each in judged.filled.values()]
+    ranges = {}
+    for element in kept[0] if kept else ():
+        values = [each[element] for each in kept]
+        ranges[element.removeprefix("rsc_")] = (min(values), max(values))
+    return ranges
 
 
 # -- what is there
@@ -390,6 +414,6 @@ def _split(session: Session, request: SubmitRequest, error: BatchTooLarge) -> Ba
     batches = -(-count // fits)
     return BatchTooLarge(
         f"{error}; {fits} of these {count} jobs fit into one request, so make {batches} batches of "
-        f"{-(-count // batches)} jobs or fewer",
+        f"{-(-count // batches)} jobs or fewer (batch submit --split and Project.submit_split do)",
         nbytes=error.nbytes,
     )

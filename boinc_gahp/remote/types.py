@@ -82,7 +82,8 @@ class Job:
         name: unique over the whole project, for ever; None: made of the batch's name and the job's
             number in it.
         priority: None: the batch's.
-        fpops: floating-point operations that it takes, about; None: the batch's.
+        fpops: floating-point operations that it takes, about; None: the batch's. Counts as
+            :class:`Parameters` do.
         input_template: XML text of its own; None: the app's.
         output_template: likewise.
     """
@@ -99,6 +100,10 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """What a batch's jobs need, and may use; None leaves the choice to the app's template.
+
+    What is asked for counts, whatever a template says: it is filled into a copy of the template
+    that goes with the jobs, if that says otherwise. It cannot be asked for together with
+    ``input_template_filename``, a template that nobody can read from here.
 
     Attributes:
         fpops_est: floating-point operations that a job takes, about.

@@ -12,6 +12,7 @@ from .documents import (
 )
 from .filling import JobFile, fill_input, fill_output
 from .reading import read_input_template, read_output_template, read_templates
+from .setting import set_parameters
 from .sizes import WorstCase, worst_input, worst_output
 from .types import (
     DEFAULTS,
@@ -55,6 +56,7 @@ __all__ = [
     "read_templates",
     "read_workunit",
     "safe_open_name",
+    "set_parameters",
     "worst_input",
     "worst_output",
     "write_input_template",

@@ -68,7 +68,16 @@ def read_input_template(text: str) -> InputTemplate:
     Raises:
         TemplateError: with everything that is wrong with it.
     """
-    return _input(_only(split(text, INPUT), INPUT))
+    return _input(input_parts(text))
+
+
+def input_parts(text: str) -> Parts:
+    """Return the elements of the one input template in a text.
+
+    Raises:
+        TemplateError: there is none, or there are several.
+    """
+    return _only(split(text, INPUT), INPUT)
 
 
 def read_output_template(text: str) -> OutputTemplate:

@@ -36,4 +36,4 @@ def sweep(request: WorkRequest) -> Iterator[NewJob]:
             continue
         parameters = {"rate": rate / 1000, "generations": GENERATIONS}
         staged = request.stage(json.dumps(parameters).encode(), f"{name}.json")
-        yield NewJob(name=name, files=(staged,), rsc_fpops_est=3.0 * GENERATIONS)
+        yield NewJob(name=name, files=(staged,))

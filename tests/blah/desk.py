@@ -43,10 +43,12 @@ class Desk:
 
     # -- jobs
 
-    def accept(self, count: int, *args: str, app: str = "uppercase", files: int = 1) -> list[int]:
+    def accept(
+        self, count: int, *args: str, app: str = "uppercase", files: int = 1, **asked: float
+    ) -> list[int]:
         """Have HTCondor hand over jobs over one to ``files`` files of their own; return their ids.
 
-        ``{}`` in an argument is the job's number.
+        ``{}`` in an argument is the job's number; ``asked`` are fields of a description.
         """
         ids = []
         inputs = [self.file(b"input %d" % next(_numbers)) for _ in range(files)]
@@ -58,6 +60,7 @@ class Desk:
                 str(self.site.directory),
                 args=tuple(each.format(number) for each in args),
                 inputs=(inputs[number % files],),
+                **asked,  # type: ignore[arg-type]
             )
             ids.append(self.hand_over(description))
         return ids

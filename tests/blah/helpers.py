@@ -79,12 +79,17 @@ class Site:
     htcondor: HTCondor = QUICK
     timeouts: Timeouts = field(default_factory=lambda: TIMEOUTS)
     staging: Staging = field(default_factory=Staging)
+    max_post_bytes: int = 7_500_000
 
     # -- what is used as it is in the daemon
 
     @property
     def project(self) -> ProjectSettings:
-        return ProjectSettings(self.proxy.url, Authenticator(self.authenticator))
+        return ProjectSettings(
+            self.proxy.url,
+            Authenticator(self.authenticator),
+            max_post_bytes=self.max_post_bytes,
+        )
 
     @property
     def settings(self) -> Settings:

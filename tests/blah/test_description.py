@@ -98,5 +98,7 @@ def test_the_size_grows_with_what_travels_in_the_request() -> None:
     inputs = (RemoteFile("http://x/" + "y" * 300, 1, "0" * 32, "y"), LocalFile("/a", "a", 1, 1))
     large = replace(JOB, args=texts, inputs=inputs, input_template="<" * 100)
     assert JOB.size < 500
+    # A template may have to go with it.
+    assert 1000 < replace(JOB, delay_bound=60.0).size - JOB.size < 5000
     # As XML escapes them: &lt; &amp; &quot; &#39;.
     assert large.size - JOB.size > 40 * 4 + 1000 + 300 + 100 * 4

@@ -81,7 +81,7 @@ def test_templates_are_remembered_for_a_while(cached: float, asked: int) -> None
     script = Script({"get_templates": templates("out")})
     known = known_of(script, templates_cached=cached)
     for _ in range(3):
-        assert known.templates("uppercase")[1].files[0].open_name == "out"
+        assert known.templates("uppercase").output.files[0].open_name == "out"
     assert script.count("get_templates") == asked
 
 
@@ -96,7 +96,7 @@ def test_templates_that_cannot_be_had_are_asked_for_again() -> None:
 
 def test_templates_can_be_asked_for_through_a_view_with_a_deadline() -> None:
     script, other = Script({}), Script({"get_templates": templates("out")})
-    assert known_of(script).templates("x", other.project())[1].files
+    assert known_of(script).templates("x", other.project()).output.files
     assert script.asked == []
 
 

@@ -55,7 +55,7 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(
     do: Do, run: Run, directory: Path
 ) -> None:
     with running(directory, "--hosts", "2") as process:
-        files = ["--in", "in", "--out", "out"]
+        files = ["--in", "in", "--out", "out", "--quorum", "2"]
         status, _, errors = do(
             "add-app", "shouts", "--command", "{python} {apps}/uppercase.py", *files
         )
@@ -63,7 +63,7 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(
         lines = "".join(f"--wu_name s{n} data.txt\n" for n in range(4))
         done = run(
             *("local-project", "create-work", str(directory), "shouts"),
-            *("--batch", "shouted", "--stdin", "--min_quorum", "2"),
+            *("--batch", "shouted", "--stdin"),
             stdin=lines,
         )
         assert (done.returncode, done.stderr) == (0, "")

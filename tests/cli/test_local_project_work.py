@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,8 @@ def test_create_work_prints_the_names_of_the_jobs(do: Do, directory: Path) -> No
 @pytest.mark.parametrize(
     "words",
     [
-        ["--name", "ours", "--command-line", "--sleep 1", "--min_quorum", "2", "data.txt"],
-        ["data.txt", "--wu_name=boincs", "--command_line", "--sleep 1", "--min-quorum=2"],
+        ["--name", "ours", "--command-line", "--sleep 1", "--app_version_num", "2", "data.txt"],
+        ["data.txt", "--wu_name=boincs", "--command_line", "--sleep 1", "--app-version-num=2"],
     ],
     ids=["ours", "boincs"],
 )
@@ -44,7 +45,23 @@ def test_options_may_be_spelt_as_in_boinc_and_stand_anywhere(
     assert status == 0
     made = job(directory, out.strip())
     assert "<command_line>\n--sleep 1\n</command_line>" in str(made["xml_doc"])
-    assert made["min_quorum"] == made["target_nresults"] == 2
+    assert made["app_version_num"] == 2
+
+
+def test_an_option_that_the_template_overrules_is_said_to_have_no_effect(
+    do: Do, directory: Path, tmp_path: Path
+) -> None:
+    words = ["uppercase", "data.txt", "--delay_bound", "60", "--min_quorum", "1"]
+    status, out, said = do("create-work", *words, "--name", "overruled")
+    assert (status, out, said.count("\n")) == (0, "overruled\n", 1)
+    assert "--delay_bound 60 has no effect: templates/uppercase_in says 86400" in said
+    assert job(directory, "overruled")["delay_bound"] == 86400.0
+    text = (directory / "templates/uppercase_in").read_text()
+    own = tmp_path / "own_in"
+    own.write_text(re.sub("<delay_bound>.*</delay_bound>", "", text))
+    words += ["--name", "open", "--input-template", str(own)]
+    assert do("create-work", *words) == (0, "open\n", "")
+    assert job(directory, "open")["delay_bound"] == 60.0
 
 
 def test_a_remote_file_has_its_place_among_the_files(do: Do, directory: Path) -> None:
@@ -66,10 +83,10 @@ def test_jobs_from_standard_input_take_defaults_from_the_command_line(
     lines = (
         '--wu_name in1 --command_line "--sleep 0" data.txt\n\n--wu_name in2 --priority 9 data.txt\n'
     )
-    words = ["uppercase", "--stdin", "--batch", "lines", "--priority", "3", "--delay_bound", "60"]
+    words = ["uppercase", "--stdin", "--batch", "lines", "--priority", "3"]
     assert do("create-work", *words, stdin=lines) == (0, "in1\nin2\n", "")
     made = [job(directory, name) for name in ("in1", "in2")]
-    assert [(each["priority"], each["delay_bound"]) for each in made] == [(3, 60.0), (9, 60.0)]
+    assert [each["priority"] for each in made] == [3, 9]
     (batch,) = rows(directory, "SELECT * FROM batch WHERE name = 'lines'")
     assert {each["batch"] for each in made} == {batch["id"]}
     (user,) = rows(directory, "SELECT * FROM user WHERE id = ?", batch["user_id"])

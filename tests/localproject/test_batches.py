@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import threading
 import time
 
@@ -125,7 +127,11 @@ def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -
     ]
 
 
-def test_job_params_and_priorities_reach_the_workunit(client: Client) -> None:
+def test_a_template_wins_over_job_params_and_priorities_count(client: Client) -> None:
+    """``web-rpcs.md``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
+    templates = client.project.core.templates
+    text = (templates / "uppercase_in").read_text()
+    (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
     batch_id = client.create_batch("b")
     (name,) = client.upload(b"x")
     batch = (
@@ -134,6 +140,7 @@ def test_job_params_and_priorities_reach_the_workunit(client: Client) -> None:
         "<rsc_disk_bound>123456789.000000</rsc_disk_bound><rsc_fpops_est>5e9</rsc_fpops_est>"
         "<rsc_fpops_bound>7e18</rsc_fpops_bound><rsc_memory_bound>0.000000</rsc_memory_bound>"
         "<delay_bound>7200</delay_bound></job_params>"
+        "<input_template_filename>lacking_in</input_template_filename>"
         + job("plain", name)
         + job("own", name, more="<priority>23</priority><rsc_fpops_est>2e9</rsc_fpops_est>")
         + "</batch>"
@@ -141,11 +148,37 @@ def test_job_params_and_priorities_reach_the_workunit(client: Client) -> None:
     client.rpc("submit_batch", batch)
     rows = client.project.core.db.connection().execute("SELECT * FROM workunit ORDER BY id")
     plain, own = rows.fetchall()
-    assert (plain["rsc_fpops_est"], own["rsc_fpops_est"]) == (5e9, 2e9)
+    assert [each["rsc_fpops_est"] for each in (plain, own)] == [1e9, 1e9]
+    assert (plain["rsc_fpops_bound"], plain["delay_bound"]) == (1e15, 86400.0)
     assert (plain["priority"], own["priority"]) == (17, 23)
     assert plain["rsc_disk_bound"] == 123456789.0
-    assert plain["rsc_memory_bound"] == 5e7
-    assert (plain["delay_bound"], plain["app_version_num"]) == (7200.0, 777)
+    assert plain["rsc_memory_bound"] == 5e8
+    assert plain["app_version_num"] == 777
+
+
+def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
+    path = client.project.core.templates / "uppercase_in"
+    own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    reply = client.submit(batch_id, [job("a", name, command_line="-q", more=own)])
+    assert "Can't specify command line -v; already specified as -q" in html.unescape(error(reply))
+    assert client.project.workunit_names() == []
+    client.submit(batch_id, [job("a", name, more=own)])
+    rows = client.project.core.db.connection().execute("SELECT xml_doc FROM workunit")
+    assert "<command_line>\n-v\n</command_line>" in rows.fetchone()[0]
+
+
+def test_what_stands_in_a_jobs_own_template_reaches_the_workunit(client: Client) -> None:
+    path = client.project.core.templates / "uppercase_in"
+    own = re.sub("(<delay_bound>).*(<)", r"\g<1>4321\2", path.read_text())
+    batch_id = client.create_batch("b")
+    (name,) = client.upload(b"x")
+    client.submit(batch_id, [job("plain", name), job("own", name, more=own)])
+    rows = client.project.core.db.connection().execute(
+        "SELECT delay_bound FROM workunit ORDER BY id"
+    )
+    assert [row[0] for row in rows] == [86400.0, 4321.0]
 
 
 @pytest.mark.parametrize("least", ["whole", "exact"])

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOW = 4_000_000_000.0
+#: A template that leaves everything open.
+OPEN = "templates/open_in"
+OPEN_TEMPLATE = write_input_template(InputTemplate((InputFileInfo("in", copy_file=True),)))
 _numbers = count(1)
 
 
@@ -41,6 +44,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Core]:
     layout.make(directory)
     core = Core(directory, Quirks())
     stage_file(core, b"hello\n", "in.txt")
+    (directory / OPEN).write_text(OPEN_TEMPLATE)
     for name, classes in (("sized", 3), ("versioned", 0)):
         layout.add_app(
             directory,
@@ -103,14 +107,25 @@ GIVEN = {
 
 
 def test_every_parameter_of_a_job_is_kept(core: Core) -> None:
-    (workunit_id,) = create_work(core, "uppercase", [new(**GIVEN)])
-    made = row(core, workunit_id)
+    ids = create_work(core, "uppercase", [new(**GIVEN, input_template=OPEN)])
+    made = row(core, ids[0])
     assert {name: made[name] for name in GIVEN} == GIVEN
     known = {"name", "command_line", "files", "input_template", "output_template"}
     assert {field.name for field in fields(NewJob)} - known - set(GIVEN) == {
         "target_host",
         "target_user",
     }
+
+
+def test_what_stands_in_the_template_wins_over_what_is_given(core: Core) -> None:
+    (workunit_id,) = create_work(core, "uppercase", [new(**GIVEN)])
+    template = core.input_template(core.templates / "uppercase_in")
+    made = row(core, workunit_id)
+    said = {name: getattr(template, name, None) for name in GIVEN}
+    assert {name: made[name] for name in GIVEN} == {
+        name: GIVEN[name] if value is None else value for name, value in said.items()
+    }
+    assert (made["delay_bound"], made["priority"]) == (86400.0, 7)
 
 
 def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core: Core) -> None:
@@ -149,7 +164,9 @@ def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> N
 
 
 def test_the_transitioner_makes_as_many_results_as_were_asked_for(core: Core) -> None:
-    (workunit_id,) = create_work(core, "uppercase", [new(min_quorum=2, target_nresults=3)])
+    (workunit_id,) = create_work(
+        core, "uppercase", [new(min_quorum=2, target_nresults=3, input_template=OPEN)]
+    )
     transition_pass(core, NOW)
     results = core.db.connection().execute(
         "SELECT server_state FROM result WHERE workunitid = ?", (workunit_id,)
@@ -202,6 +219,7 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
 def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(
     core: Core, fields: dict[str, object], words: str
 ) -> None:
+    fields = {"input_template": OPEN, **fields}
     assert re.search(words, refusal(core, new(**fields)))
 
 
@@ -376,7 +394,7 @@ def test_submit_makes_a_batch_that_is_in_progress_and_jobs_can_be_added(core: Co
     assert "there is no batch 999" in refusal(core, new(), batch_id=999)
 
 
-def test_a_template_can_name_the_batch(core: Core) -> None:
+def test_a_template_can_name_the_batch_and_wins(core: Core) -> None:
     user = accounts.find_user(core.db.connection(), "submitter")
     assert user is not None
     app = accounts.find_app(core.db.connection(), "uppercase")
@@ -387,9 +405,9 @@ def test_a_template_can_name_the_batch(core: Core) -> None:
     job = new(input_template="templates/batch_in")
     (in_mine,) = create_work(core, "uppercase", [job])
     (in_other,) = create_work(core, "uppercase", [replace(job, name="x")], batch_id=other)
-    assert (row(core, in_mine)["batch"], row(core, in_other)["batch"]) == (mine, other)
+    assert (row(core, in_mine)["batch"], row(core, in_other)["batch"]) == (mine, mine)
     jobs = core.db.connection().execute("SELECT njobs FROM batch WHERE id IN (?, ?)", (mine, other))
-    assert [each["njobs"] for each in jobs] == [2, 2]
+    assert [each["njobs"] for each in jobs] == [3, 1]
     template.write_text(template.read_text().replace(f"<batch>{mine}<", "<batch>999<"))
     assert refusal(core, replace(job, name="y")) == "there is no batch 999"
 

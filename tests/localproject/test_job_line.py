@@ -73,11 +73,11 @@ def test_the_character_after_an_opening_quote_is_not_looked_at() -> None:
 
 def test_all_of_a_lines_words_are_read() -> None:
     (job,) = read_job_line(
-        ' --wu_name n --command_line "a b" --priority 7 --rsc_fpops_est 1e9 f1 '
+        ' --wu_name n --command_line "a b" --priority 7 f1 '
         "--remote_file http://h/x 11.0 5eb6 --wu_template t/in --result_template t/out"
     )
     assert job.files == ("f1", ("http://h/x", 11.0, "5eb6"))
-    assert (job.priority, job.rsc_fpops_est) == (7, 1e9)
+    assert job.priority == 7
     assert (job.input_template, job.output_template) == ("t/in", "t/out")
 
 

@@ -150,7 +150,7 @@ def test_what_is_missing_is_said_and_what_was_given_is_kept(bench: Bench, visito
         ("max_total_results", "2147483648", "a whole number is expected"),
         ("delay_bound", "inf", "a number, such as 1e9, is expected"),
         ("delay_bound", "1 day", "Deadline: “1 day” was typed, a number, such as 1e9, is expected"),
-        ("min_quorum", "0", "min_quorum 0 was given: expected 1 or more"),
+        ("min_quorum", "0", "<min_quorum> holds '0': expected a whole number, 1 or more"),
         ("batch_name", "x" * 300, "expected at most 255 characters"),
     ],
 )

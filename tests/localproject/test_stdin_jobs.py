@@ -23,7 +23,6 @@ def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
         ("wu_name", "name", _WORD),
         ("command_line", "command_line", _LINE),
         ("priority", "priority", st.integers(-100, 100)),
-        ("rsc_fpops_est", "rsc_fpops_est", st.floats(1, 1e20)),
         ("wu_template", "input_template", _WORD),
         ("result_template", "output_template", _WORD),
         ("target_host", "target_host", st.integers(1, 1000)),

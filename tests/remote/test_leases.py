@@ -54,14 +54,12 @@ def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retrie
     slow = write_input_template(
         type(template)(template.files, delay_bound=20 * _A_DAY, max_error_results=3)
     )
-    # The template's deadline wins over the request's.
-    batch = site.project.submit(
-        "uppercase",
-        [Job(inputs={"in": InlineFile("x")}, input_template=slow)],
-        name="slow",
-        parameters=Parameters(delay_bound=3600),
-    )
+    own = [Job(inputs={"in": InlineFile("x")}, input_template=slow)]
+    batch = site.project.submit("uppercase", own, name="slow")
     assert left(batch) == pytest.approx(20 * (3 + 1 + 1), abs=0.1)
+    # What is asked for is filled into the template, and counts.
+    needs = Parameters(delay_bound=40 * _A_DAY)
+    assert site.project.plan("uppercase", own, parameters=needs).lease == 200 * _A_DAY
     assert site.project.plan("uppercase", [job]).lease == 14 * _A_DAY
 
 

@@ -15,14 +15,15 @@ from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.table import Column
+from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from boinc_gahp.bridge import Input, JobRequest
     from boinc_gahp.cli.batch.job_options import Jobs
-    from boinc_gahp.remote import Project
+    from boinc_gahp.remote import Job, Project
     from boinc_gahp.remote.submission import Options, Plan
 
 #: So many jobs, files and problems are shown.
@@ -47,11 +48,45 @@ def dry_run(project: Project, options: Namespace, more: Options) -> int:
     """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
     from boinc_gahp.cli.batch.submitting import look_up_jobs, show
 
+    plans: list[Plan] = []
     with Work(stream=sys.stderr) as work:
         jobs = look_up_jobs(project, options, work)
         more["progress"] = partial(show, work)
-        plan = project.plan(options.app, jobs.jobs, **more)
-    problems = list(_problems(plan, jobs))
+        for part in _parts(project, options, jobs.jobs, more):
+            plans.append(project.plan(options.app, part, **more))
+    first, status = 0, 0
+    for number, plan in enumerate(plans):
+        if number and not options.json:
+            print()
+        status = max(status, _show(project, options, plan, list(_problems(plan, jobs, first))))
+        first += len(plan.request.jobs)
+    return status
+
+
+def _parts(
+    project: Project, options: Namespace, jobs: list[Job], more: Options
+) -> Iterator[list[Job]]:
+    """Yield the jobs of each batch; ``more`` has its name then."""
+    if not options.split:
+        yield jobs
+        return
+    from boinc_gahp.remote.splitting import split
+
+    try:
+        parts = split(project.session, options.app, jobs, **more)
+    except JobRefused:
+        # How large the others' request is does not matter yet; the plan names all that are refused.
+        parts = [("", jobs)]
+    for name, part in parts:
+        if len(part) < len(jobs):
+            more["name"] = name
+        yield part
+
+
+def _show(
+    project: Project, options: Namespace, plan: Plan, problems: list[tuple[str, str, str]]
+) -> int:
+    """Print a plan; return 0 if nothing is wrong with it, else 1."""
     if options.json:
         _print_json(project, plan, problems)
     else:
@@ -67,10 +102,13 @@ def dry_run(project: Project, options: Namespace, more: Options) -> int:
     return 0 if plan.is_good else 1
 
 
-def _problems(plan: Plan, jobs: Jobs) -> Iterator[tuple[str, str, str]]:
-    """Yield, for each job that would be refused, its place, its name and why."""
+def _problems(plan: Plan, jobs: Jobs, first: int) -> Iterator[tuple[str, str, str]]:
+    """Yield, for each job that would be refused, its place, its name and why.
+
+    ``first``: the number of the plan's first job among all.
+    """
     # Of a name that stands there twice the second is the one too many.
-    numbers = {job.name: number for number, job in enumerate(plan.request.jobs)}
+    numbers = {job.name: number for number, job in enumerate(plan.request.jobs, first)}
     for name, error in plan.problems.items():
         yield jobs.place(numbers[name]), name, words.printable(str(error))
 
@@ -102,6 +140,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         f"The request has {words.size(plan.request_bytes)}, of "
         f"{words.size(plan.max_request_bytes)} that may be sent (max_post_bytes)."
     )
+    _print_sizes(plan)
     if request.input_template_filename or request.output_template_filename:
         print(
             "The project's own template files cannot be looked at from here: only the submit tells "
@@ -120,6 +159,38 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         refused = words.count(len(plan.problems), "job")
         what = "The batch" if plan.refusal is not None else refused
         print(f"{what} would be refused: nothing would be sent.")
+
+
+def _print_sizes(plan: Plan) -> None:
+    """Print what the project would keep of what jobs need, whoever says it."""
+    if plan.sizes:
+        operations = "{:.15g}".format
+        kept = {
+            name: _range(*plan.sizes[name], operations) for name in ("fpops_est", "fpops_bound")
+        }
+        kept |= {
+            name: _range(*plan.sizes[name], lambda number: words.size(round(number)))
+            for name in ("memory_bound", "disk_bound")
+        }
+        deadline = _range(*plan.sizes["delay_bound"], "{:,.0f} s".format)
+        print(
+            f"Kept of each job: {kept['fpops_est']} floating-point operations, at most "
+            f"{kept['fpops_bound']}; {kept['memory_bound']} of memory; {kept['disk_bound']} of "
+            f"disk; {deadline} until its deadline."
+        )
+    if plan.jobs_with_template:
+        count = words.count(plan.jobs_with_template, "job")
+        asks, takes = ("asks", "takes") if plan.jobs_with_template == 1 else ("ask", "take")
+        print(
+            f"{count} {asks} for something else than the input template says, and {takes} one with "
+            f"{'it' if plan.jobs_with_template == 1 else 'them'}: "
+            f"{words.size(plan.template_bytes)} of the request."
+        )
+
+
+def _range(least: float, most: float, shown: Callable[[float], str]) -> str:
+    texts = dict.fromkeys((shown(least), shown(most)))
+    return " to ".join(texts)
 
 
 def _print_files(plan: Plan) -> None:
@@ -195,6 +266,8 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
         "max_request_bytes": plan.max_request_bytes,
         "bytes_to_send": plan.nbytes,
         "lease": plan.lease,
+        "jobs_with_template": plan.jobs_with_template,
+        "template_bytes": plan.template_bytes,
     }
     print_json(
         document,
@@ -211,4 +284,8 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
             for file in plan.files
         ),
         remote_files=iter(islice(plan.remote, None)),
+        sizes=(
+            {"name": name, "least": least, "most": most}
+            for name, (least, most) in plan.sizes.items()
+        ),
     )

@@ -49,6 +49,9 @@ The batch's name makes it safe to repeat: the same command with the same --name 
 begun, or finds it done, and no job is made twice. Whenever a submit fails or is interrupted it says
 how to go on.
 
+What is asked for by --fpops-est, --fpops-bound, --memory, --disk and --delay counts, whatever the
+app's input template says.
+
 --dry-run looks at everything and sends nothing: the jobs against the app's templates, which files
 would be sent and which the project has, and whether the request is too large.
 """
@@ -95,6 +98,11 @@ def submit_parser(config: str | None = None) -> Parser:
         "batch_lease, 14 days)",
     )
     parser.add_argument(
+        "--split",
+        action="store_true",
+        help="make several batches, BATCH-1, BATCH-2, ..., if the jobs do not fit into one request",
+    )
+    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="show what would be sent, and what is wrong; the exit status is 1 if something is",
@@ -120,7 +128,7 @@ def submit(arguments: list[str], config: str | None) -> int:
         go_on = _again(arguments, config, None if options.name else more["name"])
         try:
             with Work(stream=sys.stderr) as work:
-                batch = _sent(project, options, more, work)
+                batches = _sent(project, options, more, work)
         except KeyboardInterrupt:
             complain(f"interrupted; to go on: {go_on}")
             return INTERRUPTED
@@ -137,25 +145,32 @@ def submit(arguments: list[str], config: str | None) -> int:
                 )
             else:
                 complain(f"to try again, once that is mended: {go_on}")
-                abort = command(options, "abort", f"name:{more['name']}")
-                complain(f"to drop what there may be of the batch: {abort}")
+                if not options.split:  # which of several there are, batch list tells
+                    abort = command(options, "abort", f"name:{more['name']}")
+                    complain(f"to drop what there may be of the batch: {abort}")
             return 1
         except _OneOfMany as trouble:
             complain(str(trouble))
             complain("the same command with --dry-run tells of every job that would be refused")
             return 1
-        try:
+        _tell_all(project, options, batches)
+    return 0
+
+
+def _tell_all(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:
+    try:
+        for batch in batches:
             if options.json:
                 more_keys = {"existed": batch.existed, "compared": batch.compared}
                 print_json({**batch_json(batch), **more_keys})
             else:
                 _tell(project, options, batch)
-            sys.stdout.flush()
-        except OSError:
-            # Without this it would look as if nothing had been sent.
+        sys.stdout.flush()
+    except OSError:
+        # Without this it would look as if nothing had been sent.
+        for batch in batches:
             complain(f"batch {batch.id} ({batch.name}) is submitted")
-            raise
-    return 0
+        raise
 
 
 class _Unfinished(Exception):
@@ -178,7 +193,7 @@ class _Refused(Exception):
         self.is_dropped = is_dropped
 
 
-def _sent(project: Project, options: Namespace, more: Options, work: Work) -> Batch:
+def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
     from boinc_gahp.remote.submission import drop_begun, is_final
 
     jobs = look_up_jobs(project, options, work)
@@ -188,7 +203,9 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> Ba
         return options.name is None and drop_begun(project.session, more["name"] or "")
 
     try:
-        return project.submit(options.app, jobs.jobs, **more)
+        if options.split:
+            return project.submit_split(options.app, jobs.jobs, **more)
+        return [project.submit(options.app, jobs.jobs, **more)]
     except JobRefused as error:
         is_dropped()
         placed = _placed(error, jobs, more)

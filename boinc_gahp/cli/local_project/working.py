@@ -17,6 +17,7 @@ from boinc_gahp.cli.local_project.arguments import (
     whole_number,
 )
 from boinc_gahp.cli.parsing import Parser, not_empty
+from boinc_gahp.cli.saying import complain
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def create_work(arguments: list[str], _config: str | None) -> int:
             **{name: getattr(options, name) for name in (*_REAL, *_WHOLE)},
         )
         jobs = list(_jobs_from(sys.stdin, defaults)) if options.stdin else [defaults]
+        _say_what_wins(core, options, jobs)
         ids = _create(core, options.app, jobs, options.batch)
         names = {
             row["id"]: row["name"]
@@ -143,12 +145,13 @@ def create_work_parser(_config: str | None = None) -> Parser:
     parser = action_parser(
         "create-work",
         "Makes a job of an app, or with --stdin several, and prints their names. FILEs are the "
-        "physical names of staged files, in the order of the input template; what is not given is "
-        "as the template says. The options are those of BOINC's create_work, whose spellings "
+        "physical names of staged files, in the order of the input template. What the template "
+        "says of sizes, deadline and instances wins over the options, which are for what it leaves "
+        "out, as with BOINC's create_work, whose options these are and whose spellings "
         "(--wu_name, --command_line, --wu_template, --remote_file, ...) are taken, too.\n\n"
         "with --stdin each line is a job:\n"
-        '  [--wu_name X] [--command_line "X"] [--priority N] [--rsc_fpops_est X]\n'
-        "  [--wu_template X] [--result_template X] [--target_host ID] [--target_user ID]\n"
+        '  [--wu_name X] [--command_line "X"] [--priority N] [--wu_template X]\n'
+        "   [--result_template X] [--target_host ID] [--target_user ID]\n"
         "  [--remote_file URL NBYTES MD5]... [FILE]...\n\n"
         "The options here are for all lines that do not say otherwise; empty lines are skipped. "
         "Either all jobs are made, or none.",
@@ -248,6 +251,23 @@ def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> s
     except TemplateError as error:
         raise LocalProjectTrouble(f"{path}: {error}") from error
     return keep_template(core, text)
+
+
+def _say_what_wins(core: Core, options: argparse.Namespace, jobs: Iterable[NewJob]) -> None:
+    """Say which options have no effect, since the jobs' templates have other values."""
+    paths = {job.input_template or f"{core.templates.name}/{options.app}_in" for job in jobs}
+    for path in sorted(paths):
+        try:
+            template = core.input_template(core.directory / path)
+        except (OSError, TemplateError):
+            continue  # the jobs are refused for it
+        for name in (*_REAL, *_WHOLE):
+            given, said = getattr(options, name), getattr(template, name, None)
+            if given is not None and said not in (None, given):
+                complain(
+                    f"--{name} {given:g} has no effect: {path} says {said:g}, and a template's "
+                    "values win; give another one with --input-template"
+                )
 
 
 def _target(core: Core, table: str, given: str | None) -> int | None:

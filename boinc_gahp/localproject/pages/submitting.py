@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from flask import flash, redirect, request, url_for
 
-from ...templates import DEFAULTS, TemplateError
+from ...templates import DEFAULTS, TemplateError, set_parameters
 from .. import accounts
 from ..create_work import NewJob, WorkError, submit
 from ..hosts import mean_speed
 from ..job_files import note_use
+from ..job_templates import keep_template
 from ..names import MAX_NAME
 from ..replies import RpcFailed
 from ..staging import stage_file
@@ -56,7 +57,8 @@ class Parameter:
     whole: bool = True
 
 
-#: ``seeds/001``, in the order of the form; empty fields leave the template's values.
+#: ``seeds/001``, in the order of the form; empty fields leave the template's values. What is typed
+#: goes into a template of the jobs' own, since a template's values win.
 PARAMETERS = (
     Parameter("min_quorum", "Quorum", "results that must agree"),
     Parameter("target_nresults", "Instances at first", "at least the quorum"),
@@ -182,8 +184,9 @@ def submitted(core: Core) -> AnyResponse:
         if not draft.errors:
             name = draft.values.get("batch_name", "").strip()
             try:
+                jobs = _with_template(core, draft, jobs)
                 batch_id = submit(core, user, draft.app, name, jobs)
-            except WorkError as error:
+            except (WorkError, TemplateError) as error:
                 draft.errors[""] = f"Nothing was submitted: {error}."
         if draft.errors:
             return _show(core, connection, draft, 422)
@@ -199,6 +202,25 @@ def _estimate(connection: sqlite3.Connection, template: InputTemplate, jobs: lis
     """Return what estimate_batch says: all operations, at the mean speed of the hosts."""
     usual = template.rsc_fpops_est or DEFAULTS["rsc_fpops_est"]
     return sum(job.rsc_fpops_est or usual for job in jobs) / mean_speed(connection)
+
+
+def _with_template(core: Core, draft: Draft, jobs: list[NewJob]) -> list[NewJob]:
+    """Return the jobs with a template of their own, if they ask for other than what the app's says.
+
+    Raises:
+        TemplateError: what they ask for is nothing that can stand in a template.
+    """
+    typed = {
+        each.name: value
+        for each in PARAMETERS
+        if hasattr(draft.template, each.name)
+        and (value := getattr(jobs[0], each.name)) not in (None, getattr(draft.template, each.name))
+    }
+    if not typed:
+        return jobs
+    path = core.templates / f"{draft.app.name}_in"
+    own = keep_template(core, set_parameters(path.read_text("utf-8", "replace"), typed))
+    return [replace(job, input_template=own) for job in jobs]
 
 
 def _stage(core: Core, draft: Draft, sent: Posted) -> list[str]:

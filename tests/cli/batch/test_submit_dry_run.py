@@ -48,6 +48,48 @@ def test_it_says_that_templates_of_the_project_are_not_looked_at(
     assert "template files cannot be looked at from here" in out
 
 
+def test_it_tells_what_the_project_would_keep_of_each_job(
+    site: Site, batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--input", "in=in00.txt", "--name", here.name]
+    dry = [*words, "--dry-run"]
+    _, out, _ = batch(*dry)
+    kept = (
+        "Kept of each job: 1000000000 floating-point operations, at most 1e+15; 50 MB of memory; "
+        "100 MB of disk; 86,400 s until its deadline."
+    )
+    assert kept in out.splitlines()
+    assert "input template" not in out
+    asked = ["--delay", "4242s", "--memory", "300MB", "--disk", "100MB"]
+    _, out, _ = batch(*dry, *asked)
+    kept = kept.replace("50 MB", "300 MB").replace("86,400", "4,242")
+    assert kept in out.splitlines()
+    assert "1 job asks for something else than the input template says, and takes one" in out
+    _, out, _ = batch(*dry, *asked, "--json")
+    plan = json.loads(out)
+    told = {each["name"]: (each["least"], each["most"]) for each in plan["sizes"]}
+    assert (told["delay_bound"], told["memory_bound"]) == ((4242, 4242), (3e8, 3e8))
+    assert plan["jobs_with_template"] == 1
+    # What is told is what comes.
+    assert batch(*words, *asked)[0] == 0
+    row = site.project.core.db.connection().execute(
+        "SELECT rsc_memory_bound, rsc_disk_bound, delay_bound, rsc_fpops_est FROM workunit "
+        "WHERE name = ?",
+        (f"{here.name}_0",),
+    )
+    assert tuple(row.fetchone()) == (3e8, 1e8, 4242, 1e9)
+
+
+def test_sizes_that_nobody_can_promise_are_refused_with_what_to_do(
+    batch: Command, here: Path
+) -> None:
+    words = ["submit", "uppercase", "--input", "in=in00.txt", "--input-template", "project:other"]
+    for more in ([], ["--dry-run"]):
+        status, _, err = batch(*words, "--delay", "1h", *more)
+        assert status == 1
+        assert "use the project's template other, whose values win" in err
+
+
 def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: Path) -> None:
     rows = [
         '{"inputs": {"in": "http://127.0.0.1:1/x"}}',

@@ -1,0 +1,137 @@
+"""What jobs ask for, beside what input templates say of it, and what becomes of that.
+
+A template's values win over the request's ``job_params``, and a job's own ``rsc_fpops_est`` is for
+estimates only (``web-rpcs.md``, "The template wins"). So a job that asks for something else than
+its template says takes a template with it in which that is filled in. Where the template lacks an
+element, ``job_params`` serve; where it says what is asked for, nothing has to be sent.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import JobRefused, quoted
+from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boinc_gahp.bridge.types import JobRequest, SubmitRequest
+    from boinc_gahp.templates import InputTemplate
+
+#: What can be asked for: the elements of ``job_params``.
+ELEMENTS = (
+    "rsc_fpops_est",
+    "rsc_fpops_bound",
+    "rsc_memory_bound",
+    "rsc_disk_bound",
+    "delay_bound",
+)
+#: The columns are doubles, but for delay_bound, whole seconds in 32 bits: 68 years.
+_MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What becomes of what a job asks for.
+
+    Attributes:
+        template: the input template that the job takes with it; None: the app's, or the one that
+            the batch names.
+        elements: what was filled in.
+        stored: what the project keeps of the job, by the names in :data:`ELEMENTS`.
+    """
+
+    template: str | None
+    elements: tuple[str, ...]
+    stored: Mapping[str, float]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of a template that would not be sent otherwise."""
+        return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0
+
+
+class Asked:
+    """What the jobs of a request ask for; for one thread.
+
+    Args:
+        request: as it came.
+
+    Attributes:
+        params: ``job_params`` of the request, by element: without those that say nothing (PHP
+            takes 0 for that), and without what :meth:`check` refuses.
+    """
+
+    def __init__(self, request: SubmitRequest) -> None:
+        self._request = request
+        said = {name: getattr(request, name) for name in ELEMENTS}
+        self._said: dict[str, float] = {name: value for name, value in said.items() if value}
+        self.params = {
+            name: math.ceil(value) if name == "delay_bound" else value
+            for name, value in self._said.items()
+            if 0 < value <= _MOST[name]
+        }
+        self._filled: dict[tuple[str | None, float | None], Filled] = {}
+
+    def check(self) -> None:
+        """Raise JobRefused for what is no size, or what nobody could know to have an effect."""
+        request = self._request
+        for name, value in self._said.items():
+            if name not in self.params:
+                raise JobRefused(
+                    f"batch {quoted(request.batch_name)}: {name} is {value}; expected a number "
+                    f"from 0 to {_MOST[name]:.15g}"
+                )
+        if request.input_template_filename is None:
+            return
+        for job in request.jobs:
+            asked = self._of(job)
+            if asked and job.input_template is None:
+                raise JobRefused(
+                    f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(asked)}, and "
+                    f"use the project's template {request.input_template_filename}, whose values "
+                    "win and cannot be read from here: leave these out, or give the template "
+                    "itself with the jobs"
+                )
+
+    def _of(self, job: JobRequest) -> dict[str, float]:
+        if job.rsc_fpops_est is None:
+            return self.params
+        return {**self.params, "rsc_fpops_est": job.rsc_fpops_est}
+
+    def filled(self, job: JobRequest, template: InputTemplate, text: str) -> Filled:
+        """Return what becomes of what a job asks for.
+
+        Args:
+            job: one of the request.
+            template: its own template, or else the app's.
+            text: that template's text.
+
+        Raises:
+            JobRefused: it cannot be filled in.
+        """
+        key = (job.input_template, job.rsc_fpops_est)
+        if key not in self._filled:
+            self._filled[key] = self._fill(job, template, text)
+        return self._filled[key]
+
+    def _fill(self, job: JobRequest, template: InputTemplate, text: str) -> Filled:
+        otherwise: dict[str, float] = {}
+        for name in ELEMENTS:
+            said: float | None = getattr(template, name)
+            otherwise[name] = self.params.get(name) or DEFAULTS[name] if said is None else said
+        values = {name: v for name, v in self._of(job).items() if v != otherwise[name]}
+        if not values:
+            return Filled(job.input_template, (), otherwise)
+        try:
+            own = set_parameters(text, values)
+        except TemplateError as error:
+            raise JobRefused(
+                f"job {quoted(job.name)}: what it asks for cannot be filled into its {error}",
+                job_name=job.name,
+            ) from error
+        return Filled(own, tuple(values), {**otherwise, **values})

@@ -1,0 +1,68 @@
+"""Jobs that do not fit into one request become several batches.
+
+A project takes a batch in one request (``web-rpcs.md``, "submit_batch"), and a request has a limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from boinc_gahp.remote.request import build_request, job_names, list_of, new_batch_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Unpack
+
+    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.submission import Options
+    from boinc_gahp.remote.types import Job
+
+
+def split(
+    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+) -> list[tuple[str, list[Job]]]:
+    """Return the batches that jobs make, each with its name, so that each fits into a request.
+
+    As few as can be, about equally large. If one is enough it has the name that was given; others
+    are called ``<name>-1``, ``<name>-2``, … The jobs' names are those that they would have in one
+    batch. So the same jobs, settings and templates always make the same batches; others are a
+    :class:`BatchConflict` when they are submitted, never jobs that exist twice.
+
+    Raises:
+        BadRequest: something is not of the type that it should have.
+        JobRefused: a job's arguments cannot be split or would not arrive as they are.
+        NotFound, PermissionDenied, TemplateError, RpcError: the app's templates cannot be had.
+    """
+    listed = list_of(jobs)
+    name = options.get("name")
+    options["name"] = name = new_batch_name(app_name) if name is None else name
+    request = build_request(app_name, listed, measure=None, **options)
+    limit = session.bridge.max_post_bytes
+    size = session.bridge.request_size(request)
+    if size <= limit:
+        return [(name, listed)]
+    named = [
+        replace(job, name=said) for job, said in zip(listed, job_names(name, listed), strict=True)
+    ]
+    count, largest = 1, size
+    while largest > limit and count < len(named):
+        count = min(len(named), max(count + 1, -(-count * largest // limit)))
+        places = _places(len(named), count)
+        largest = max(
+            session.bridge.request_size(replace(request, jobs=request.jobs[place]))
+            for place in places
+        )
+    width = len(str(count))
+    return [
+        (f"{name}-{number:0{width}d}", named[place])
+        for number, place in enumerate(_places(len(named), count), 1)
+    ]
+
+
+def _places(jobs: int, count: int) -> list[slice]:
+    """Return where each of ``count`` batches begins and ends; none has more than one job more."""
+    ends = [jobs * number // count for number in range(count + 1)]
+    return [slice(begin, end) for begin, end in pairwise(ends)]

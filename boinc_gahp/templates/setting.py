@@ -1,0 +1,64 @@
+"""Setting parameters in an input template, for a job that asks for something else than it says.
+
+What stands in a template wins over whatever a project is told beside it (``web-rpcs.md``, "The
+template wins"), so what a job asks for has to stand there.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from .filling import number
+from .markup import children
+from .reading import input_parts, read_input_template
+from .types import DOCUMENT_LIMIT, Problem, TemplateError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def set_parameters(text: str, values: Mapping[str, float]) -> str:
+    """Return an input template with some parameters of its workunit set, and all else as it was.
+
+    Read as tolerantly as any template, written strictly: one ``<input_template>``, an element to a
+    line. What BOINC hands on to volunteers without looking at it is kept, too.
+
+    Args:
+        text: an input template, or all that get_templates answers.
+        values: by the names of elements, finite; ``delay_bound`` is to be whole.
+
+    Raises:
+        TemplateError: the text holds no input template, or several, or one that cannot be used; or
+            the result would be too large for a project.
+    """
+    before = read_input_template(text)
+    parts = input_parts(text)
+    template = etree.Element("input_template")
+    template.extend(deepcopy(list(parts.file_infos)))
+    workunit = etree.SubElement(template, "workunit")
+    if parts.body is not None:
+        workunit.extend(deepcopy([e for e in children(parts.body) if e.tag not in values]))
+    for name, value in values.items():
+        etree.SubElement(workunit, name).text = number(value)
+    for element in template.iter():
+        if len(element) == 0 and element.text is not None:
+            element.text = element.text.strip() or None
+        element.tail = None
+    etree.indent(template, space="")
+    written = etree.tostring(template, encoding="unicode") + "\n"
+    # As PHP hands it on, what is not ASCII in numbers; create_work has no room for more.
+    nbytes = len(etree.tostring(template)) + 1
+    if nbytes >= DOCUMENT_LIMIT:
+        said = (
+            f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have "
+            f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or ask for what it says"
+        )
+        raise TemplateError("input template", [Problem(0, said, "document-size")])
+    if read_input_template(written) != replace(before, **dict[str, Any](values)):
+        said = f"{', '.join(values)} cannot be filled in: the template is read in several ways"
+        raise TemplateError("input template", [Problem(0, said, "ambiguous")])
+    return written

@@ -1,0 +1,61 @@
+"""The numbers of BOINC_SUBMIT are what the project keeps of its jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.daemon.gridmanager import submission
+from tests.daemon.test_pipes import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: In the order of the request; the sixth is the app's version.
+ASKED = ["2e12", "3e15", "4e8", "5e9", "4242.5", "NULL"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path / "project", hosts=0, quirks=Quirks.as_is()) as project:
+        yield project
+
+
+def kept(project: LocalProject) -> list[tuple[float, ...]]:
+    rows = project.core.db.connection().execute(
+        "SELECT DISTINCT rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, "
+        "delay_bound FROM workunit"
+    )
+    return [tuple(row) for row in rows]
+
+
+def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
+    tmp_path: Path, project: LocalProject
+) -> None:
+    home = Home(tmp_path)
+    home.set_up(project, "max_post_bytes = 10_000\n")
+    path = home.write("in", "text")
+
+    def request(batch: str, count: int) -> list[str]:
+        jobs: dict[str, tuple[list[str], list[str]]] = {
+            f"{batch}#{n}": ([], [path, "in"]) for n in range(count)
+        }
+        return [*submission(batch, "uppercase", jobs)[:-6], *ASKED]
+
+    with home.gridmanager() as gridmanager:
+        assert gridmanager.do("BOINC_SUBMIT", *request("fits", 5)) == ["NULL"]
+        [error] = gridmanager.do("BOINC_SUBMIT", *request("large", 30))
+        for words in (
+            "its 30 jobs make a request of",
+            "more than max_post_bytes allows (10000)",
+            "of these bytes are input templates, which jobs take with them that ask for another "
+            "rsc_fpops_est or rsc_fpops_bound or rsc_memory_bound or rsc_disk_bound or delay_bound",
+            "split it",
+            "ask for what it says, or have the project's admin change it",
+        ):
+            assert words in error
+    assert kept(project) == [(2e12, 3e15, 4e8, 5e9, 4243)]
+    assert project.workunit_names("large") == []
