@@ -13,8 +13,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import JobRefused, quoted
+from boinc_gahp.errors import JobRefused
 from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
