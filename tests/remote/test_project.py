@@ -138,7 +138,7 @@ def test_settings_name_the_project(settings_file: Path) -> None:
 
 
 def test_a_wrong_name_in_the_settings_gets_the_nearest(settings_file: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there are: einstein, rosetta.*mean 'einstein'"):
+    with pytest.raises(ConfigError, match=r"there are: einstein, rosetta.*mean einstein"):
         Project.from_settings("Einstien", config=settings_file)
     with pytest.raises(ConfigError, match=r"no authenticator for .* section \[projects\.ros"):
         Project.from_settings("rosetta", config=settings_file)

@@ -135,7 +135,7 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
         (b"name,fpops\nj,-1\n", "rows.csv:2: fpops: expected a positive number"),
         (b"name,fpops\nj,1_000\n", "found '1_000'"),
         (b"name,fpops\nj,inf\n", "found 'inf'"),
-        (b"name,inputs\nj,a.txt\n", "input 'a.txt': expected NAME=FILE"),
+        (b"name,inputs\nj,a.txt\n", 'input "a.txt": expected NAME=FILE'),
         (b"name,inputs,input:in\nj,in=a,b\n", "rows.csv:2: input 'in' is given twice"),
         (b"name,input:in\nj,stagd:x\n", "did you mean staged:?"),
         (b"name,template\nj,nowhere.xml\n", "rows.csv:2: template 'nowhere.xml' cannot be read"),
