@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 import requests
 import urllib3
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.bridge import Progress
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import StagingError
@@ -42,11 +43,11 @@ _REDIRECTS = 5
 _CHUNK = 1 << 18
 #: Of a number of bytes that any disk may hold.
 _DIGITS = 19
-#: Each file is tried so often while the trouble looks passing, with growing pauses (seconds).
+#: Each file is tried so often while the trouble looks passing.
 _ATTEMPTS = 3
+_BACKOFF = Backoff(1.0)
 #: A web server that gives files is not waited for as long as a project that may be computing.
 _SILENCE = 30.0
-_PAUSE = 0.5
 
 _FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 
@@ -107,7 +108,7 @@ class _Measuring:
     def _measured(self, url: str) -> RemoteFile:
         said = "it was not fetched"
         for attempt in range(_ATTEMPTS):
-            if attempt and self._stop.wait(_PAUSE * 2**attempt):
+            if attempt and not _BACKOFF.wait(attempt - 1, stop=self._stop):
                 break
             try:
                 return self._fetched(url)

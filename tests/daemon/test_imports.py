@@ -30,8 +30,8 @@ OTHERS_AT_BANNER = {"platformdirs", *(["tomli"] if sys.version_info < (3, 11) el
 
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others.
 ROOMS_AFTER_PING = {
-    "_version", "bridge", "cli", "config", "daemon", "errors", "gahp", "ledger", "logs", "rpc",
-    "secret", "templates", "text",
+    "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "gahp", "ledger", "logs",
+    "rpc", "secret", "templates", "text",
 }  # fmt: skip
 OTHERS_AFTER_PING = OTHERS_AT_BANNER | {
     "certifi", "charset_normalizer", "idna", "lxml", "requests", "requests_toolbelt", "urllib3",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.config import ProjectSettings, Timeouts
 from boinc_gahp.errors import StagingError
 from boinc_gahp.remote import remote_files
@@ -102,7 +103,7 @@ def _server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    monkeypatch.setattr(remote_files, "_PAUSE", 0.01)
+    monkeypatch.setattr(remote_files, "_BACKOFF", Backoff(0.01))
     _server.asked.clear()
     _server.headers.clear()
     return _server
