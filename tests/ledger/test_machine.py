@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from boinc_gahp.ledger import JobLedger, Store
 from boinc_gahp.ledger.halving import Halving, Part
 from tests.ledger.jobs import HOLD, MINE, in_request, new_job
+
+#: EXAMPLES=1000 takes minutes.
+pytestmark = pytest.mark.timeout(3600)
 
 DIRECTORIES = st.sampled_from(["a", "b", "c", "d"])
 T = TypeVar("T", "Job", "Batch")
