@@ -42,11 +42,12 @@ ARROWS = {
     "errors": set(),
     "secret": set(),
     "text": set(),
+    "backoff": set(),
     "_version": set(),
     # The package itself hands out the Python API.
     "": {"remote"},
 }
-OPEN_TO_ALL = {"errors", "secret", "text", "config", "_version", ""}
+OPEN_TO_ALL = {"errors", "secret", "text", "backoff", "config", "_version", ""}
 
 #: The protocol does no input or output of its own (``STYLE.md``, "Shape").
 NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}

@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.patience import going
 from boinc_gahp.bridge.parallel import in_parallel
@@ -146,8 +147,8 @@ class Follower:
     def _next(self, now: float, *, goes_on: bool) -> float:
         htcondor = self._kept.htcondor
         shortest, longest = htcondor.poll_shortest, htcondor.poll_longest
-        quick = self._changed and goes_on
-        self._pace = shortest if quick else min(max(shortest, longest), self._pace * _SLOWER)
+        slower = Backoff(shortest, longest, factor=_SLOWER)
+        self._pace = shortest if self._changed and goes_on else slower.after(self._pace)
         return min(now + self._pace, max(now, self._all_at))
 
     # -- what to ask

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
-import random
 import threading
 import time
 from typing import TYPE_CHECKING
+
+from boinc_gahp.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,8 @@ PASSING = frozenset(
 )
 #: Seconds that something waits at most, where the settings do not say how long.
 _OTHERWISE = 120.0
+#: Many daemons may wait for one project: they must not come back all at once.
+_JITTER = (0.8, 1.2)
 
 
 def longest_pause(htcondor: HTCondor) -> float:
@@ -89,10 +92,8 @@ class Patience:
         with self._lock:
             if not self._failures:
                 self._since = time.monotonic()
-            pause = min(max(shortest, longest), shortest * 2.0 ** min(self._failures, 30))
+            pause = Backoff(shortest, longest, jitter=_JITTER).seconds(self._failures)
             self._failures += 1
-            # Many daemons may wait for one project: they must not come back all at once.
-            pause *= random.uniform(0.8, 1.2)  # noqa: S311  (no secret)
             self._until, self._end = now + pause, time.monotonic() + pause
             return self._until
 

@@ -7,7 +7,7 @@ Why a job never has a second workunit that lives:
    under the same names, after a crash or by a retry, makes nothing twice
    (:mod:`boinc_gahp.bridge.submit`).
 2. Right before each submit_batch the ledger says that the batch is ``sent``, and with exactly
-   which jobs (:meth:`Halving.about_to_send`): a later request for it has the same names, whatever
+   which jobs (:meth:`JobLedger.about_to_send`): a later request for it has the same names, whatever
    was cancelled or put on hold meanwhile.
 3. A job gets another name only when its batch is over. A batch that is ``planned`` was never
    sent: at most an empty batch is on the project. Any other is ``giving_up`` first, and that ends
@@ -231,7 +231,7 @@ class Sender:
         ids = attempt.ids.values()
         if self._kept.stopping.is_set():
             raise _Stopped
-        said = self._halving.about_to_send(attempt.batch.id, project_batch_id, frozenset(ids))
+        said = self._jobs.about_to_send(attempt.batch.id, project_batch_id, frozenset(ids))
         if said != "go":
             raise _Changed if said == "changed" else _Stopped
         attempt.sends += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import OutputError, ProtocolError, TransportError
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Times that a file is asked for whose transfer broke off, and the seconds between.
+#: Times that a file is asked for whose transfer broke off.
 _ATTEMPTS = 3
-_PAUSE = 0.5
+_BACKOFF = Backoff(0.5)
 
 _CHUNK = 1 << 20
 #: Bytes that are unpacked at a time: what follows a member is copied for each member in them.
@@ -86,7 +86,7 @@ def download(
                 return
         for sink in sinks:
             sink.empty()
-        threading.Event().wait(_PAUSE * 2**attempt)
+        _BACKOFF.wait(attempt)
 
 
 def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import random
 import re
 import threading
 import time
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.known import Recent
@@ -49,6 +49,8 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Rounds of uploads in a row that brought nothing, after which the last error is passed on.
 _FRUITLESS_ROUNDS = 5
+#: Between such rounds, and between looks for files that the project is still at work on.
+_BACKOFF = Backoff(0.25, 15.0, jitter=(0.5, 1.5))
 #: What a file adds to a POST besides its bytes: part headers, and its name in the request.
 _PART_OVERHEAD = 512
 #: What has to be raised for a file that is too large, by who refused it (``web-rpcs.md``, "Files").
@@ -257,7 +259,7 @@ class Staging:
             if fruitless >= _FRUITLESS_ROUNDS:
                 raise sending.trouble or self._vanishing()
             if fruitless:
-                self._pause(fruitless)
+                _BACKOFF.wait(fruitless, until=self._deadline)
         self._meter.finish()
 
     def _round(self, sending: _Round) -> None:
@@ -293,7 +295,7 @@ class Staging:
         self._late_rounds += 1
         looks = 0
         while not sending.late.isdisjoint(self._absent) and time.monotonic() < end:
-            self._pause(looks)
+            _BACKOFF.wait(looks, until=self._deadline)
             if self._time_is_up():
                 return
             looks += 1
@@ -435,10 +437,6 @@ class Staging:
 
     def _time_is_up(self) -> bool:
         return self._time_left() <= 0
-
-    def _pause(self, fruitless: int) -> None:
-        seconds = min(15.0, 0.25 * 2**fruitless) * random.uniform(0.5, 1.5)  # noqa: S311
-        threading.Event().wait(max(0.0, min(seconds, self._time_left())))
 
     def _out_of_time(self) -> StagingError:
         total = len(self._files)

@@ -19,11 +19,10 @@ from __future__ import annotations
 
 import errno
 import logging
-import random
-import threading
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.bridge import checks, naming
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.judging import Judged, check_unchanged
@@ -62,6 +61,8 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Looks at the batch, without progress between them, after which the last error is passed on.
 _ROUNDS = 5
+#: Between them.
+_BACKOFF = Backoff(0.25, 8.0, jitter=(0.5, 1.5))
 #: Times that files are staged again because the project deleted one meanwhile.
 _STAGINGS = 3
 
@@ -282,7 +283,7 @@ class _Submission:
             refused = isinstance(trouble, ProjectError) and not isinstance(trouble, ProjectDown)
             if refused or round_ == _ROUNDS - 1:
                 raise trouble
-            self._pause(round_)
+            _BACKOFF.wait(round_)
         raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
     def _drop(self, batch_id: int) -> None:
@@ -358,7 +359,7 @@ class _Submission:
             fruitless = fruitless + 1 if len(left) >= len(missing) else 0
             if fruitless >= _ROUNDS or _is_over(self._stop_staging):
                 raise trouble or self._never_appear(details, len(left))
-            self._pause(fruitless)
+            _BACKOFF.wait(fruitless)
         self._meter.finish()
 
     def _look_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
@@ -450,6 +451,3 @@ class _Submission:
             "error, and does not list them: the project's admin should look at the templates of "
             f"app {self._request.app_name}"
         )
-
-    def _pause(self, round_: int) -> None:
-        threading.Event().wait(min(8.0, 0.25 * 2**round_) * random.uniform(0.5, 1.5))  # noqa: S311

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger.opening import text
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from boinc_gahp.ledger.store import Store
 
@@ -37,42 +37,6 @@ class Halving:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    def about_to_send(
-        self, batch_id: int, project_batch_id: int, job_ids: Collection[int]
-    ) -> Literal["go", "changed", "over"]:
-        """Note that a submit_batch with exactly these jobs is about to be sent.
-
-        Others of the batch, that had ended before, leave it: from now on, the jobs of the batch
-        are those that may be on the project under its name.
-
-        Returns:
-            ``go``: it may be sent. ``changed``: not so, one of the jobs has ended since the request
-            was made, and the batch was never sent. ``over``: the batch is neither planned nor sent
-            any more. Only for ``go`` something is noted.
-        """
-        sent = frozenset(job_ids)
-
-        def change(connection: sqlite3.Connection) -> Literal["go", "changed", "over"]:
-            row = connection.execute("SELECT state FROM batch WHERE id = ?", (batch_id,)).fetchone()
-            if row is None or row[0] not in {"planned", "sent"}:
-                return "over"
-            states = dict(
-                connection.execute("SELECT id, state FROM job WHERE batch_id = ?", (batch_id,))
-            )
-            if row[0] == "planned" and any(states.get(job_id) != "sending" for job_id in sent):
-                return "changed"
-            connection.execute(
-                "UPDATE batch SET state = 'sent', project_batch_id = ?, changed = ? WHERE id = ?",
-                (project_batch_id, time.time(), batch_id),
-            )
-            connection.executemany(
-                "UPDATE job SET batch_id = NULL, number = NULL, abort_owed = 0 WHERE id = ?",
-                [(job_id,) for job_id in states if job_id not in sent],
-            )
-            return "go"
-
-        return self._store.write(change)
 
     def sending(self, batch_id: int) -> frozenset[int]:
         """Return the numbers of a batch's jobs that are still to be sent."""

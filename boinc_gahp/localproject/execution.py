@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from ..backoff import Backoff
 from .processes import MARK, Family
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from .limits import Watch
     from .slot import Slot
 
-_FIRST_PAUSE = 0.004
-_LONGEST_PAUSE = 0.1
-_CRASH_PAUSE = 0.01
+#: Between looks whether an app has ended; the latter if it is to be killed for what it writes.
+_BACKOFF = Backoff(0.004, 0.1, factor=1.3)
+_CRASH_BACKOFF = Backoff(0.004, 0.01, factor=1.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,15 @@ def execute(
         )
     family = Family(directory, process.pid)
     exceeded = None
-    pause = _FIRST_PAUSE
+    looks = 0
+    backoff = _CRASH_BACKOFF if crash_in else _BACKOFF
     try:
         watch.begin(process.pid)
         while not _has_ended(process.pid):
             exceeded = watch.check(time.monotonic() - begin, family)
-            if exceeded is not None or stop.wait(pause):
+            if exceeded is not None or not backoff.wait(looks, stop=stop):
                 break
-            pause = min(pause * 1.3, _CRASH_PAUSE if crash_in else _LONGEST_PAUSE)
+            looks += 1
             if any(_has_contents(slot, open_name) for open_name in crash_in):
                 os.kill(process.pid, signal.SIGSEGV)
         elapsed = time.monotonic() - begin

@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..backoff import Backoff
 from ..text import shorten
 from . import plugins
 from .create_work import NewJob, WorkError, create_work
 from .plugins import PluginError
-from .programs import back_off
 from .staging import stage_file
 from .states import ServerState
 from .work import job_exists
@@ -33,7 +33,7 @@ log = logging.getLogger("boinc_gahp.localproject")
 #: Seconds after which a generator that had nothing is asked again.
 _IDLE = 5.0
 #: Seconds after which one that keeps failing is asked again at the latest.
-_LONGEST = 600.0
+_BACKOFF = Backoff(1.0, 600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
         raise
     except Exception as error:
         # Whatever a plug-in raises is its own; the project goes on.
-        pause = back_off(app["work_failures"], _LONGEST)
+        pause = _BACKOFF.seconds(app["work_failures"])
         log.exception("the work generator of %s has failed; again in %g s", app["name"], pause)
         kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
         _note(core, app, app["work_failures"] + 1, shorten(f"{kind}{error}"), now + pause)

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
+from ..backoff import Backoff
 from ..text import shorten
 from .plugins import PluginError
 
@@ -31,19 +32,18 @@ WORK_GENERATOR = "work_generator"
 BATCH_EXPIRY = "batch_expiry"
 JOB_FILE_CLEANER = "job_file_cleaner"
 
-#: A workunit is tried again after this many seconds at the latest.
-_LONGEST = {TRANSITIONER: 60.0, VALIDATOR: 3600.0, ASSIMILATOR: 3600.0}
+#: Between attempts at a workunit.
+_BACKOFF = {
+    TRANSITIONER: Backoff(1.0, 60.0),
+    VALIDATOR: Backoff(1.0, 3600.0),
+    ASSIMILATOR: Backoff(1.0, 3600.0),
+}
 #: For which of the workunits that are put off a program is the one that will try again.
 _MINE = {
     TRANSITIONER: "need_validate = 0 AND assimilate_state != 1",
     VALIDATOR: "need_validate = 1",
     ASSIMILATOR: "assimilate_state = 1",
 }
-
-
-def back_off(failures: int, longest: float) -> float:
-    """Return how many seconds to wait after having failed ``failures`` times before, and now."""
-    return min(2.0 ** min(failures, 30), longest)
 
 
 def handle_each(
@@ -89,7 +89,7 @@ def put_off(
     """
     kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
     cause = shorten(f"{kind}{error}")
-    pause = back_off(workunit["failures"], _LONGEST[program])
+    pause = _BACKOFF[program].seconds(workunit["failures"])
     shown = connection.execute("SELECT error FROM program WHERE name = ?", (program,)).fetchone()
     text = f"{cause} (workunit {workunit['name']}, tried again after {pause:g} s)"
     if shown is not None and shown["error"].startswith(cause):

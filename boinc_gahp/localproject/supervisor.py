@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..backoff import Backoff
 from ..text import shorten
 from . import expiry, programs
 from .assimilator import assimilate_pass
@@ -29,8 +30,8 @@ log = logging.getLogger("boinc_gahp.localproject")
 _IDLE = 0.5
 _EXPIRY_EVERY = 5.0
 _CLEAN_EVERY = 600.0
-#: A program that fails as a whole is tried again after this many seconds at the latest.
-_LONGEST = 30.0
+#: Between passes of a program that fails as a whole.
+_BACKOFF = Backoff(1.0, 30.0)
 #: That nothing has happened is noted this often.
 _NOTE_EVERY = 5.0
 
@@ -63,7 +64,7 @@ class _Program:
             error = shorten(f"{type(problem).__name__}: {problem}")
             if error != self.error:
                 log.exception("the %s has failed; it goes on when it can", self.name)
-            self.next_time = now + programs.back_off(self.failures, _LONGEST)
+            self.next_time = now + _BACKOFF.seconds(self.failures)
             self.failures += 1
         else:
             if self.error:

@@ -6,6 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict
 from boinc_gahp.remote import finding
 from boinc_gahp.remote.job import is_over
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
     from boinc_gahp.remote.batch import Batch
 
-#: Seconds before each look at a batch that was aborted while a submit_batch may have been running:
-#: the largest that PHP takes as it ships needs 2.2 s (``web-rpcs.md``, "Timings").
-_LOOKS = (0.25, 0.5, 1.0, 2.0)
+#: Looks at a batch that was aborted while a submit_batch may have been running, in 3.75 s: the
+#: largest that PHP takes as it ships needs 2.2 s (``web-rpcs.md``, "Timings").
+_LOOKS = 4
+_BACKOFF = Backoff(0.25)
 #: Later than the year 5138: such times are in milliseconds.
 _LATEST = 1e11
 
@@ -36,8 +38,8 @@ def abort(batch: Batch) -> None:
         return
     may_be_undone = batch.state is BatchState.INIT
     lasts = session.bridge.withdraw(batch.id, batch.name, retire=False)
-    for pause in _LOOKS if may_be_undone or not lasts else ():
-        if session.closing.wait(pause):
+    for look in range(_LOOKS if may_be_undone or not lasts else 0):
+        if not _BACKOFF.wait(look, stop=session.closing):
             break
         # With every job aborted it may be complete instead: that is an end as well.
         lasts = batch.refresh().is_over

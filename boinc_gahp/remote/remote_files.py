@@ -16,13 +16,14 @@ from urllib.parse import urljoin, urlsplit
 import requests
 import urllib3
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.bridge import Progress
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import StagingError
 from boinc_gahp.remote.types import RemoteFile
-from boinc_gahp.rpc.border import chain
+from boinc_gahp.rpc.border import FOREIGN, chain
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.redact import guard_library_logs
+from boinc_gahp.rpc.transport import HttpRequest, HttpTransport
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import shorten
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import OnProgress
     from boinc_gahp.config import ProjectSettings, Timeouts
+    from boinc_gahp.rpc.transport import HttpReply
 
 #: People who wait are told what is tried again; see ``boinc_gahp.rpc.retry``.
 log = logging.getLogger("boinc_gahp.rpc.retry.files")
@@ -39,16 +41,13 @@ log = logging.getLogger("boinc_gahp.rpc.retry.files")
 _THREADS = 4
 #: As many as the project's own addresses may have.
 _REDIRECTS = 5
-_CHUNK = 1 << 18
 #: Of a number of bytes that any disk may hold.
 _DIGITS = 19
-#: Each file is tried so often while the trouble looks passing, with growing pauses (seconds).
+#: Each file is tried so often while the trouble looks passing.
 _ATTEMPTS = 3
+_BACKOFF = Backoff(1.0)
 #: A web server that gives files is not waited for as long as a project that may be computing.
 _SILENCE = 30.0
-_PAUSE = 0.5
-
-_FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError)
 
 
 class _Passing(Exception):
@@ -86,9 +85,12 @@ class _Measuring:
         progress: OnProgress | None,
         closing_down: threading.Event | None,
     ) -> None:
-        guard_library_logs()
-        self._settings = project_settings
+        self._host = urlsplit(project_settings.url).hostname
         self._timeouts = (timeouts.connect, min(timeouts.read, _SILENCE))
+        proxy = project_settings.proxy
+        self._of_project = self._transport(project_settings.ca_bundle, proxy)
+        # Not the system's: they may be more than volunteers have.
+        self._of_others = self._transport(requests.utils.DEFAULT_CA_BUNDLE_PATH, proxy)
         self._progress = progress
         self._stop = threading.Event()
         self._closing_down = closing_down or threading.Event()
@@ -103,11 +105,21 @@ class _Measuring:
             )
         finally:
             self._stop.set()  # whoever was interrupted leaves nobody fetching
+            self._of_project.close()
+            self._of_others.close()
+
+    def _transport(self, ca_bundle: str | None, proxy: str | None) -> HttpTransport:
+        connect, silence = self._timeouts
+        return HttpTransport(
+            ClientOptions(
+                connect_timeout=connect, read_timeout=silence, ca_bundle=ca_bundle, proxy=proxy
+            )
+        )
 
     def _measured(self, url: str) -> RemoteFile:
         said = "it was not fetched"
         for attempt in range(_ATTEMPTS):
-            if attempt and self._stop.wait(_PAUSE * 2**attempt):
+            if attempt and not _BACKOFF.wait(attempt - 1, stop=self._stop):
                 break
             try:
                 return self._fetched(url)
@@ -124,69 +136,59 @@ class _Measuring:
     def _fetched(self, url: str) -> RemoteFile:
         digest = hashlib.md5(usedforsecurity=False)
         nbytes = 0
-        with closing(_session()) as session:
-            response = self._answer(session, url)
-            encoded = "Content-Encoding" in response.headers
-            length = response.headers.get("Content-Length", "")
+        with closing(self._answer(url)) as reply:
+            encoded = "Content-Encoding" in reply.headers
+            length = reply.headers.get("Content-Length", "")
             is_number = length.isascii() and length.isdigit() and len(length) < _DIGITS
             expected = int(length) if is_number else None
             self._tell(url, 0, 0 if expected is None or encoded else expected)
-            with closing(response):
-                for chunk in _chunks(response):
-                    digest.update(chunk)
-                    nbytes += len(chunk)
-                    self._tell(url, nbytes)
-                    if self._stop.is_set() or self._closing_down.is_set():
-                        self._stop.set()
-                        raise _Passing("broken off")
+            for chunk in _chunks(reply, url):
+                digest.update(chunk)
+                nbytes += len(chunk)
+                self._tell(url, nbytes)
+                if self._stop.is_set() or self._closing_down.is_set():
+                    self._stop.set()
+                    raise _Passing("broken off")
         if expected is not None and not encoded and nbytes != expected:
             raise _Passing(f"{nbytes} bytes came where its server announced {expected}")
         return RemoteFile(url, nbytes, digest.hexdigest())
 
-    def _answer(self, session: requests.Session, url: str) -> requests.Response:
+    def _answer(self, url: str) -> HttpReply:
         """Return the beginning of the answer, redirects followed."""
         at = url
         for _ in range(_REDIRECTS + 1):
-            response = self._asked(session, at)
-            if response.status_code == requests.codes.ok:
-                return response
-            with closing(response):
-                at = self._next(url, at, response)
+            reply = self._asked(at)
+            if reply.status == requests.codes.ok:
+                return reply
+            with closing(reply):
+                at = self._next(url, at, reply)
         raise StagingError(
             f"remote file {_shown(url)}: its server redirects {_REDIRECTS} times and more: give "
             "the URL that the file has in the end",
             path=url,
         )
 
-    def _asked(self, session: requests.Session, url: str) -> requests.Response:
-        proxy = self._settings.proxy
-        own = urlsplit(url).hostname == urlsplit(self._settings.url).hostname
+    def _asked(self, url: str) -> HttpReply:
+        connect, silence = self._timeouts
         try:
-            prepared = session.prepare_request(requests.Request("GET", url))
-            # Not the session's own send, which reads a redirect's body, however long it is.
-            return session.get_adapter(url).send(
-                prepared,
-                stream=True,
-                timeout=self._timeouts,
-                verify=(self._settings.ca_bundle if own else None) or True,
-                proxies={"http": proxy, "https": proxy}
-                if proxy
-                else dict(requests.utils.get_environ_proxies(url, no_proxy=None)),
+            own = urlsplit(url).hostname == self._host
+            return (self._of_project if own else self._of_others).send(
+                HttpRequest("GET", url, connect, silence, plain=True)
             )
-        except _FOREIGN as error:
+        except FOREIGN as error:
             raise _explained(url, error) from error
 
-    def _next(self, url: str, at: str, response: requests.Response) -> str:
+    def _next(self, url: str, at: str, reply: HttpReply) -> str:
         """Return where a redirect leads; never from https to http."""
-        status = f"HTTP {response.status_code} {response.reason or ''}".rstrip()
-        if response.status_code >= 500 or response.status_code == requests.codes.too_many:
+        status = f"HTTP {reply.status} {reply.reason}".rstrip()
+        if reply.status >= 500 or reply.status == requests.codes.too_many:
             raise _Passing(f"its server answered {status}")
-        location = response.headers.get("Location", "")
+        location = reply.headers.get("Location", "")
         scheme = ""
         with suppress(ValueError):  # an address that is none
             location = urljoin(at, location)
             scheme = urlsplit(location).scheme
-        if response.status_code not in {301, 302, 303, 307, 308} or location == at:
+        if reply.status not in {301, 302, 303, 307, 308} or location == at:
             raise StagingError(
                 f"remote file {_shown(url)}: its server answered {status}: check the URL; "
                 "volunteers have to be able to fetch it without an account",
@@ -212,20 +214,11 @@ class _Measuring:
             self._progress(Progress("reading", sum(self._done.values()), total, "bytes"))
 
 
-def _session() -> requests.Session:
-    session = requests.Session()
-    # No netrc and no certificates from the environment: volunteers have neither.
-    session.trust_env = False
-    session.headers["User-Agent"] = ClientOptions().user_agent
-    session.headers["Accept-Encoding"] = "identity"
-    return session
-
-
-def _chunks(response: requests.Response) -> Iterator[bytes]:
+def _chunks(reply: HttpReply, url: str) -> Iterator[bytes]:
     try:
-        yield from response.raw.stream(_CHUNK, decode_content=True)
-    except _FOREIGN as error:
-        raise _explained(response.url, error) from error
+        yield from reply.chunks()
+    except FOREIGN as error:
+        raise _explained(url, error) from error
 
 
 def _explained(url: str, error: BaseException) -> _Passing | StagingError:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
     NotFound,
@@ -157,7 +157,7 @@ def watch(
         cost = 0.0 if changed is None else answered - began
         pause = rhythm.pause(answered - start, cost, changed=bool(changed))
         # Watchers that began together are not to ask together for ever.
-        pause *= random.uniform(0.9, 1.1)  # noqa: S311
+        pause = rhythm.slower.jittered(pause)
         if until is not None:
             pause = min(pause, until - time.monotonic())
             if pause <= 0:
@@ -171,6 +171,8 @@ class Rhythm:
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
         self._quiet = poll.shortest
+        #: How pauses grow while nothing changes.
+        self.slower = Backoff(poll.shortest, poll.longest, factor=1.5, jitter=(0.9, 1.1))
 
     def pause(self, elapsed: float, cost: float, *, changed: bool) -> float:
         """Return the next pause.
@@ -181,8 +183,9 @@ class Rhythm:
             changed: whether the answer had something new in it.
         """
         poll = self._poll
-        self._quiet = self._quiet / 2 if changed else self._quiet * 1.5
-        self._quiet = min(max(self._quiet, poll.shortest), poll.longest)
+        self._quiet = (
+            max(self._quiet / 2, poll.shortest) if changed else self.slower.after(self._quiet)
+        )
         return min(max(self._quiet, elapsed / 60, 10 * cost), poll.longest)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import http.client
 import logging
-import random
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
 from boinc_gahp.rpc.border import chain
 
@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 log = logging.getLogger("boinc_gahp.rpc.retry")
 
-_FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 20.0
+#: Between attempts of one RPC.
+BACKOFF = Backoff(0.5, 20.0, jitter=(0.5, 1.0))
 _AS_LONG_AS_TIME_LASTS = 1_000
 #: HTTP 500 is a PHP fatal error more often than not, and comes again.
 _A_LITTLE = 2
@@ -83,10 +83,7 @@ class Attempts:
 
 
 def _pause(error: RpcError, tried: int) -> float:
-    if tried == 0 and dropped(error):
-        return 0.0
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**tried)
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311  (no secret)
+    return 0.0 if tried == 0 and dropped(error) else BACKOFF.seconds(tried)
 
 
 def dropped(error: RpcError) -> bool:

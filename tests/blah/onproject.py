@@ -103,7 +103,7 @@ def send(
     row = kept.jobs.plan(kept.url, kept.account, name, app, about.together, ids, 2e9)
     assert row is not None
     project_id = kept.bridge.submit(SubmitRequest(name, app, requests))
-    assert kept.jobs.about_to_send(row.id, project_id)
+    assert kept.jobs.about_to_send(row.id, project_id, ids) == "go"
     kept.jobs.submitted(row.id, project_id)
     return Sent(kept, row.id, tuple(iwds))
 

@@ -119,11 +119,16 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(kept: Kept, site: Site
 
 
 def test_an_abort_waits_until_it_is_certain_what_the_project_has(kept: Kept, site: Site) -> None:
-    batch, ids = planned(kept, site)
+    batch, ids = planned(kept, site, 3)
     kept.jobs.cancel(ids[0])
     payer = Payer(kept)
     payer.pay(time.time())
-    assert kept.jobs.about_to_send(batch.id, 7)
+    assert site.proxy.count("abort_jobs") == 0
+    assert owed(kept) == 1
+    # It goes without the one that was cancelled before, so that the project never has that.
+    assert kept.jobs.about_to_send(batch.id, 7, ids[1:]) == "go"
+    assert owed(kept) == 0
+    kept.jobs.cancel(ids[1])
     payer.pay(time.time())
     assert site.proxy.count("abort_jobs") == 0
     assert owed(kept) == 1

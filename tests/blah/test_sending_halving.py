@@ -191,7 +191,7 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
     ids = desk.accept(2)
     desk.sender.plan(time.time() + 1)
     (batch,) = desk.batches("planned")
-    desk.kept.jobs.about_to_send(batch.id, 12345)
+    assert desk.kept.jobs.about_to_send(batch.id, 12345, ids) == "go"
     desk.kept.jobs.give_up(batch.id, time.time() + 86400)
     (batch,) = desk.batches("giving_up")
     desk.sender.give_up(batch)

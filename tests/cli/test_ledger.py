@@ -100,7 +100,7 @@ def on_project(jobs: JobLedger, *clusters: int, name: str = NAME) -> tuple[int, 
     ids = [accept(jobs, cluster) for cluster in clusters]
     batch = jobs.plan(URL, ACCOUNT, name, "uppercase", "t", ids, time.time() + DAY)
     assert batch is not None
-    jobs.about_to_send(batch.id, 7)
+    jobs.about_to_send(batch.id, 7, ids)
     jobs.submitted(batch.id, 7)
     return batch.id, ids
 

@@ -31,9 +31,16 @@ def planned(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[Bat
     return batch, ids
 
 
+def in_request(jobs: JobLedger, batch_id: int) -> list[int]:
+    """Return the ids of the jobs that a submit_batch of a batch has, as the sender takes them."""
+    batch = jobs.batch(batch_id)
+    only = ["sending"] if batch is not None and batch.state == "planned" else []
+    return [job.id for job in jobs.jobs_of(batch_id, *only)]
+
+
 def submitted(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[BatchRow, list[int]]:
     batch, ids = planned(jobs, *directories, name=name)
-    assert jobs.about_to_send(batch.id, 7)
+    assert jobs.about_to_send(batch.id, 7, ids) == "go"
     jobs.submitted(batch.id, 7)
     return batch, ids
 

@@ -15,6 +15,7 @@ from tests.ledger.jobs import (
     batch_state,
     everything,
     get,
+    in_request,
     new_job,
     planned,
     states,
@@ -64,9 +65,9 @@ def test_jobs_of_a_batch_come_in_the_order_of_their_numbers(jobs: JobLedger) -> 
 def in_batch_state(jobs: JobLedger, state: str) -> tuple[int, list[int]]:
     """Return a batch of that state with jobs of all the states that it can have then."""
     batch, ids = planned(jobs, "a", "b", "c", "d", "e")
+    if state != "planned":
+        assert jobs.about_to_send(batch.id, 7, ids) == "go"
     jobs.cancel(ids[4])
-    if state in {"sent", "giving_up"}:
-        jobs.about_to_send(batch.id, 7)
     if state == "giving_up":
         jobs.give_up(batch.id, 50.0)
     if state in {"submitted", "ended", "retired"}:
@@ -88,7 +89,7 @@ def in_batch_state(jobs: JobLedger, state: str) -> tuple[int, list[int]]:
 CHANGES: list[tuple[str, Callable[[JobLedger, int], object], dict[str, tuple[str, str]]]] = [
     (
         "about to send",
-        lambda jobs, batch: jobs.about_to_send(batch, 8),
+        lambda jobs, batch: jobs.about_to_send(batch, 8, in_request(jobs, batch)),
         {"planned": ("sent", "sssss"), "sent": ("sent", "sssss")},
     ),
     (
@@ -143,7 +144,7 @@ def test_a_batch_changes_only_from_the_states_that_allow_it(
     said = do(jobs, batch_id)
     if state not in allowed:
         assert everything(store) == before
-        assert said in {None, False}
+        assert said in {None, "over"}
         return
     after, letters = allowed[state]
     batch = jobs.batch(batch_id)
@@ -153,7 +154,7 @@ def test_a_batch_changes_only_from_the_states_that_allow_it(
     assert states(jobs, ids) == expected
     if name in {"about to send", "submitted"}:
         assert batch.project_batch_id == 8
-        assert said in {None, True}
+        assert said in {None, "go"}
     if name == "drop":
         assert jobs.aborts_owed(*MINE) == []
         assert {job.batch_id for job in jobs.jobs_of(batch_id)} == {batch_id}
@@ -188,7 +189,7 @@ def test_a_batch_whose_last_job_is_cancelled_ends(
 ) -> None:
     batch, ids = planned(jobs, "a", "b")
     if state != "planned":
-        jobs.about_to_send(batch.id, 7)
+        jobs.about_to_send(batch.id, 7, ids)
     if state == "submitted":
         jobs.submitted(batch.id, 7)
     if state == "giving_up":
@@ -199,7 +200,7 @@ def test_a_batch_whose_last_job_is_cancelled_ends(
     assert batch_state(jobs, batch) == after
     assert len(jobs.aborts_owed(*MINE)) == (2 if owed == "abort" else 0)
     # What was decided cannot be sent any more.
-    assert not jobs.about_to_send(batch.id, 7)
+    assert jobs.about_to_send(batch.id, 7, ids) == "over"
     jobs.submitted(batch.id, 7)
     assert batch_state(jobs, batch) == after
 

@@ -57,7 +57,7 @@ def work(thread):
         ids = [jobs.accept(NewJob(f"{name}.{thread}.{number}.{part}", "u", "a", "", "app", "t", 1,
                                   "x" * 3000)).id for part in range(3)]
         batch = jobs.plan("u", "a", f"bg-{name}.{thread}.{number}", "app", "t", ids, 0.0)
-        jobs.about_to_send(batch.id, batch.id)
+        jobs.about_to_send(batch.id, batch.id, ids)
         jobs.submitted(batch.id, batch.id)
         os.write(1, (" ".join(map(str, (batch.id, *ids))) + chr(10)).encode())
 for thread in range(4):

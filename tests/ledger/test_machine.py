@@ -7,17 +7,27 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.ledger.halving import Halving, Part
 from boinc_gahp.ledger.jobs import ProgramFailure
-from tests.ledger.jobs import HOLD, MINE, new_job
+from tests.ledger.jobs import HOLD, MINE, in_request, new_job
+
+#: EXAMPLES=1000 takes minutes.
+pytestmark = pytest.mark.timeout(3600)
 
 DIRECTORIES = st.sampled_from(["a", "b", "c", "d"])
-INDICES = st.integers(0, 10**6)
+T = TypeVar("T", "Job", "Batch")
+INDICES = st.integers(0, 255)
+PLANS = st.lists(INDICES, min_size=1, max_size=4)
+#: How far a sender comes with a batch at once.
+SENDINGS = st.sampled_from(["", "request", "send"])
 
 
 @dataclass
@@ -26,6 +36,7 @@ class Job:
 
     id: int
     directory: str
+    attempt: int
     state: str = "waiting"
     told: bool = False
     aborts: int = 0
@@ -44,6 +55,23 @@ class Batch:
     id: int
     state: str = "planned"
     jobs: list[Job] = field(default_factory=list)
+    #: The jobs of the submit_batch that a sender is busy with, as they were when it was made.
+    request: list[Job] | None = None
+
+    def leave(self, *, but: list[Job]) -> None:
+        """Let all jobs leave the batch but those."""
+        for job in self.jobs:
+            if job not in but:
+                job.batch, job.aborts = None, 0
+        self.jobs = [job for job in self.jobs if job in but]
+
+    def give_back(self) -> None:
+        """Let jobs that are being sent wait again; for the others no aborts are owed."""
+        for job in self.jobs:
+            job.aborts = 0
+            if job.state == "sending" and job.batch == self.id:
+                job.state, job.batch = "waiting", None
+        self.jobs = [job for job in self.jobs if job.batch == self.id]
 
     def job_has_ended(self) -> None:
         if any(job.is_alive for job in self.jobs):
@@ -54,6 +82,12 @@ class Batch:
         self.state = {"planned": "ended", "submitted": "ended", "sent": "giving_up"}.get(
             self.state, self.state
         )
+
+
+def _some(index: int, all_: list[T], states: tuple[str, ...]) -> T:
+    fitting = [one for one in all_ if one.state in states]
+    chosen = fitting if fitting and index % 4 else all_
+    return chosen[index // 4 % len(chosen)]
 
 
 class Ledgers(RuleBasedStateMachine):
@@ -68,7 +102,13 @@ class Ledgers(RuleBasedStateMachine):
         self.batches: dict[int, Batch] = {}
         self.turn = 0
 
-    @initialize()
+    @initialize(planned=PLANS, name=st.uuids(), sending=SENDINGS)
+    def begin(self, planned: list[int], name: object, sending: str) -> None:
+        """Have jobs and a batch at once: in many histories, hypothesis leaves some rules out."""
+        self.open()
+        self.accept(["a", "b", "c", "d"])
+        self.plan(planned, name, sending)
+
     def open(self) -> None:
         self.stores = [Store(self.path), Store(self.path)]
         for store in self.stores:
@@ -86,22 +126,28 @@ class Ledgers(RuleBasedStateMachine):
         self.turn += 1
         return self.ledgers[self.turn % 2]
 
-    def some(self, index: int) -> Job | None:
-        jobs = list(self.model.values())
-        return jobs[index % len(jobs)] if jobs else None
+    def some(self, index: int, *states: str) -> Job:
+        """Return a job, mostly one of these states if there is one."""
+        return _some(index, list(self.model.values()), states)
 
-    def some_batch(self, index: int) -> Batch | None:
-        batches = list(self.batches.values())
-        return batches[index % len(batches)] if batches else None
+    def some_batch(self, index: int, *states: str) -> Batch:
+        """Return a batch, mostly one of these states if there is one."""
+        return _some(index, list(self.batches.values()), states)
 
     @rule()
     def restart(self) -> None:
         for store in self.stores:
             store.close()
         self.open()
+        for batch in self.batches.values():
+            batch.request = None  # its sender has ended
 
-    @rule(directory=DIRECTORIES)
-    def accept(self, directory: str) -> None:
+    @rule(directories=st.lists(DIRECTORIES, min_size=1, max_size=4, unique=True))
+    def accept(self, directories: list[str]) -> None:
+        for directory in directories:
+            self.accept_one(directory)
+
+    def accept_one(self, directory: str) -> None:
         same = [job for job in self.model.values() if job.directory == directory]
         latest = same[-1] if same else None
         row = self.jobs.accept(new_job(directory))
@@ -111,14 +157,13 @@ class Ledgers(RuleBasedStateMachine):
         assert row.id not in self.model
         assert row.id > max(self.model, default=0)
         assert row.state == "waiting"
-        assert len(same) >= row.attempt - 1
-        self.model[row.id] = Job(row.id, directory)
+        assert row.attempt == (latest.attempt + 1 if latest else 1)
+        self.model[row.id] = Job(row.id, directory, row.attempt)
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def cancel(self, index: int) -> None:
-        job = self.some(index)
-        if job is None:
-            return
+        job = self.some(index, "waiting", "sending", "queued", "running")
         before = self.jobs.cancel(job.id)
         assert before is not None
         assert before.state == job.state
@@ -131,16 +176,17 @@ class Ledgers(RuleBasedStateMachine):
         if batch is not None and was_alive:
             batch.job_has_ended()
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def tell(self, index: int) -> None:
-        job = self.some(index)
-        if job is not None:
-            self.jobs.told([job.id])
-            job.told = job.told or job.state in {"done", "failed"}
+        job = self.some(index, "done", "failed")
+        self.jobs.told([job.id])
+        job.told = job.told or job.state in {"done", "failed"}
 
-    @rule(indices=st.lists(INDICES, max_size=4), name=st.uuids())
-    def plan(self, indices: list[int], name: object) -> None:
-        wanted = [job for index in indices if (job := self.some(index)) is not None]
+    @precondition(lambda self: bool(self.model))
+    @rule(planned=PLANS, name=st.uuids(), sending=SENDINGS)
+    def plan(self, planned: list[int], name: object, sending: str) -> None:
+        wanted = [self.some(index, "waiting") for index in planned]
         ids = [job.id for job in wanted]
         row = self.jobs.plan(*MINE, f"bg-{name}", "uppercase", "t", ids, 0.0)
         chosen = [job for job in dict.fromkeys(ids) if self.model[job].state == "waiting"]
@@ -149,52 +195,96 @@ class Ledgers(RuleBasedStateMachine):
             batch = self.batches[row.id] = Batch(row.id, jobs=[self.model[each] for each in chosen])
             for job in batch.jobs:
                 job.state, job.batch = "sending", row.id
+            if sending:
+                self.send_batch(batch, sending)
 
-    @rule(index=INDICES)
-    def send(self, index: int) -> None:
-        batch = self.some_batch(index)
-        if batch is not None:
-            may = self.jobs.about_to_send(batch.id, batch.id)
-            assert may == (batch.state in {"planned", "sent"})
-            batch.state = "sent" if may else batch.state
+    @precondition(lambda self: bool(self.batches))
+    @rule(index=INDICES, sending=SENDINGS)
+    def send(self, index: int, sending: str) -> None:
+        self.send_batch(self.some_batch(index, "planned", "sent"), sending)
 
+    def send_batch(self, batch: Batch, sending: str) -> None:
+        """A sender makes its request for a batch, and sends it now or later, once or more often."""
+        if batch.request is None:
+            if batch.state not in {"planned", "sent"}:
+                return
+            batch.request = [self.model[each] for each in in_request(self.jobs, batch.id)]
+            alive = [job for job in batch.jobs if job.state == "sending"]
+            assert batch.request == (alive if batch.state == "planned" else batch.jobs)
+            if sending == "request":
+                return
+        sent = batch.request
+        said = self.jobs.about_to_send(batch.id, batch.id, [job.id for job in sent])
+        if batch.state not in {"planned", "sent"}:
+            assert said == "over"
+        elif batch.state == "planned" and any(job.state != "sending" for job in sent):
+            assert said == "changed"
+        else:
+            assert said == "go"
+            # What is alive is never left out: it would be in no batch, and never be sent.
+            assert all(job in sent for job in batch.jobs if job.is_alive)
+            batch.state = "sent"
+            batch.leave(but=sent)
+        if said != "go":
+            batch.request = None
+
+    @precondition(lambda self: bool(self.batches))
+    @rule(index=INDICES, size=st.integers(0, 2), names=st.tuples(st.uuids(), st.uuids()))
+    def divide(self, index: int, size: int, names: tuple[object, object]) -> None:
+        batch = self.some_batch(index, "planned", "giving_up")
+        jobs = batch.jobs
+        parts = [
+            Part(f"bg-{name}", "t/family/1", [job.id for job in part])
+            for name, part in zip(names, (jobs[:size], jobs[size : 2 * size]), strict=True)
+        ]
+        divided = Halving(self.stores[0]).divide(batch.id, parts, "refused", 0.0)
+        assert divided == (batch.state in {"planned", "giving_up"})
+        if not divided:
+            return
+        batch.state = "ended" if batch.state == "planned" else "retired"
+        new = {row.name: row.id for row in self.jobs.batches(*MINE, "planned")}
+        for part in parts:
+            alive = [self.model[each] for each in part.job_ids]
+            alive = [job for job in alive if job.state == "sending"]
+            assert bool(alive) == (part.name in new)
+            for job in alive:
+                job.batch = new[part.name]
+            if alive:
+                self.batches[new[part.name]] = Batch(new[part.name], jobs=alive)
+        batch.give_back()
+
+    @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
     def submitted(self, index: int) -> None:
-        batch = self.some_batch(index)
-        if batch is None:
-            return
+        batch = self.some_batch(index, "sent")
         self.jobs.submitted(batch.id, batch.id)
         if batch.state in {"planned", "sent"}:
             batch.state = "submitted"
             for job in batch.jobs:
                 job.state = "queued" if job.state == "sending" else job.state
 
+    @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
     def give_up(self, index: int) -> None:
-        batch = self.some_batch(index)
-        if batch is not None:
-            self.jobs.give_up(batch.id, 0.0)
-            if batch.state in {"planned", "sent"}:
-                batch.state = "giving_up"
+        batch = self.some_batch(index, "sent")
+        self.jobs.give_up(batch.id, 0.0)
+        if batch.state in {"planned", "sent"}:
+            batch.state = "giving_up"
 
+    @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
     def drop(self, index: int) -> None:
-        batch = self.some_batch(index)
-        if batch is None:
-            return
+        batch = self.some_batch(index, "giving_up")
         self.jobs.drop_from_batch(batch.id)
         if batch.state in {"planned", "sent", "giving_up"}:
             batch.state = "retired"
-            for job in batch.jobs:
-                job.aborts = 0
-                if job.state == "sending":
-                    job.state, job.batch = "waiting", None
-            batch.jobs = [job for job in batch.jobs if job.batch is not None]
+            batch.give_back()
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def finish(self, index: int) -> None:
-        job = self.some(index)
-        if job is None or job.batch is None:
+        job = self.some(index, "queued", "running")
+        if job.batch is None:
             return
         row = self.jobs.job(job.id)
         assert row is not None
@@ -203,6 +293,7 @@ class Ledgers(RuleBasedStateMachine):
         if job.state in {"queued", "running"}:
             job.state = "finished"
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def program_failed(self, index: int) -> None:
         job = self.some(index)
@@ -214,9 +305,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @rule(index=INDICES)
     def fetch(self, index: int) -> None:
-        job = self.some(index)
-        if job is None:
-            return
+        job = self.some(index, "finished")
         said = self.jobs.fetched(job.id, 0, 1.0)
         if job.state != "finished":
             assert said == "gone"
@@ -229,34 +318,34 @@ class Ledgers(RuleBasedStateMachine):
             job.state = "fetched"
         assert said == job.state
 
+    @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES, retired=st.booleans())
     def close(self, index: int, retired: bool) -> None:
-        batch = self.some_batch(index)
-        if batch is None:
-            return
+        batch = self.some_batch(index, "ended")
         self.jobs.close_batch(batch.id, retired)
         if batch.state == "ended":
             batch.state = "retired" if retired else "ended"
             for job in batch.jobs:
                 job.state = "done" if job.state == "fetched" else job.state
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def fail(self, index: int) -> None:
-        job = self.some(index)
-        if job is not None:
-            self.jobs.fail(job.id, HOLD)
-            if job.is_alive:
-                job.state = "failed"
-                if job.batch is not None:
-                    self.batches[job.batch].job_has_ended()
+        job = self.some(index, "sending", "queued", "finished")
+        self.jobs.fail(job.id, HOLD)
+        if job.is_alive:
+            job.state = "failed"
+            if job.batch is not None:
+                self.batches[job.batch].job_has_ended()
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def abort(self, index: int) -> None:
         job = self.some(index)
-        if job is not None:
-            self.jobs.abort_done([job.id])
-            job.aborts = 0
+        self.jobs.abort_done([job.id])
+        job.aborts = 0
 
+    @precondition(lambda self: any(not job.is_alive for job in self.model.values()))
     @rule()
     def prune(self) -> None:
         dropped = [
@@ -311,5 +400,5 @@ class Ledgers(RuleBasedStateMachine):
 
 TestLedgers = Ledgers.TestCase
 TestLedgers.settings = settings(
-    max_examples=int(os.environ.get("EXAMPLES", "7")), stateful_step_count=30, deadline=None
+    max_examples=int(os.environ.get("EXAMPLES", "7")), stateful_step_count=40, deadline=None
 )

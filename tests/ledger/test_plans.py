@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import upkeep
-from boinc_gahp.ledger.halving import Halving
 from boinc_gahp.ledger.overview import Watch, overview
 from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
@@ -88,7 +87,7 @@ def use_everything(jobs: JobLedger) -> None:
     more = [jobs.accept(new_job(name)).id for name in "fg"]
     planned = jobs.plan(*MINE, "bg-2", "uppercase", "t", more, LEASE)
     assert planned is not None
-    Halving(jobs.store).about_to_send(planned.id, 8, more)
+    jobs.about_to_send(planned.id, 8, more)
     jobs.give_up(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)
     jobs.tally(URL, ACCOUNT)

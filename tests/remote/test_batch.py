@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -289,7 +290,7 @@ def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
 @pytest.fixture
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses between an abort and the looks after it that are for tests."""
-    monkeypatch.setattr(controlling, "_LOOKS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(controlling, "_BACKOFF", Backoff(0.01))
 
 
 def _half_submitted(site: Site) -> Batch:

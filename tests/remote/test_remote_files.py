@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.config import ProjectSettings, Timeouts
 from boinc_gahp.errors import StagingError
 from boinc_gahp.remote import remote_files
@@ -102,7 +103,7 @@ def _server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    monkeypatch.setattr(remote_files, "_PAUSE", 0.01)
+    monkeypatch.setattr(remote_files, "_BACKOFF", Backoff(0.01))
     _server.asked.clear()
     _server.headers.clear()
     return _server
@@ -278,3 +279,48 @@ def test_certificates_count_and_https_does_not_lead_to_http(server: Server, tmp_
         assert "certificate is not trusted" in refusal(url)
         down = secure.redirect("/down", server.root + "/plain")
         assert "not to http" in refusal(down, ca_bundle=str(bundle))
+
+
+def test_the_projects_own_certificates_do_not_count_for_other_hosts(
+    server: Server, tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    bundle = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    with serving(context) as secure:
+        secure.page("/file", good)
+        elsewhere = f"https://127.0.0.1:{secure.server_port}/file"
+        assert "certificate is not trusted" in refusal(elsewhere, ca_bundle=str(bundle))
+        away = secure.redirect("/away", elsewhere)
+        assert "certificate is not trusted" in refusal(away, ca_bundle=str(bundle))
+
+
+def test_a_redirect_leaves_nothing_to_be_sent_on(server: Server) -> None:
+    server.page("/end", good)
+    url = server.page(
+        "/first", lambda it, _: it.answer(302, b"", Location="/end", Set_Cookie="a=b; Path=/")
+    )
+    assert measure(url) == expected(url)
+    assert server.asked == ["/first", "/end"]
+    for headers in server.headers:
+        assert headers["Accept-Encoding"] == "identity"
+        assert headers["User-Agent"].startswith("boinc_gahp/")
+        assert not {"Authorization", "Cookie"} & set(headers)
+
+
+def test_files_are_fetched_through_the_projects_proxy(server: Server) -> None:
+    url = "http://files.example.edu/file"
+    server.page(url, good)
+    settings = ProjectSettings("https://localhost/test/", proxy=server.root)
+    assert remote_files.measure([url], settings, Timeouts(connect=5, read=5)) == expected(url)
+
+
+def test_a_header_without_end_is_given_up(server: Server) -> None:
+    def endless(handler: _Handler, _number: int) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not server.ended.is_set():
+            handler.wfile.write(b"x" * 65536)
+
+    assert "submit again when" in refusal(server.page("/header", endless))

@@ -54,8 +54,6 @@ _STATUSES = {
 SHORTEST, LONGEST = 1.0, 30.0
 #: Seconds that batches are looked up for at least, however short --timeout is.
 _LEAST = 5.0
-#: The longest pause between two attempts: for what is left of --timeout there is none more.
-_PAUSE = 20.0
 
 _COLUMNS = (
     Column("id", rank=4, right=True),
@@ -103,7 +101,10 @@ def wait(arguments: list[str], config: str | None) -> int:
         try:
             batches = _found(options, project)
         except (ProjectDown, TransportError) as error:
-            if until is None or time.monotonic() < until - _PAUSE:
+            from boinc_gahp.rpc.retry import BACKOFF
+
+            # For what is left of --timeout there may be no attempt more.
+            if until is None or time.monotonic() < until - BACKOFF.longest:
                 raise
             complain(f"{error}; the time of --timeout is over")
             return TIMED_OUT

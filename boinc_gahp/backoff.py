@@ -1,0 +1,60 @@
+"""Growing pauses between attempts: one rhythm, and each user's figures as data."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from dataclasses import dataclass
+
+#: Pauses grow this often at most, so that no number is too large.
+_STEPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to wait before something is tried again. Times are seconds.
+
+    Each pause is ``factor`` times as long as the one before, until they are ``longest``. Then they
+    are spread by lot, so that those who began together do not come back together.
+
+    Attributes:
+        first: the first pause.
+        longest: what pauses grow to, before jitter; if less than ``first``, all are ``first``.
+        factor: at least 1.
+        jitter: the least and the most that a pause is multiplied by.
+    """
+
+    first: float
+    longest: float = math.inf
+    factor: float = 2.0
+    jitter: tuple[float, float] = (1.0, 1.0)
+
+    def seconds(self, failures: int) -> float:
+        """Return the pause after an attempt that ``failures`` others had failed before; from 0."""
+        grown = self.first * self.factor ** min(failures, _STEPS)
+        return self.jittered(min(grown, max(self.first, self.longest)))
+
+    def after(self, pause: float) -> float:
+        """Return the pause that follows on ``pause``, not spread: for who lets it shrink, too."""
+        return min(max(self.first, pause * self.factor), max(self.first, self.longest))
+
+    def jittered(self, pause: float) -> float:
+        """Return ``pause``, longer or shorter by lot."""
+        return pause * random.uniform(*self.jitter)  # noqa: S311  (no secret)
+
+    def wait(
+        self, failures: int, *, stop: threading.Event | None = None, until: float | None = None
+    ) -> bool:
+        """Wait for :meth:`seconds`; return whether to go on: not if ``stop`` is set.
+
+        Args:
+            failures: see :meth:`seconds`.
+            stop: ends the pause when it is set.
+            until: a time of ``time.monotonic()`` that the pause does not go beyond.
+        """
+        pause = self.seconds(failures)
+        if until is not None:
+            pause = max(0.0, min(pause, until - time.monotonic()))
+        return not (stop or threading.Event()).wait(pause)
