@@ -296,13 +296,12 @@ class Ledgers(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def program_failed(self, index: int) -> None:
-        job = self.some(index)
-        if job is None:
-            return
+        job = self.some(index, "queued", "running", "finished")
         self.jobs.program_failed(job.id, ProgramFailure(11, 1.0, "it failed", "its stderr"))
         if job.state in {"queued", "running", "finished"}:
             job.state, job.failed = "finished", True
 
+    @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
     def fetch(self, index: int) -> None:
         job = self.some(index, "finished")
