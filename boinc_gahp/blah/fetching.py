@@ -127,7 +127,7 @@ class Fetcher:
         # Of a process that ends, temporary files go under what writes them.
         if self._kept.stopping.is_set() or (passing and time.time() < job.changed + PATIENCE):
             return self._wait(job, error)
-        return self._hold(job, HoldCode.OUTPUT, str(error), number)
+        return self._hold(job, HoldCode.OUTPUT, error.told(), number)
 
     def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
         host = failures.host_of(self._kept)

@@ -202,7 +202,7 @@ def _settings_points(config: str | None) -> Iterator[Point]:
     try:
         found = load(None, {})
     except ConfigError as error:
-        yield failed(f"HTCondor: a boinc_gahp that it starts for you stops here: {error}")
+        yield failed(f"HTCondor: a boinc_gahp that it starts for you stops here: {error.told()}")
         return
     projects = [found.project, *found.projects.values()]
     urls = [each.url for each in projects if each is not None and each.authenticator is not None]

@@ -121,7 +121,7 @@ def _ledger_points(settings: Settings) -> Iterator[Point]:
         finally:
             ledger.close()
     except GahpError as error:
-        yield failed(f"ledger: {error}")
+        yield failed(f"ledger: {error.told()}")
         return
     yield ok(f"ledger: {ledger_file(settings)}")
     for each in found[:NAMED]:

@@ -110,7 +110,7 @@ def test_a_readable_secret_is_refused_before_any_banner(run: Run, home: Path) ->
     done = run("--config", str(path), stdin="QUIT\n")
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.endswith(f"chmod 600 {path}\n")
+    assert done.stderr.endswith(f"chmod 600 {path} [BG-CONFIG]\n")
     assert SECRET not in done.stderr
 
 

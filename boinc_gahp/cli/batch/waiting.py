@@ -105,7 +105,7 @@ def wait(arguments: list[str], config: str | None) -> int:
         except (ProjectDown, TransportError) as error:
             if until is None or time.monotonic() < until - _PAUSE:
                 raise
-            complain(f"{error}; the time of --timeout is over")
+            complain(error.told(f"{error}; the time of --timeout is over"))
             return TIMED_OUT
         no_more_remarks()
         for batch in batches:
