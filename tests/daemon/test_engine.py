@@ -105,7 +105,10 @@ def conversation() -> Iterator[Conversation]:
         ("BLAH_JOB_SUBMIT 2 fail\\ NULL", "2 1 NULL\\ [BG-GAHP] NULL"),
         ("BLAH_JOB_STATUS 2 fail\\ two\\\nlines", "2 1 two\\ lines\\ [BG-GAHP] 0 [\\ ]"),
         ("BLAH_JOB_CANCEL 2 fail\\ 5ecre7-key", "2 1 <authenticator>\\ [BG-GAHP]"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b", "2 no\\ batch\\ named\\ b\\ [BG-GAHP]"),
+        (
+            "BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b",
+            "2 no\\ batch\\ named\\ b\\ [BG-GAHP]",
+        ),
         ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 NULL\\ [BG-GAHP]"),
         ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\ lines\\ [BG-GAHP]"),
         ("BOINC_RETIRE_BATCH 2 fail\\ \x1b[2J\u202e", "2 \\\\x1b[2J\\\\u202e\\ [BG-GAHP]"),
@@ -114,7 +117,10 @@ def conversation() -> Iterator[Conversation]:
             "2 no\\ batch\\ named\\ \\\\x1b\\ b",
         ),
         ("BOINC_RETIRE_BATCH 2 fail\\ 5ecre7-key", "2 <authenticator>\\ [BG-GAHP]"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ http://u:p@proxy:1/", "2 http://<login>@proxy:1/\\ [BG-GAHP]"),
+        (
+            "BOINC_RETIRE_BATCH 2 fail\\ http://u:p@proxy:1/",
+            "2 http://<login>@proxy:1/\\ [BG-GAHP]",
+        ),
     ],
 )
 def test_a_request_has_its_result(conversation: Conversation, line: str, result: str) -> None:
@@ -332,7 +338,11 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conve
         ("BOINC_PING 2", Finished(requests.Ping("2"), b"2 NULL", None)),
         (
             "BOINC_RETIRE_BATCH 3 fail\\ why\\ not",
-            Finished(requests.RetireBatch("3", "fail why not"), b"3 why\\ not\\ [BG-GAHP]", "why not [BG-GAHP]"),
+            Finished(
+                requests.RetireBatch("3", "fail why not"),
+                b"3 why\\ not\\ [BG-GAHP]",
+                "why not [BG-GAHP]",
+            ),
         ),
     ],
     ids=["success", "error"],
