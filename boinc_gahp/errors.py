@@ -42,10 +42,13 @@
             └── FileDiffers       the project has a file of this name with other contents
 
 ``str()`` of any of them is one line for the person who must act: what was asked of whom, what came
-back, what to do. None of them ever holds an authenticator.
+back, what to do. None of them ever holds an authenticator. :meth:`GahpError.told` has
+the class's code behind it; that is what is shown by commands, in HoldReason and on Result Lines.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 #: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
 #: "BOINC_* commands").
@@ -53,15 +56,30 @@ NO_BATCH_NAMED = "no batch named "
 
 
 class GahpError(Exception):
-    """Anything that boinc_gahp reports on purpose."""
+    """Anything that boinc_gahp reports on purpose.
+
+    Attributes:
+        code: a name for the class that stays when texts and classes are renamed. Each class has its
+            own, and each of them an entry in ``docs/troubleshooting.rst``.
+    """
+
+    code: ClassVar[str] = "BG-GAHP"
+
+    def told(self, text: str | None = None) -> str:
+        """Return what people are told: the text, or one that is made of it, and the code."""
+        return f"{self if text is None else text} [{self.code}]"
 
 
 class BadRequest(GahpError):
     """The request's form is wrong: on pipes an ``E`` line, on the console this text."""
 
+    code = "BG-BAD-REQUEST"
+
 
 class ConfigError(GahpError):
     """A setting is missing, wrong or unsafe."""
+
+    code = "BG-CONFIG"
 
 
 class JobRefused(GahpError):
@@ -70,6 +88,8 @@ class JobRefused(GahpError):
     Attributes:
         job_name: the job, where one is to blame.
     """
+
+    code = "BG-JOB-REFUSED"
 
     def __init__(self, message: str, *, job_name: str | None = None) -> None:
         super().__init__(message)
@@ -82,6 +102,8 @@ class BatchTooLarge(JobRefused):
     Attributes:
         nbytes: the request's size.
     """
+
+    code = "BG-BATCH-TOO-LARGE"
 
     def __init__(self, message: str, *, nbytes: int) -> None:
         super().__init__(message)
@@ -96,6 +118,8 @@ class StagingError(GahpError):
         errno: what the operating system said about it, 0 if it said nothing.
     """
 
+    code = "BG-STAGING"
+
     def __init__(self, message: str, *, path: str | None = None, errno: int = 0) -> None:
         super().__init__(message)
         self.path = path
@@ -105,13 +129,19 @@ class StagingError(GahpError):
 class OutputError(GahpError):
     """An output is missing, damaged, or cannot be written where it was asked for."""
 
+    code = "BG-OUTPUT"
+
 
 class BatchConflict(GahpError):
     """The batch's name is taken, or the batch is in a state that excludes what was asked."""
 
+    code = "BG-BATCH-CONFLICT"
+
 
 class JobsNotListed(BatchConflict):
     """The project has taken a batch's jobs without an error, and does not list them."""
+
+    code = "BG-JOBS-NOT-LISTED"
 
 
 class WrongBatch(GahpError):
@@ -121,6 +151,8 @@ class WrongBatch(GahpError):
         said: what the batch was called.
     """
 
+    code = "BG-WRONG-BATCH"
+
     def __init__(self, message: str, *, said: str) -> None:
         super().__init__(message)
         self.said = said
@@ -129,21 +161,31 @@ class WrongBatch(GahpError):
 class NoSuchBatch(WrongBatch):
     """No batch of this account has this name or id."""
 
+    code = "BG-NO-SUCH-BATCH"
+
 
 class AmbiguousBatch(WrongBatch):
     """Several batches are called so, or one has as its id what another has as its name."""
+
+    code = "BG-AMBIGUOUS-BATCH"
 
 
 class ForeignBatch(WrongBatch):
     """The batch is another account's."""
 
+    code = "BG-FOREIGN-BATCH"
+
 
 class NoSuchJob(GahpError):
     """A batch has no job of this name or id."""
 
+    code = "BG-NO-SUCH-JOB"
+
 
 class LedgerError(GahpError):
     """The ledger cannot be opened or written."""
+
+    code = "BG-LEDGER"
 
 
 class RpcError(GahpError):
@@ -154,6 +196,8 @@ class RpcError(GahpError):
         host: the project's host (and port, where it is not the scheme's own).
         may_have_happened: whether the project may have carried the request out all the same.
     """
+
+    code = "BG-RPC"
 
     def __init__(
         self, message: str, *, rpc: str, host: str, may_have_happened: bool = True
@@ -171,6 +215,8 @@ class TransportError(RpcError):
         status: the HTTP status, where there was one.
         permanent: whether asking again cannot help until someone changes something.
     """
+
+    code = "BG-TRANSPORT"
 
     def __init__(
         self,
@@ -195,6 +241,8 @@ class ProtocolError(RpcError):
             (``web-rpcs.md``, "query_completed_job" and "Files").
         cut: whether the reply ended early or was empty: the next one may be whole.
     """
+
+    code = "BG-PROTOCOL"
 
     def __init__(
         self,
@@ -221,6 +269,8 @@ class ProjectError(RpcError):
             tells what it is: a batch, a job, a file, or for TooManyFiles how many there may be.
     """
 
+    code = "BG-PROJECT"
+
     def __init__(
         self,
         message: str,
@@ -241,82 +291,124 @@ class ProjectError(RpcError):
 class ProjectDown(ProjectError):
     """The project is stopped for maintenance (-183) or its database is down (-138)."""
 
+    code = "BG-PROJECT-DOWN"
+
 
 class DatabaseTrouble(ProjectError):
     """The project's database could not do it just now: a deadlock, a full disk, a lost server."""
+
+    code = "BG-DATABASE-TROUBLE"
 
 
 class QuotaExceeded(ProjectError):
     """The account has as many unfinished jobs as it may have."""
 
+    code = "BG-QUOTA-EXCEEDED"
+
 
 class PermissionDenied(ProjectError):
     """The account is unknown, or lacks the right that this request needs."""
+
+    code = "BG-PERMISSION-DENIED"
 
 
 class BadAuthenticator(PermissionDenied):
     """No account of the project has this authenticator."""
 
+    code = "BG-BAD-AUTHENTICATOR"
+
 
 class NoSubmitAccess(PermissionDenied):
     """The account may not submit: to this app, or at all."""
+
+    code = "BG-NO-SUBMIT-ACCESS"
 
 
 class NoFileAccess(PermissionDenied):
     """The account may not send files, and so may not submit at all."""
 
+    code = "BG-NO-FILE-ACCESS"
+
 
 class NotOwner(PermissionDenied):
     """The batch, or the job's batch, belongs to another account."""
+
+    code = "BG-NOT-OWNER"
 
 
 class NotFound(ProjectError):
     """The project does not know the batch, job, app or file that was named."""
 
+    code = "BG-NOT-FOUND"
+
 
 class AppNotFound(NotFound):
     """The project has no such app."""
+
+    code = "BG-APP-NOT-FOUND"
 
 
 class BatchNotFound(NotFound):
     """The project has no such batch."""
 
+    code = "BG-BATCH-NOT-FOUND"
+
 
 class JobNotFound(NotFound):
     """The project has no such job."""
+
+    code = "BG-JOB-NOT-FOUND"
 
 
 class OutputNotFound(NotFound):
     """The instance uploaded no output of this number."""
 
+    code = "BG-OUTPUT-NOT-FOUND"
+
 
 class OutputGone(NotFound):
     """The instance uploaded this output, and the project has deleted it; ``named``: its path."""
+
+    code = "BG-OUTPUT-GONE"
 
 
 class DuplicateJob(ProjectError):
     """A job of this name exists already, in this batch or in another one."""
 
+    code = "BG-DUPLICATE-JOB"
+
 
 class BatchSubmitted(ProjectError):
     """The batch has been submitted already: jobs cannot be added to it."""
+
+    code = "BG-BATCH-SUBMITTED"
 
 
 class InputGone(ProjectError):
     """An input file is not on the project (any more); ``named``: its physical name."""
 
+    code = "BG-INPUT-GONE"
+
 
 class RequestTooLarge(ProjectError):
     """PHP did not take the request for its size."""
+
+    code = "BG-REQUEST-TOO-LARGE"
 
 
 class TooManyFiles(ProjectError):
     """PHP takes fewer files in one request; ``named``: how many."""
 
+    code = "BG-TOO-MANY-FILES"
+
 
 class FileTooLarge(ProjectError):
     """PHP takes no file of this size; ``named``: the file's physical name."""
 
+    code = "BG-FILE-TOO-LARGE"
+
 
 class FileDiffers(ProjectError):
     """The project has a file of this physical name with other contents."""
+
+    code = "BG-FILE-DIFFERS"

@@ -45,7 +45,6 @@ LONG = (
     "test_batch.py",
     "test_finding.py",
     "test_fetch.py",
-    "test_messages.py",
     "test_jobs.py",
 )
 

@@ -31,6 +31,8 @@ _ESCAPES |= {b"v": b"\v"}
 class AdRefused(GahpError):
     """The job's owner: a job cannot be taken as its ad has it; the text is its HoldReason."""
 
+    code = "BG-AD-REFUSED"
+
 
 class Attributes:
     """The attributes of a job ad, by names in any case; ``undefined`` is as good as absent.

@@ -149,7 +149,7 @@ class Fetcher:
         if passing and time.time() < job.changed + PATIENCE:
             self._kept.gates.blocked(job.id, str(error))
             return self._wait(job, error)
-        return self._hold(job, HoldCode.OUTPUT, str(error), number)
+        return self._hold(job, HoldCode.OUTPUT, error.told(), number)
 
     def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
         host = failures.host_of(self._kept)

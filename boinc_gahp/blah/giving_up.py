@@ -180,10 +180,7 @@ class GivingUp:
     def _hold(self, batch: BatchRow, jobs: Sequence[JobRow], error: GahpError) -> None:
         if not jobs:
             return
-        hold = hold_for(error, batch)
-        if hold.code == HoldCode.REFUSED and len(jobs) == 1:
-            advice = "change the job, or ask the project's admin what this means"
-            hold = Hold(f"{hold.reason} (said of this job alone: {advice})", hold.code, 0)
+        hold = hold_for(error, batch, alone=len(jobs) == 1)
         log.warning("Batch %s: %d jobs are on hold: %s", batch.name, len(jobs), hold.reason)
         self._jobs.hold([job.id for job in jobs], hold)
 

@@ -15,11 +15,11 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.codes import held_until_mended
+from boinc_gahp.blah.codes import HoldCode, held_until_mended
 from boinc_gahp.blah.service import WITHDRAWAL
 from boinc_gahp.blah.status_ad import SUSPENDED, held_ad
 from boinc_gahp.config import HTCondor
-from boinc_gahp.errors import ConfigError, LedgerError
+from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,8 +70,8 @@ class Refusals:
         try:
             return self._service().submit(ad)
         except (ConfigError, LedgerError) as error:
-            reason = str(error)
-        self._say(reason)
+            self._say(str(error))
+            reason = _hold_reason(error)
         with self._lock:
             self._number += 1
             job_id = f"{_PREFIX}{self._token}.{self._number}"
@@ -93,8 +93,7 @@ class Refusals:
             GahpError: as :meth:`boinc_gahp.blah.service.Service.status` does.
         """
         if job_id.startswith(_PREFIX):
-            hold = held_until_mended(self._reason(job_id))
-            return held_ad(hold.reason, hold.code, hold.subcode)
+            return held_ad(self._reason(job_id), HoldCode.ACCOUNT, 0)
         try:
             service = self._service()
         except ConfigError as error:
@@ -148,7 +147,7 @@ class Refusals:
         self._closing.set()
 
     def _reason(self, job_id: str) -> str:
-        """Return why a job was refused, also one that a daemon before this one has refused."""
+        """Return the HoldReason of a job, also of one that a daemon before this one has refused."""
         with self._lock:
             reason = self._reasons.get(job_id)
         if reason is not None:
@@ -156,13 +155,19 @@ class Refusals:
         try:
             self._service().ping()
         except (ConfigError, LedgerError) as error:
-            return str(error)
-        return (
-            "the settings or the state directory of boinc_gahp kept it from taking this job when "
-            "it came; boinc_gahp check tells whether something is wrong still"
+            return _hold_reason(error)
+        return _hold_reason(
+            ConfigError(
+                "the settings or the state directory of boinc_gahp kept it from taking this job "
+                "when it came; boinc_gahp check tells whether something is wrong still"
+            )
         )
 
     def _say(self, text: str) -> None:
         level = logging.DEBUG if text == self._said else logging.ERROR
         self._said = text
         log.log(level, "HTCondor's jobs cannot be worked on: %s", text)
+
+
+def _hold_reason(error: GahpError) -> str:
+    return error.told(held_until_mended(str(error)).reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -106,8 +107,23 @@ def _on_refusal(error: ProjectError) -> Verdict:
     return Verdict.LATER if error.rpc != "submit_batch" or passing else Verdict.SUSPECT
 
 
-def hold_for(error: GahpError, batch: BatchRow) -> Hold:
-    """Return the hold for jobs that ``error`` is about."""
+def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
+    """Return the hold for jobs that ``error`` is about.
+
+    Args:
+        error: why they cannot be sent.
+        batch: the batch that they were to be sent in.
+        alone: whether the error was said of one job that was sent by itself.
+    """
+    hold = _hold_for(error, batch)
+    reason = hold.reason
+    if alone and hold.code == HoldCode.REFUSED:
+        advice = "change the job, or ask the project's admin what this means"
+        reason = f"{reason} (said of this job alone: {advice})"
+    return replace(hold, reason=error.told(reason))
+
+
+def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
     if isinstance(error, BatchTooLarge):
         return Hold(
             f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, which is "

@@ -59,6 +59,8 @@ _JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 class UnknownJob(GahpError):
     """No job of this ledger has the id."""
 
+    code = "BG-UNKNOWN-JOB"
+
 
 class Service:
     """What the BLAH_* commands do; thread-safe.

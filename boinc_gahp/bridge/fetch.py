@@ -37,6 +37,8 @@ _PATIENCE = 20.0
 class NoResult(OutputError):
     """A job ad's job has no canonical instance: it is not finished, or it failed."""
 
+    code = "BG-NO-RESULT"
+
 
 def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
     """Deliver a job's outputs and stderr; return its exit status and times.

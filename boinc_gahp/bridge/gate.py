@@ -74,6 +74,8 @@ OPEN: Gate = _Open()
 class Stopped(GahpError):
     """What was under way is no longer wanted; what was complete by then stays."""
 
+    code = "BG-STOPPED"
+
 
 class EventGate:
     """A gate that is closed by setting an event; then everything raises :class:`Stopped`.

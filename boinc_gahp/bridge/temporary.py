@@ -41,6 +41,8 @@ _SWEPT = 4
 class NotNow(OutputError):
     """A file cannot be written at this moment, for a reason that is no fault of anybody's."""
 
+    code = "BG-NOT-NOW"
+
 
 class Temporaries:
     """The registry; one for the process (:data:`registry`), others for tests."""

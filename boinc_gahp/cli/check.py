@@ -80,7 +80,7 @@ def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterat
     try:
         settings = load(config)
     except ConfigError as error:
-        yield points.failed(f"settings: {error}")
+        yield points.failed(f"settings: {error.told()}")
         return
     yield from points.settings_points(settings)
     local = list(points.directory_points(settings))

@@ -204,7 +204,7 @@ def _settings_points(config: str | None) -> Iterator[Point]:
     try:
         found = load(None, {})
     except ConfigError as error:
-        yield failed(f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {error}")
+        yield _holding(error)
         return
     projects = [found.project, *found.projects.values()]
     urls = [each.url for each in projects if each is not None and each.authenticator is not None]
@@ -213,8 +213,12 @@ def _settings_points(config: str | None) -> Iterator[Point]:
         return
     named = config or os.environ.get("BOINC_GAHP_CONFIG")
     why = f"{named} is not read then: " if named else ""
-    yield failed(
-        f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{no_account(found)}"
+    yield _holding(no_account(found), why)
+
+
+def _holding(error: ConfigError, why: str = "") -> Point:
+    return failed(
+        f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{error.told()}"
     )
 
 

@@ -41,6 +41,8 @@ a batch of 20 jobs, watches it, fetches and checks every output, and retires the
 class DemoTrouble(GahpError):
     """The demo cannot go on; the text says why."""
 
+    code = "BG-DEMO-TROUBLE"
+
 
 def run(arguments: list[str], _config: str | None) -> int:
     """Run the demo; return the exit status."""

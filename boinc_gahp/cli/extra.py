@@ -10,6 +10,8 @@ from boinc_gahp.errors import GahpError
 class MissingExtra(GahpError):
     """Packages of an extra are not installed."""
 
+    code = "BG-MISSING-EXTRA"
+
 
 def need_local_project() -> None:
     """Raise MissingExtra, with the command that helps, if the local project cannot be run."""

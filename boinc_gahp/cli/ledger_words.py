@@ -82,6 +82,8 @@ _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
 class LedgerWish(GahpError):
     """What was asked of the ledger cannot be done; the text says why."""
 
+    code = "BG-LEDGER-WISH"
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:

@@ -94,7 +94,7 @@ def _told(arguments: list[str]) -> int:
         _complain(f"{_ended(str(error))} boinc_gahp --help lists what there is")
         return USAGE
     except GahpError as error:
-        _complain(str(error))
+        _complain(error.told())
         return FAILED
 
 

@@ -31,6 +31,8 @@ STOP_TIMEOUT = 5.0
 class ConversationError(GahpError):
     """The daemon did not answer as the protocol says, or not at all."""
 
+    code = "BG-CONVERSATION"
+
 
 @dataclass(frozen=True, slots=True)
 class Said:

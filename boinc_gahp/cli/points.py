@@ -88,7 +88,7 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
             )
         return project, ok(f"project: [projects.{name}] is {project.url}")
     if settings.project is None and not settings.projects:
-        return None, failed(f"project: {no_project(settings)}")
+        return None, failed(f"project: {no_project(settings).told()}")
     if settings.project is None:
         return None, failed(
             "project: no settings file has a section [project]; put url and authenticator_file "
@@ -124,7 +124,7 @@ def _ledger_points(settings: Settings) -> Iterator[Point]:
         finally:
             ledger.close()
     except GahpError as error:
-        yield failed(f"ledger: {error}")
+        yield failed(f"ledger: {error.told()}")
         return
     yield ok(f"ledger: {ledger_file(settings)}")
     for each in found[:NAMED]:

@@ -67,7 +67,7 @@ def project_points(
     try:
         client = Project(chosen.url, chosen.authenticator or "", options=options)
     except ConfigError as error:
-        yield failed(f"address: {error}")
+        yield failed(f"address: {error.told()}")
         yield note("account, files and apps: not looked at, since the project cannot be asked")
         return
     with client as project:
@@ -105,16 +105,16 @@ def _account_points(
 ) -> Iterator[Point]:
     if chosen.authenticator is None:
         name = next(name for name, each in named_projects(settings) if each is chosen)
-        yield failed(f"account: {no_authenticator(settings, name, chosen)}")
+        yield failed(f"account: {no_authenticator(settings, name, chosen).told()}")
         yield note("files and apps: not looked at without an authenticator")
         return
     without = None
     try:
         trouble = _trouble(project.query_batches, but=PermissionDenied)
     except PermissionDenied as error:
-        trouble, without = str(error), "an account that the project knows"
+        trouble, without = error.told(), "an account that the project knows"
         if isinstance(error, NoSubmitAccess | NoFileAccess):
-            trouble = (
+            trouble = error.told(
                 f"the project knows it, but it has no right to submit ({error.words}): ask the "
                 "project's admin for it (a row in user_submit)"
             )
@@ -175,22 +175,25 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Point:
 def _app_points(project: Project, app: str) -> Iterator[Point]:
     try:
         text = project.get_templates(app_name=app)
-    except NotFound:
-        yield failed(f"app {app}: the project has no app of this name; check its spelling")
+    except NotFound as error:
+        text = f"app {app}: the project has no app of this name; check its spelling"
+        yield failed(error.told(text))
         return
     except PermissionDenied as error:
         yield failed(
-            f"app {app}: the account may not submit to it; ask the project's admin for the right "
-            f"(the project says: {error.words})"
+            error.told(
+                f"app {app}: the account may not submit to it; ask the project's admin for the "
+                f"right (the project says: {error.words})"
+            )
         )
         return
     except GahpError as error:
-        yield failed(f"app {app}: {error}")
+        yield failed(f"app {app}: {error.told()}")
         return
     try:
         inputs, outputs = read_templates(text)
     except TemplateError as error:
-        yield failed(f"app {app}: its templates cannot be used: {error}")
+        yield failed(f"app {app}: its templates cannot be used: {error.told()}")
         return
     yield ok(
         f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "
@@ -211,7 +214,7 @@ def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTempla
             ),
         }
     except TemplateError as error:
-        return failed(f"app {app}: {error}")
+        return failed(f"app {app}: {error.told()}")
     name, size = max(
         ((name, len(text.encode())) for name, text in documents.items()), key=lambda each: each[1]
     )
@@ -248,9 +251,11 @@ def _trouble(ask: Callable[[], object], but: type[GahpError] | tuple[()] = ()) -
     except but:
         raise
     except ProtocolError as error:
-        return f"{error}; if the project's URL is right, its admin has to look into this"
+        return error.told(
+            f"{error}; if the project's URL is right, its admin has to look into this"
+        )
     except (ProjectDown, TransportError, PermissionDenied) as error:
-        return str(error)
+        return error.told()
     except GahpError as error:
-        return f"{error}; tell the project's admin"
+        return error.told(f"{error}; tell the project's admin")
     return None

@@ -37,6 +37,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 class WrongRow(GahpError):
     """A row that is no job; the text begins with the file's name and the line."""
 
+    code = "BG-WRONG-ROW"
+
 
 class Values:
     """Makes values of what the rows of one file hold.

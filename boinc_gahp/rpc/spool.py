@@ -29,6 +29,8 @@ _A_LINE = 200
 class NoRoom(GahpError):
     """A list of jobs does not fit into the directory for temporary files."""
 
+    code = "BG-NO-ROOM"
+
 
 class Dropped(Records[R]):
     """Records that nobody wants."""

@@ -78,6 +78,8 @@ class TemplateError(GahpError):
         problems: all that was found, in the order of the lines.
     """
 
+    code = "BG-TEMPLATE"
+
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
         self.what = what
         self.problems = tuple(problems)

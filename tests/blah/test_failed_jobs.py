@@ -120,7 +120,8 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
 def test_a_wish_that_means_nothing_is_refused(site: Site) -> None:
     with daemon(site) as gahp:
         error = gahp.refusal(site.job(BoincFailedJobs='"retry"').ad)
-    assert error == 'BoincFailedJobs is "retry"; one of complete, hold is expected'
+    told = 'BoincFailedJobs is "retry"; one of complete, hold is expected'
+    assert error == f"{told} [BG-AD-REFUSED]"
 
 
 # -- which exit status counts

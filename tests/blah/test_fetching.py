@@ -236,7 +236,7 @@ def test_what_a_person_must_mend_is_held_and_told(site: Site, kept: Kept) -> Non
         assert job is not None
         assert (job.state, job.hold_code) == ("failed", HoldCode.OUTPUT), case
         assert job.hold_subcode == number, case
-        for part in (words, job.job_name or "?", site.proxy.url.split("/")[2]):
+        for part in (words, job.job_name or "?", site.proxy.url.split("/")[2], " [BG-OUTPUT]"):
             assert part in (job.hold_reason or ""), case
 
 

@@ -87,7 +87,7 @@ def test_an_error_has_a_verdict(error: GahpError, verdict: Verdict) -> None:
 def test_a_hold_says_whose_turn_it_is() -> None:
     hold = hold_for(refusal("bad authenticator"), BATCH)
     assert hold.code == HoldCode.ACCOUNT
-    assert hold.reason.endswith("Release the job when that is mended")
+    assert hold.reason.endswith("Release the job when that is mended [BG-BAD-AUTHENTICATOR]")
     hold = hold_for(StagingError("input file '/a' is gone", path="/a", errno=2), BATCH)
     assert (hold.code, hold.subcode) == (HoldCode.INPUT, 2)
     assert "9 bytes" in hold_for(BatchTooLarge("x", nbytes=9), BATCH).reason
@@ -95,7 +95,11 @@ def test_a_hold_says_whose_turn_it_is() -> None:
     assert hold.reason.startswith("project https://p/ has no app 'app'")
     hold = hold_for(TemplateError("input template", []), BATCH)
     assert "app 'app' of https://p/ cannot be used" in hold.reason
-    assert hold_for(refusal("whatever"), BATCH).reason == "p refuses submit_batch: whatever"
+    refused = refusal("whatever")
+    assert hold_for(refused, BATCH).reason == "p refuses submit_batch: whatever [BG-PROJECT]"
+    alone = hold_for(refused, BATCH, alone=True)
+    assert "whatever (said of this job alone: " in alone.reason
+    assert alone.reason.endswith(") [BG-PROJECT]")
 
 
 def test_what_other_requests_would_meet_too_is_the_project_s_trouble() -> None:

@@ -135,7 +135,8 @@ def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path
     assert status == 1
     assert errors.startswith(f"boinc_gahp: {own}: input template: ")
     status, _, errors = do("create-work", "uppercase", "--wu_template", "/nosuch", "data.txt")
-    assert (status, errors) == (1, "boinc_gahp: /nosuch: No such file or directory\n")
+    told = "No such file or directory [BG-LOCAL-PROJECT-TROUBLE]"
+    assert (status, errors) == (1, f"boinc_gahp: /nosuch: {told}\n")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,8 @@ def test_stage_file_says_the_names_and_refuses_other_contents(
     status, _, errors = do("stage-file", str(one))
     assert (status, "'s1.txt' is staged already" in errors) == (1, True)
     status, _, errors = do("stage-file", str(tmp_path / "absent"))
-    assert (status, errors) == (1, f"boinc_gahp: {tmp_path}/absent: No such file or directory\n")
+    told = "No such file or directory [BG-LOCAL-PROJECT-TROUBLE]"
+    assert (status, errors) == (1, f"boinc_gahp: {tmp_path}/absent: {told}\n")
     # Nothing would end it but a full disk.
     status, _, errors = do("stage-file", "/dev/zero")
     assert (status, "/dev/zero cannot be staged: expected a file" in errors) == (1, True)

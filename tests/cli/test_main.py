@@ -121,7 +121,7 @@ def test_a_readable_secret_is_not_used(home: Path) -> None:
     path.write_text(f"[project]\nurl = 'https://x.edu/'\nauthenticator = '{SECRET}'\n")
     path.chmod(0o644)
     result, errors = first_result(["--config", str(path)], {})
-    assert result.endswith(f"chmod\\ 600\\ {path}")
+    assert result.endswith(f"chmod\\ 600\\ {path}\\ [BG-CONFIG]")
     assert errors.endswith(f"chmod 600 {path}\n")
     assert SECRET not in result + errors
 

@@ -98,23 +98,29 @@ def conversation() -> Iterator[Conversation]:
         ("BLAH_PING 2", "2 0 NULL"),
         ("BLAH_JOB_SUBMIT 2 [\\ ]", "2 0 NULL boinc/0a1b2c3d.1"),
         ("BLAH_JOB_STATUS 2 completed", "2 0 NULL 4 [\\ ExitCode\\ =\\ 0\\ ]"),
-        ("BLAH_JOB_STATUS 2 x", "2 1 there\\ is\\ no\\ such\\ job 0 [\\ ]"),
+        ("BLAH_JOB_STATUS 2 x", "2 1 there\\ is\\ no\\ such\\ job\\ [BG-GAHP] 0 [\\ ]"),
         ("BLAH_JOB_CANCEL 2 x", "2 0 NULL"),
         ("BLAH_JOB_REFRESH_PROXY 2 x /tmp/p", "2 0 NULL"),
-        ("BLAH_JOB_SUBMIT 2 fail\\ no\\ app", "2 1 no\\ app NULL"),
-        ("BLAH_JOB_SUBMIT 2 fail\\ NULL", "2 1 an\\ error\\ without\\ words\\ (NULL) NULL"),
-        ("BLAH_JOB_STATUS 2 fail\\ two\\\nlines", "2 1 two\\ lines 0 [\\ ]"),
-        ("BLAH_JOB_CANCEL 2 fail\\ 5ecre7-key", "2 1 <authenticator>"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b", "2 no\\ batch\\ named\\ b"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 an\\ error\\ without\\ words\\ (NULL)"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\ lines"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ \x1b[2J\u202e", "2 \\\\x1b[2J\\\\u202e"),
+        ("BLAH_JOB_SUBMIT 2 fail\\ no\\ app", "2 1 no\\ app\\ [BG-GAHP] NULL"),
+        ("BLAH_JOB_SUBMIT 2 fail\\ NULL", "2 1 NULL\\ [BG-GAHP] NULL"),
+        ("BLAH_JOB_STATUS 2 fail\\ two\\\nlines", "2 1 two\\ lines\\ [BG-GAHP] 0 [\\ ]"),
+        ("BLAH_JOB_CANCEL 2 fail\\ 5ecre7-key", "2 1 <authenticator>\\ [BG-GAHP]"),
+        (
+            "BOINC_RETIRE_BATCH 2 fail\\ no\\ batch\\ named\\ b",
+            "2 no\\ batch\\ named\\ b\\ [BG-GAHP]",
+        ),
+        ("BOINC_RETIRE_BATCH 2 fail\\ NULL", "2 NULL\\ [BG-GAHP]"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ two\\\nlines", "2 two\\ lines\\ [BG-GAHP]"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ \x1b[2J\u202e", "2 \\\\x1b[2J\\\\u202e\\ [BG-GAHP]"),
         (
             "BOINC_QUERY_BATCHES 2 0 1 fail\\ no\\ batch\\ named\\ \x1b\\\nb",
             "2 no\\ batch\\ named\\ \\\\x1b\\ b",
         ),
-        ("BOINC_RETIRE_BATCH 2 fail\\ 5ecre7-key", "2 <authenticator>"),
-        ("BOINC_RETIRE_BATCH 2 fail\\ http://u:p@proxy:1/", "2 http://<login>@proxy:1/"),
+        ("BOINC_RETIRE_BATCH 2 fail\\ 5ecre7-key", "2 <authenticator>\\ [BG-GAHP]"),
+        (
+            "BOINC_RETIRE_BATCH 2 fail\\ http://u:p@proxy:1/",
+            "2 http://<login>@proxy:1/\\ [BG-GAHP]",
+        ),
     ],
 )
 def test_a_request_has_its_result(conversation: Conversation, line: str, result: str) -> None:
@@ -129,7 +135,7 @@ def test_a_long_error_is_cut_after_its_secrets_were_hidden(
     result = conversation.result(f"BOINC_RETIRE_BATCH 2 fail\\ {name}\\ no\\ batch\\ named\\ x")
     assert len(result) < LONGEST + 100
     assert result.startswith("2 aaaa")
-    assert result.endswith("bbbb\\ no\\ batch\\ named\\ x")
+    assert result.endswith("bbbb\\ no\\ batch\\ named\\ x\\ [BG-GAHP]")
     assert "5ecr" not in result
     assert "5ecr" not in caplog.text
     assert len(caplog.text) < LONGEST + 1000
@@ -163,7 +169,8 @@ def test_an_estimate_that_is_no_number_is_told_by_the_result(
     conversation: Conversation, words: str, result: str
 ) -> None:
     # It comes from a user's submit file: with E, the gridmanager would abort.
-    assert conversation.result(f"BOINC_SUBMIT 2 b app 1 j 0 0 {words}") == result
+    told = f"{result}\\ [BG-BAD-REQUEST]"
+    assert conversation.result(f"BOINC_SUBMIT 2 b app 1 j 0 0 {words}") == told
     assert not [call for call in conversation.bridge.calls if call[0] == "submit"]
 
 
@@ -331,7 +338,11 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conve
         ("BOINC_PING 2", Finished(requests.Ping("2"), b"2 NULL", None)),
         (
             "BOINC_RETIRE_BATCH 3 fail\\ why\\ not",
-            Finished(requests.RetireBatch("3", "fail why not"), b"3 why\\ not", "why not"),
+            Finished(
+                requests.RetireBatch("3", "fail why not"),
+                b"3 why\\ not\\ [BG-GAHP]",
+                "why not [BG-GAHP]",
+            ),
         ),
     ],
     ids=["success", "error"],

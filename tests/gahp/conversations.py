@@ -135,11 +135,11 @@ BATCH = r"""
 <- GAHP:4 0 NULL 1 [\ ]
 -> BLAH_JOB_STATUS 5 boinc/0a1b2c3d.2
 <- GAHP:S
-!! 5 1 there\ is\ no\ such\ job 0 [\ ]
+!! 5 1 there\ is\ no\ such\ job\ [BG-GAHP] 0 [\ ]
 <- GAHP:R
 -> RESULTS
 <- GAHP:S 1
-<- GAHP:5 1 there\ is\ no\ such\ job 0 [\ ]
+<- GAHP:5 1 there\ is\ no\ such\ job\ [BG-GAHP] 0 [\ ]
 -> BLAH_JOB_REFRESH_PROXY 6 boinc/0a1b2c3d.1 /tmp/x509up_u1000
 <- GAHP:S
 !! 6 0 NULL

@@ -258,7 +258,7 @@ def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], s
                 if not options.json:
                     print(f"Batch {each.batch.id} {printable(each.batch.name)} {text}.", flush=True)
         if error is not None:
-            complain(str(error))
+            complain(error.told())
         results.append(_Result(each.said, each.batch, error))
     if options.json:
         print_json(
@@ -266,6 +266,7 @@ def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], s
                 "asked": result.said,
                 "batch": None if result.batch is None else batch_json(result.batch),
                 "error": None if result.error is None else str(result.error),
+                "code": None if result.error is None else result.error.code,
             }
             for result in results
         )

@@ -97,7 +97,7 @@ def tell_errors(errors: dict[str, GahpError]) -> None:
     for name, error in list(errors.items())[:_TOLD]:
         said = printable(str(error))
         text = said if repr(name) in said else f"job {printable(repr(name))}: {said}"
-        complain(text)
+        complain(error.told(text))
     if len(errors) > _TOLD:
         complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")
 
@@ -153,7 +153,7 @@ def zip_json(batch: Batch, fetched: FetchedZip) -> dict[str, Any]:
 
 def error_json(name: str, error: GahpError) -> dict[str, Any]:
     """Return why one job could not be fetched."""
-    return {"job": name, "error": str(error)}
+    return {"job": name, "error": str(error), "code": error.code}
 
 
 def failure_json(failure: JobFailure, path: Path) -> dict[str, Any]:

@@ -93,9 +93,9 @@ def _show(
         _print(project, options, plan)
     sys.stdout.flush()
     if plan.refusal is not None:
-        complain(str(plan.refusal))
-    for place, _, text in problems[:_SHOWN]:
-        complain(f"{place + ': ' if place else ''}{text}")
+        complain(plan.refusal.told())
+    for place, name, text in problems[:_SHOWN]:
+        complain(plan.problems[name].told(f"{place + ': ' if place else ''}{text}"))
     if len(problems) > _SHOWN:
         rest = words.count(len(problems) - _SHOWN, "more job")
         complain(f"... and {rest} would be refused")
@@ -257,6 +257,7 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
         "project": project.url,
         "good": plan.is_good,
         "refusal": None if plan.refusal is None else str(plan.refusal),
+        "refusal_code": None if plan.refusal is None else plan.refusal.code,
         "id": plan.batch_id,
         "jobs": len(request.jobs),
         "jobs_there": plan.jobs_there,
@@ -272,7 +273,13 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
     print_json(
         document,
         problems=(
-            {"job": name, "place": place or None, "message": text} for place, name, text in problems
+            {
+                "job": name,
+                "place": place or None,
+                "message": text,
+                "code": plan.problems[name].code,
+            }
+            for place, name, text in problems
         ),
         files=(
             {

@@ -211,17 +211,17 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> li
         placed = _placed(error, jobs, more)
         if error.job_name is None or len(jobs.jobs) == 1:
             raise placed from error
-        raise _OneOfMany(str(placed)) from error
+        raise _OneOfMany(placed.told()) from error
     except _FINAL:
         raise
     except ProjectDown as error:
-        raise _Unfinished(str(error)) from error
+        raise _Unfinished(error.told()) from error
     except ProjectError as error:
-        raise _Refused(str(error), is_dropped=is_dropped()) from error
+        raise _Refused(error.told(), is_dropped=is_dropped()) from error
     except GahpError as error:
         if is_final(error):
-            raise _Refused(str(error), is_dropped=is_dropped()) from error
-        raise _Unfinished(str(error)) from error
+            raise _Refused(error.told(), is_dropped=is_dropped()) from error
+        raise _Unfinished(error.told()) from error
 
 
 def look_up_jobs(project: Project, options: Namespace, work: Work) -> Jobs:

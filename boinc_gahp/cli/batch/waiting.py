@@ -106,7 +106,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             # For what is left of --timeout there may be no attempt more.
             if until is None or time.monotonic() < until - BACKOFF.longest:
                 raise
-            complain(f"{error}; the time of --timeout is over")
+            complain(error.told(f"{error}; the time of --timeout is over"))
             return TIMED_OUT
         no_more_remarks()
         for batch in batches:

@@ -34,6 +34,8 @@ _SQLITE = {
 class LocalProjectTrouble(GahpError):
     """The local project cannot do what was asked; the text says why."""
 
+    code = "BG-LOCAL-PROJECT-TROUBLE"
+
 
 def action_parser(
     action: str,

@@ -174,3 +174,5 @@ def test_json_tells_what_became_of_each_batch(site: Site, batch: Command, words:
     assert first["batch"]["name"] == name
     assert second["batch"] is None
     assert second["error"] in err
+    assert (first["code"], second["code"]) == (None, "BG-NO-SUCH-BATCH")
+    assert err.endswith(" [BG-NO-SUCH-BATCH]\n")

@@ -161,7 +161,9 @@ def test_as_json_it_is_one_document_with_all_of_it(batch: Command, here: Path) -
         "jobs": 3,
         "bytes_to_send": 100,
     }
-    assert [(each["job"], each["place"]) for each in plan["problems"]] == [("a b", "rows.jsonl:3")]
+    [problem] = plan["problems"]
+    assert (problem["job"], problem["place"]) == ("a b", "rows.jsonl:3")
+    assert (problem["code"], plan["refusal_code"]) == ("BG-JOB-REFUSED", None)
     assert [(each["path"], each["size"], each["present"]) for each in plan["files"]] == [
         ("in00.txt", 100, False)
     ]

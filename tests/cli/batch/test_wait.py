@@ -111,7 +111,8 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
         site.project.stop_web(False)
     assert (status, out) == (5, "")
     assert err.startswith("boinc_gahp: ")
-    assert err.endswith(": project down for maintenance; the time of --timeout is over\n")
+    told = "project down for maintenance; the time of --timeout is over [BG-PROJECT-DOWN]"
+    assert err.endswith(f": {told}\n")
 
 
 def test_a_project_that_is_down_is_said_and_waited_out(
