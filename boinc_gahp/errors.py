@@ -50,8 +50,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-#: The project's words; a gridmanager takes everything after them as the name (``gahp.md``,
-#: "BOINC_* commands").
+#: The project's words; a gridmanager takes everything after them as the name (``gahp.rst``,
+#: "BOINC_QUERY_BATCHES").
 NO_BATCH_NAMED = "no batch named "
 
 
@@ -238,7 +238,7 @@ class ProtocolError(RpcError):
 
     Attributes:
         php_fatal: whether the project's PHP died of this request, as it will do again
-            (``web-rpcs.md``, "query_completed_job" and "Files").
+            (``web-rpcs.rst``, "query_completed_job" and "Files").
         cut: whether the reply ended early or was empty: the next one may be whole.
     """
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 #: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
-#: (``web-rpcs.md``, "Transport and framing").
+#: (``web-rpcs.rst``, "Transport and framing").
 MAX_WORDS = 400
 #: So many times as many are looked at: most of them may be white space.
 _LOOKED_AT = 32

@@ -1,4 +1,4 @@
-"""Who may import whom (``DESIGN.md``, "Rooms"), read off the source."""
+"""Who may import whom (``CONTRIBUTING.rst``, "The house"), read off the source."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ARROWS = {
 }
 OPEN_TO_ALL = {"errors", "secret", "text", "backoff", "config", "_version", ""}
 
-#: The protocol does no input or output of its own (``STYLE.md``, "Shape").
+#: The protocol does no input or output of its own (``CONTRIBUTING.rst``, "The house").
 NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}
 NO_IO |= {"socket", "sqlite3", "subprocess", "sys", "threading"}
 

@@ -49,7 +49,7 @@ def test_version_changes_and_banner_agree() -> None:
     assert banner.startswith("$GahpVersion: ")
     assert f" {_version.RELEASE_DATE} " in banner
     assert f"\\ {boinc_gahp.__version__} $" in banner
-    # gahp.md, "What the gridmanager does", 1.
+    # gahp.rst, "Start-up", 2.
     assert len(banner) <= 148
 
 

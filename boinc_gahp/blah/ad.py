@@ -1,4 +1,4 @@
-"""The ad of a BLAH_JOB_SUBMIT, read: what arrives is in ``gridmanager-batch.md``, "The submit ad".
+"""The ad of a BLAH_JOB_SUBMIT, read: what arrives is in ``gridmanager-batch.rst``, "The submit ad".
 
 What cannot be done as asked is refused here, with a text that becomes the job's HoldReason: in the
 words of a submit file, for whoever wrote it.

@@ -3,7 +3,7 @@
 White space separates words; single quotes group, anywhere in a word, and a quote inside them is
 written twice. Nothing else is special: neither double quotes (a submit file's outer syntax, which
 is gone when the text stands in an ad) nor backslashes, dollars or semicolons
-(``gridmanager-batch.md``, "A whole BLAH_JOB_SUBMIT line"; condor_submit's manual, "arguments").
+(``gridmanager-batch.rst``, "A whole BLAH_JOB_SUBMIT line"; condor_submit's manual, "arguments").
 """
 
 from __future__ import annotations

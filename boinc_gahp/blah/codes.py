@@ -2,7 +2,7 @@
 
 HTCondor's own codes end far below these, so that a submit file's ``periodic_release`` can tell
 them apart. What is wrong with a job itself at its submit has no code of ours: HTCondor then sets 0
-(``gridmanager-batch.md``, "Life of a job").
+(``gridmanager-batch.rst``, "Life of a job").
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class JobDescription:
 
         A batch has one app and one set of ``job_params``, which serve where a template lacks the
         element. Templates could differ in it, those of jobs that ask for different sizes, too. But
-        a project that refuses one names no job (``web-rpcs.md``, "submit_batch"), and its PHP
+        a project that refuses one names no job (``web-rpcs.rst``, "submit_batch"), and its PHP
         keeps a file for each that differs, for ever if the batch is refused
         (``make_input_template()``).
         """

@@ -1,8 +1,8 @@
 """What is owed to a project once jobs end: aborts and retirements.
 
 All of it stands in the ledger, and may be done twice: an abort or a retirement that was carried out
-and not noted is asked for again, and nothing comes of that (``web-rpcs.md``, "Queries"). One job
-that is not aborted, or one batch that is not retired, keeps no other from it.
+and not noted is asked for again, and nothing comes of that (``web-rpcs.rst``, "Aborting and
+retiring"). One job that is not aborted, or one batch that is not retired, keeps no other from it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Jobs that are aborted before the ledger says so: 1,000 take 0.5 s (``web-rpcs.md``, "Timings").
+#: Jobs that are aborted before the ledger says so: 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 1_000
 #: Seconds after which a batch is retired once more. Who lists batches at the moment of the first
 #: time, on the project's web site for example, may write the batch's older state back
-#: (``web-rpcs.md``, "Seen later"); a list takes seconds. If this process has ended by then, the
+#: (``web-rpcs.rst``, "Batch states"); a list takes seconds. If this process has ended by then, the
 #: batch's lease ends it.
 RETIRE_AGAIN = 60.0
 #: Seconds between looks for what may be forgotten.

@@ -44,7 +44,7 @@ _LISTED = 10
 #: Characters of a stderr that are quoted.
 _QUOTED = 300
 #: Characters of what the ledger keeps to be written as a job's stderr: of the stderr itself a
-#: project's database keeps 64 kB (``web-rpcs.md``).
+#: project's database keeps 64 kB (``web-rpcs.rst``).
 _KEPT = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
 

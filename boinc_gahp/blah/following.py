@@ -1,8 +1,8 @@
 """Follows jobs on a project: one background poll for all jobs of an owner.
 
 A poll asks only for what has changed since the last one, where that is known (min_mod_time; the
-bridge sees to it that nothing is lost, ``web-rpcs.md``, "Queries"). For a batch that is new to this
-process, and for all of them every ``poll_all`` seconds, it asks for everything.
+bridge sees to it that nothing is lost, ``web-rpcs.rst``, "Changes since"). For a batch that is new
+to this process, and for all of them every ``poll_all`` seconds, it asks for everything.
 
 A request about many batches may fail for one of them: the project refuses that one, its PHP dies of
 it, a front end gives up waiting. Where the project answers a ping, the batches are divided until
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.blah")
 
 #: Batches in one request, and jobs in them where all are asked for: 10,000 take 1.4 s and 1 MB
-#: (``web-rpcs.md``, "Timings").
+#: (``web-rpcs.rst``, "Timings").
 _BATCHES_PER_QUERY = 100
 _JOBS_PER_QUERY = 20_000
 #: While nothing changes each pause is longer by this factor.

@@ -2,7 +2,7 @@
 
 A batch of which jobs may be on the project is aborted first, and that is final only if no
 submit_batch can still be running that would undo it: so at least :data:`ABORT_AGAIN` seconds after
-the last one whose end is unknown (``web-rpcs.md``, "submit_batch"). Nor may what a PHP that was
+the last one whose end is unknown (``web-rpcs.rst``, "submit_batch"). Nor may what a PHP that was
 killed has left behind be making jobs still: so it is aborted until the project has listed as many
 jobs twice, :data:`ABORT_AGAIN` seconds apart, or all of them. Until then the batch stays
 ``giving_up`` in the ledger, over any number of restarts.

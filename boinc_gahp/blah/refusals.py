@@ -1,8 +1,9 @@
 """HTCondor's requests where nothing can be done for jobs: no settings, no authenticator, no ledger.
 
 A ping that fails leaves all jobs of the user idle, and nobody is told why
-(``gridmanager-batch.md``, 5). So pings succeed, and a job that cannot be taken is held: it gets an
-id as if it had been accepted, and the first look at it tells HTCondor the reason, which is the only
+(``gridmanager-batch.rst``, "Life of a job"). So pings succeed, and a job that cannot be taken is
+held: it gets an id as if it had been accepted, and the first look at it tells HTCondor the reason,
+    which is the only
 way to a HoldReasonCode. Nothing of it is kept: HTCondor cancels the id as it holds the job, and
 sends the job anew when it is released.
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.blah")
 
 #: Refused jobs whose reasons are kept, for HTCondor's first look; it has 1000 at a time
-#: (``gridmanager-batch.md``, 7).
+#: (``gridmanager-batch.rst``, "Concurrency").
 MOST = 10_000
 #: Seconds between attempts to write a cancel down.
 AGAIN = 1.0
@@ -110,8 +111,8 @@ class Refusals:
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; waits for minutes until that can be written.
 
-        HTCondor forgets the job whatever the answer is (``gridmanager-batch.md``, 5), so this is
-        the only chance to spare volunteers the work.
+        HTCondor forgets the job whatever the answer is (``gridmanager-batch.rst``, "Life of a
+        job"), so this is the only chance to spare volunteers the work.
 
         Raises:
             ConfigError, LedgerError: it could not be written down.

@@ -1,9 +1,9 @@
 r"""``transfer_output_remaps``: which output goes where, ``"name = path; name = path"``.
 
-HTCondor applies no remaps to a job of ``grid_resource = batch`` (``gridmanager-batch.md``, "Life of
-a job"), so this program does, and reads them as HTCondor would: white space around names and paths
-does not count, tabs and newlines do not count anywhere, ``\=`` and ``\;`` stand for the characters
-themselves, any other backslash for itself, and what is said first of a name holds.
+HTCondor applies no remaps to a job of ``grid_resource = batch`` (``gridmanager-batch.rst``, "Life
+of a job"), so this program does, and reads them as HTCondor would: white space around names and
+paths does not count, tabs and newlines do not count anywhere, ``\=`` and ``\;`` stand for the
+characters themselves, any other backslash for itself, and what is said first of a name holds.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ log = logging.getLogger("boinc_gahp.blah")
 #: and between looks for owners that have no keeper here yet.
 MINDING = 60.0
 #: Seconds that a cancel waits for another process to stop writing into the job's directory;
-#: HTCondor waits 300 (``gridmanager-batch.md``, 6).
+#: HTCondor waits 300 (``gridmanager-batch.rst``, "Crashes").
 WITHDRAWAL = 240.0
 #: Seconds between looks whether it has.
 _LOOK = 0.05
@@ -208,7 +208,8 @@ class Service:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
 
         One that is not known is cancelled well enough. HTCondor forgets the job whatever it is told
-        (``gridmanager-batch.md``, 5): what cannot be written down now is as soon as it can.
+        (``gridmanager-batch.rst``, "Life of a job"): what cannot be written down now is as soon as
+        it can.
         """
         try:
             self._cancel(self._jobs(), job_id)

@@ -1,7 +1,7 @@
 """A job's state as HTCondor's ``batch`` type is told it: a status word and an ad.
 
 HTCondor ignores a status without an ad for ever, takes a missing ExitCode for 0, and adds a
-RemoteWallClockTime to the one that it counts itself (``gridmanager-batch.md``, "Life of a job").
+RemoteWallClockTime to the one that it counts itself (``gridmanager-batch.rst``, "Life of a job").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a job says for BOINC alone: ``Boinc…`` attributes, or options in ``BatchExtraSubmitArgs``.
 
 ``+remote_BoincDelayBound = 86400`` in a submit file arrives as the attribute ``BoincDelayBound``
-(``gridmanager-batch.md``, "The submit ad"); ``batch_extra_submit_args = --delay-bound 86400`` says
+(``gridmanager-batch.rst``, "The submit ad"); ``batch_extra_submit_args = --delay-bound 86400`` says
 the same. The attribute wins.
 """
 

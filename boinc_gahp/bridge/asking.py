@@ -1,7 +1,7 @@
 """What jobs ask for, beside what input templates say of it, and what becomes of that.
 
 A template's values win over the request's ``job_params``, and a job's own ``rsc_fpops_est`` is for
-estimates only (``web-rpcs.md``, "The template wins"). So a job that asks for something else than
+estimates only (``web-rpcs.rst``, "The template wins"). So a job that asks for something else than
 its template says takes a template with it in which that is filled in. Where the template lacks an
 element, ``job_params`` serve; where it says what is asked for, nothing has to be sent.
 """

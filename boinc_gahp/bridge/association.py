@@ -2,7 +2,7 @@
 
 A file whose delete_time has passed stays on the project as long as an active batch is associated
 with it, so each of a batch's files has to be. On PHP 8.1 and later query_files dies at the first
-association that is there already (``web-rpcs.md``, "Files"), and those are there whenever a batch
+association that is there already (``web-rpcs.rst``, "Files"), and those are there whenever a batch
 is staged for the second time.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Names in one query_files: 0.6 s (``web-rpcs.md``, "Files"), and far below post_max_size.
+#: Names in one query_files: 0.6 s (``web-rpcs.rst``, "Files"), and far below post_max_size.
 _NAMES_PER_QUERY = 5_000
 #: So many files are asked for one by one without looking for a pattern first.
 _FEW = 32

@@ -1,6 +1,6 @@
 """What a project would mangle or choke on, found before anything is created.
 
-Each rule is something that a real project did (``web-rpcs.md``, "create_batch" and
+Each rule is something that a real project did (``web-rpcs.rst``, "create_batch" and
 "submit_batch"); each message names the job and says what to change. Everything here is a function
 of its arguments alone.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
-#: results and of their files still fit (``web-rpcs.md``, "submit_batch", job names).
+#: results and of their files still fit (``web-rpcs.rst``, "Job names").
 MAX_JOB_NAME = 180
-#: The column's width (``web-rpcs.md``, "create_batch").
+#: The column's width (``web-rpcs.rst``, "create_batch").
 MAX_BATCH_NAME = 255
-#: Longer names of files are refused (``web-rpcs.md``, "Files").
+#: Longer names of files are refused (``web-rpcs.rst``, "Files").
 MAX_PHYSICAL_NAME = 255
-#: What create_work reads for one job, its newline included (``web-rpcs.md``, "submit_batch").
+#: What create_work reads for one job, its newline included (``web-rpcs.rst``, "Command lines").
 MAX_JOB_LINE = 4094
 
 #: Why a character cannot stand in a job's name.
@@ -71,7 +71,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 def fold(name: str) -> str:
     """Return ``name`` as the project's database compares it.
 
-    Its collation ignores case, accents and trailing spaces (``web-rpcs.md``, "create_batch").
+    Its collation ignores case, accents and trailing spaces (``web-rpcs.rst``, "create_batch").
     """
     if name.isascii():
         return name.rstrip(" ").casefold()
@@ -274,8 +274,8 @@ def check_own_template(
 ) -> None:
     """Raise JobRefused for texts of a job's own template that nobody is known to receive.
 
-    A project puts them into SQL and into the XML that clients read (``containers.md``, "On the
-    server"; ``web-rpcs.md``, "What a client makes of a command line").
+    A project puts them into SQL and into the XML that clients read (``containers.rst``, "On the
+    server"; ``web-rpcs.rst``, "What clients make of it").
 
     Args:
         job: the job.
@@ -373,7 +373,7 @@ def _source(item: Input) -> str:
 def extension(path: str) -> str:
     """Return the extension that a staged file's physical name takes over from ``path``.
 
-    Empty if it holds a character that projects refuse in names (``web-rpcs.md``, "Files").
+    Empty if it holds a character that projects refuse in names (``web-rpcs.rst``, "Files").
     """
     base = path.rsplit("/", 1)[-1]
     head, dot, tail = base.rpartition(".")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.md``, "Timings").
+#: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 500
 #: Jobs that an error names one by one.
 _NAMED = 10
@@ -51,9 +51,9 @@ def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True)
     """Abort jobs; one that cannot be aborted does not keep the others from it.
 
     The project aborts a list's jobs in turn, and stops at the first that it refuses
-    (``web-rpcs.md``, "Queries"). What is to be aborted is in the ledger before anything is asked:
-    whatever happens then, a gridmanager does not want to hear of these jobs any more. Who keeps a
-    record of its own does without (``remember``).
+    (``web-rpcs.rst``, "Aborting and retiring"). What is to be aborted is in the ledger before
+    anything is asked: whatever happens then, a gridmanager does not want to hear of these jobs any
+    more. Who keeps a record of its own does without (``remember``).
 
     Raises:
         ProjectError: (or a class below it) jobs were not aborted; the message names them and says
@@ -136,7 +136,7 @@ def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
 def _record_aborted(context: Context, names: Sequence[str]) -> None:
     batches: dict[str | None, list[str]] = {}
     for name in names:
-        # A gridmanager's job name begins with its batch's (gahp.md, "BOINC_* commands"); a query
+        # A gridmanager's job name begins with its batch's (gahp.rst, "BOINC_* commands"); a query
         # corrects what is wrong about that.
         batches.setdefault(name.rpartition("#")[0] or None, []).append(name)
 
@@ -239,7 +239,7 @@ def _pay(context: Context, ledger: Ledger, debt: Debt) -> None:
     """Abort a batch, and see that it stays so.
 
     A retired batch is let be: an abort would take it back to the living ones
-    (``web-rpcs.md``, "Queries").
+    (``web-rpcs.rst``, "Batch states").
     """
     try:
         paid = _is_over(context, debt)

@@ -122,7 +122,7 @@ def _learn(context: Context, job: BatchJob) -> _Known:
     """Ask what there is to know.
 
     The exit statuses come from query_batch with details: query_completed_job breaks for a job
-    without a canonical instance on PHP 8 (``web-rpcs.md``, "query_completed_job is broken ...").
+    without a canonical instance on PHP 8 (``web-rpcs.rst``, "query_completed_job").
     """
     # Of a job that was aborted before any instance of it failed, nobody knows more.
     asks = bool(job.exit_statuses) or not CANCELLED.issuperset(job.errors)

@@ -154,7 +154,7 @@ def outputs_of(
     """Return the app's outputs, or its own template's, and those the instance has beyond them.
 
     A job that was submitted with an output template of its own can have more than its app; the
-    project does not tell their names (``web-rpcs.md``, "Queries").
+    project does not tell their names (``web-rpcs.rst``, "Queries").
     """
     job_name = request.job_name
     template: OutputTemplate
@@ -203,7 +203,7 @@ def opener_of(
     """Return what opens the files that the instance uploaded, by their number.
 
     ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
-    access log (``web-rpcs.md``, "The RPCs"): it is for jobs whose instance cannot be found.
+    access log (``web-rpcs.rst``, "The RPCs"): it is for jobs whose instance cannot be found.
     """
     project = context.project
     if instance is None:

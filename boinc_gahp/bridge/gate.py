@@ -1,7 +1,7 @@
 """What stands before a job's directory: whether anything may be written there just now.
 
 Nothing may appear in a job's directory once HTCondor was told that the job is cancelled
-(``gridmanager-batch.md``, "Life of a job"): it may have started the job anew in it.
+(``gridmanager-batch.rst``, "Life of a job"): it may have started the job anew in it.
 """
 
 from __future__ import annotations

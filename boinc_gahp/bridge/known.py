@@ -1,7 +1,7 @@
 """What this process has learned from a project: a bounded memory, never an authority.
 
 Everything in it can be asked again; nothing in it decides whether something was done: the server
-is right (``DESIGN.md``, "Rules of the house").
+is right (``docs/architecture.rst``, "Rules").
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class JobIds:
 class BatchView:
     """A batch as query_batch showed it.
 
-    A batch is one submit_batch (``web-rpcs.md``, "submit_batch"), so in any state but INIT the
+    A batch is one submit_batch (``web-rpcs.rst``, "submit_batch"), so in any state but INIT the
     list of its jobs is final, and so is a canonical instance once there is one.
     """
 

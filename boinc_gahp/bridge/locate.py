@@ -31,7 +31,7 @@ class Located:
 def near(context: Context, job_name: str) -> Located | None:
     """Return the job if this process has seen it, or if its name says which batch it is in.
 
-    A gridmanager's job is ``batch#cluster.proc`` (``gahp.md``, "BOINC_* commands").
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
 
     Raises:
         RpcError: the project could not be asked.

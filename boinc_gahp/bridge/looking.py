@@ -10,7 +10,7 @@ from boinc_gahp.rpc import BatchState
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
 
-#: query_batch's words for what query_batch2 calls otherwise (``web-rpcs.md``, "The RPCs").
+#: query_batch's words for what query_batch2 calls otherwise (``web-rpcs.rst``, "The RPCs").
 _WORDS = {"queued": "UNSENT", "in_progress": "IN_PROGRESS", "error": "ERROR", "done": "DONE"}
 
 
@@ -18,7 +18,7 @@ def look_at(context: Context, batch_id: int) -> BatchLook:
     """Return all jobs of a batch with their statuses.
 
     query_batch2 takes names only, fails for all of them if it does not like one, and takes the
-    oldest batch of a name, whosever it is (``web-rpcs.md``, "create_batch"); this does not. It
+    oldest batch of a name, whosever it is (``web-rpcs.rst``, "create_batch"); this does not. It
     costs more.
 
     Raises:

@@ -1,7 +1,7 @@
 """Batches by their names, which several accounts may have given.
 
 HTCondor 9 names a batch after schedd, app and second, so two users' can have one name. The project
-takes that, and then finds the oldest batch of the name only, whosever it is (``web-rpcs.md``,
+takes that, and then finds the oldest batch of the name only, whosever it is (``web-rpcs.rst``,
 "create_batch"). The other's is in the account's own list, unless it was retired.
 """
 

@@ -1,7 +1,7 @@
 """What an error answered to a BOINC_SUBMIT means, and how that is kept true.
 
-A gridmanager that gets an error submits the jobs again under new names (``gahp.md``, "BOINC_*
-commands"), so none of the old ones may run.
+A gridmanager that gets an error submits the jobs again under new names (``gahp.rst``,
+"BOINC_SUBMIT"), so none of the old ones may run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Seconds kept back for undoing a submission before its answer is due.
 UNDO_TIME = 10.0
-#: A second abort this much later: a running submit undoes an early one (``web-rpcs.md``,
+#: A second abort this much later: a running submit undoes an early one (``web-rpcs.rst``,
 #: "submit_batch").
 _ABORT_AGAIN = 60.0
 #: Seconds past the client's patience after which a submission that nobody asked about is given up.

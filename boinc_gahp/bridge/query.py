@@ -34,7 +34,7 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Names of unknown state up to which each is looked at by itself. One query_batch costs a list
 #: of its jobs (10,000: 0.02 s and 1 MB); one query_batches costs a count of the jobs of every
-#: batch of the account, whatever is asked for (``web-rpcs.md``, "Timings").
+#: batch of the account, whatever is asked for (``web-rpcs.rst``, "Timings").
 _SINGLE_LOOKS = 2
 
 #: Changes are told again from so many seconds before the time that is handed back. A change has
@@ -74,8 +74,8 @@ def query_batches(
     for name, pairs in zip(names, answer.batches, strict=True):
         if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be
-            # submitted, and any job that it was (gahp.md, "BOINC_* commands"). One that asks for a
-            # batch that was given up has not had the error: the submit gives it.
+            # submitted, and any job that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks
+            # for a batch that was given up has not had the error: the submit gives it.
             batches.append(())
         else:
             batches.append(pairs)
@@ -129,9 +129,9 @@ def _without_strangers(
 ) -> BatchStatuses:
     """Leave out jobs whose names say that they are in another batch, and say so once.
 
-    A gridmanager's job is ``batch#cluster.proc`` (``gahp.md``, "BOINC_* commands"), and it looks at
-    the last part only: another batch's job would be taken for the one of this batch. Names that say
-    nothing of a batch are people's own.
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands"), and it looks
+    at the last part only: another batch's job would be taken for the one of this batch. Names that
+    say nothing of a batch are people's own.
     """
     others = set(names)
 
@@ -165,7 +165,8 @@ def _mod_time(value: str | float) -> int:
     """Return what to ask for, so that no event is lost: minutes before (:data:`OVERLAP`).
 
     Whatever the clocks, the project compares whole seconds with ``>``, so with the whole second of
-    an answer it does not tell what changed after it in that second (``web-rpcs.md``, "Queries").
+    an answer it does not tell what changed after it in that second (``web-rpcs.rst``, "Changes
+    since").
     """
     try:
         number = float(value)
@@ -306,7 +307,7 @@ def _without_aborted(
     """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
 
     It takes an old batch's aborted job for the job's new incarnation, and holds that
-    (``gridmanager-boinc.md``, "hold1of3").
+    (``gridmanager-boinc.rst``, "Hold of one job").
     """
     if context.ledger is None:
         return tuple(batches)

@@ -1,6 +1,6 @@
 """Which outputs go where: the rules of BOINC_FETCH_OUTPUT, without files or network.
 
-The rules are those of ``gahp.md``, "BOINC_* commands", for BOINC_FETCH_OUTPUT; those of a job ad
+The rules are those of ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those of a job ad
 are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
 """
 

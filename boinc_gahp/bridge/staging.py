@@ -1,6 +1,6 @@
 """Input files reach the project by content: each once, streamed, associated with its batch.
 
-What makes this longer than it should be is in ``web-rpcs.md``, "Files": query_files and
+What makes this longer than it should be is in ``web-rpcs.rst``, "Files": query_files and
 upload_files die when a row that they insert is there already, so a failure says little about the
 files themselves; PHP drops files past its limits; several clients may send the same file at once.
 So the rule is: after any failure ask what is absent, and go on with that.
@@ -53,7 +53,8 @@ _FRUITLESS_ROUNDS = 5
 _BACKOFF = Backoff(0.25, 15.0, jitter=(0.5, 1.5))
 #: What a file adds to a POST besides its bytes: part headers, and its name in the request.
 _PART_OVERHEAD = 512
-#: What has to be raised for a file that is too large, by who refused it (``web-rpcs.md``, "Files").
+#: What has to be raised for a file that is too large, by who refused it (``web-rpcs.rst``,
+#: "Files").
 _UPLOAD_LIMIT = "upload_max_filesize, and post_max_size above it, in the web server's php.ini"
 _POST_LIMIT = "post_max_size, and upload_max_filesize with it, in the web server's php.ini"
 _WEB_SERVER_LIMIT = (
@@ -78,7 +79,7 @@ def out_of_time(what: str) -> StagingError:
 
 
 class Physical:
-    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.md``, "The RPCs")."""
+    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.rst``, "The RPCs")."""
 
     def __init__(self, files: Mapping[str, LocalFile]) -> None:
         self._files = files
@@ -380,7 +381,7 @@ class Staging:
     def _learn(self, error: RpcError, group: Sequence[str]) -> bool:
         """Take a limit out of a refusal, if it tells one; raise if sending again cannot help.
 
-        The texts are PHP's and the server's own (``web-rpcs.md``, "Files").
+        The texts are PHP's and the server's own (``web-rpcs.rst``, "Files").
         """
         if isinstance(error, (PermissionDenied, NotFound)):
             raise error

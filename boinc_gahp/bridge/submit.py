@@ -9,10 +9,10 @@ The order of the steps is the whole point:
 3. files are staged before the jobs that use them;
 4. jobs go into the batch in one request, and a request whose outcome is unclear is followed by
    a look at the batch, never by a blind repetition. Jobs carry names that are unique over the
-   whole project, so a workunit cannot be made twice (``web-rpcs.md``, "submit_batch").
+   whole project, so a workunit cannot be made twice (``web-rpcs.rst``, "Job names").
 
-For a gridmanager an error is a promise that none of the jobs exists or will appear (``gahp.md``,
-"BOINC_* commands"): :class:`~boinc_gahp.bridge.promise.Promise` keeps it.
+For a gridmanager an error is a promise that none of the jobs exists or will appear (``gahp.rst``,
+"BOINC_SUBMIT"): :class:`~boinc_gahp.bridge.promise.Promise` keeps it.
 """
 
 from __future__ import annotations
@@ -437,7 +437,7 @@ class _Submission:
     def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
         filename = self._request.output_template_filename
         if filename is not None:
-            # That is how a project answers when there is no such file (``web-rpcs.md``,
+            # That is how a project answers when there is no such file (``web-rpcs.rst``,
             # "submit_batch").
             return JobsNotListed(
                 f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "

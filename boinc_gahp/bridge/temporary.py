@@ -1,7 +1,7 @@
 """Temporary files beside their destinations, renamed into place when they are whole.
 
-Every one of them is in a registry, so that a daemon that stops leaves none behind (``gahp.md``,
-"What the gridmanager does", 9). Their names follow from the destination, so that what a killed
+Every one of them is in a registry, so that a daemon that stops leaves none behind (``gahp.rst``,
+"End of input"). Their names follow from the destination, so that what a killed
 daemon did leave is taken over by the next fetch of the same file; where somebody else put something
 under such a name, that is left alone, and another name taken.
 """

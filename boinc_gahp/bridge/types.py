@@ -325,7 +325,7 @@ class Client:
 
     Attributes:
         gridmanager: whether a response prefix was set when the Request Line was read: then an
-            error answered to a BOINC_SUBMIT is a promise (``gahp.md``, "BOINC_* commands").
+            error answered to a BOINC_SUBMIT is a promise (``gahp.rst``, "BOINC_SUBMIT").
         answer_by: for a submit, ``time.monotonic()`` at which its result has to be there, or None.
     """
 

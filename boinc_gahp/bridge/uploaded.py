@@ -2,7 +2,7 @@
 
 get_output.php counts the files that were uploaded: where an optional one is absent, those after it
 move up, and it answers with another file's content. The name it gives the file,
-``<result>_r<random>_<n>``, ends in the number in the template (``web-rpcs.md``, "get_output").
+``<result>_r<random>_<n>``, ends in the number in the template (``web-rpcs.rst``, "get_output").
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def withdraw_empty(context: Context, name: str) -> bool:
 def withdraw(context: Context, batch_id: int, name: str, *, retire: bool = True) -> bool:
     """Abort a batch; return whether the project then says that it is aborted.
 
-    A submit_batch that is still running undoes an abort when it ends (``web-rpcs.md``,
+    A submit_batch that is still running undoes an abort when it ends (``web-rpcs.rst``,
     "submit_batch"): only where none can be, ``True`` is the end of the batch. A batch that the
     project does not know, when asked twice, has no jobs; nor has one whose id is another batch's
     (the project was restored from a backup). One that was retired is aborted all the same: jobs may

@@ -1,7 +1,7 @@
 """What ``check`` says of HTCondor on this machine, and of what it finds when it starts the daemon.
 
 HTCondor starts the daemon as the owner of the jobs, with the environment of condor_master and that
-user's HOME (``gridmanager-batch.md``, "Starting the GAHP").
+user's HOME (``gridmanager-batch.rst``, "Starting the GAHP").
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 #: The first HTCondor without a grid type of its own for BOINC.
 _BATCH_ONLY = 10
-#: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.md``).
+#: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.rst``,
+#: "Time limits").
 CALL_TIMEOUT = 300
 #: Seconds by which ``[timeouts] submit`` should stay below that.
 CALL_MARGIN = 30

@@ -1,7 +1,7 @@
 """The command ``boinc_gahp``: the daemon, or one of the commands for people.
 
 Little is imported here, and argparse only by the commands: a gridmanager that starts the daemon
-spins on its pipe until the banner is there (``gahp.md``, "What the gridmanager does", 1). What is
+spins on its pipe until the banner is there (``gahp.rst``, "Start-up", 2). What is
 wrong with the settings is told in the results of requests, and so in the hold reasons of jobs: a
 daemon that does not start leaves them idle without a word.
 """

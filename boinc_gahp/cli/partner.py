@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PREFIX = "GAHP:"
 
-#: Seconds in which a gridmanager wants a Return Line (``gahp.md``, "What the gridmanager does", 5).
+#: Seconds in which a gridmanager wants a Return Line (``gahp.rst``, "Aborts", 2).
 RETURN_LINE_TIMEOUT = 20.0
 #: Seconds in which a daemon whose stdin was closed has to be gone.
 STOP_TIMEOUT = 5.0

@@ -45,10 +45,10 @@ CLOCK_DIFFERENCE = 60.0
 #: A job's documents can grow by the lengths of names and command lines; from here on that matters.
 NEARLY_FULL = 0.8
 
-#: How the project's words begin for an account without rights (``web-rpcs.md``).
+#: How the project's words begin for an account without rights (``web-rpcs.rst``, "Rights").
 
 #: An MD5 with an extension; a job's name of the length that is taken, and its result's suffix
-#: (``web-rpcs.md``, "The RPCs" and "submit_batch").
+#: (``web-rpcs.rst``, "The RPCs" and "Job names").
 LONG_FILE_NAME = f"{'f' * 32}.extension"
 LONG_RESULT_NAME = "r" * 180
 

@@ -1,7 +1,7 @@
 """What ``check`` says of the Job Router: whether vanilla jobs find their way to volunteers.
 
-A mistake in a route shows only in JobRouterLog, and the route is dropped (``gridmanager-batch.md``,
-"Job Router"); those that were seen there are named here.
+A mistake in a route shows only in JobRouterLog, and the route is dropped
+(``gridmanager-batch.rst``, "Job Router"); those that were seen there are named here.
 """
 
 from __future__ import annotations

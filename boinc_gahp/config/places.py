@@ -14,7 +14,7 @@ from boinc_gahp.errors import ConfigError
 FILE_NAME = "boinc_gahp.toml"
 #: The C++ program's settings file, looked for in the working directory.
 OLD_FILE_NAME = "config.txt"
-#: The admin's directory (``DESIGN.md``, "Settings").
+#: The admin's directory (``docs/reference/settings.rst``, "Settings").
 ADMIN_DIR = Path("/etc/boinc_gahp")
 
 _DIRS = PlatformDirs("boinc_gahp", appauthor=False, multipath=True)
@@ -57,7 +57,7 @@ def user_name() -> str:
     """Return the name of the user that this process runs as.
 
     USER and LOGNAME are not asked: the gridmanager passes on what condor_master had, if anything
-    (``gridmanager-batch.md``, 1).
+    (``gridmanager-batch.rst``, "Starting the GAHP").
     """
     return ownership.user_name(os.getuid())
 

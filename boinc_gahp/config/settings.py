@@ -35,7 +35,7 @@ class ProjectSettings:
     proxy: str | None = None
     #: Send ``'`` and ``\`` in command lines by doubling them, and arguments with spaces between
     #: ``'``, as servers need it that are not mended; without it jobs with such arguments are
-    #: refused (``web-rpcs.md``, "submit_batch").
+    #: refused (``web-rpcs.rst``, "Command lines").
     escape_command_lines: bool = False
     #: The largest request that the project's PHP takes: its ``post_max_size`` (8 MiB as shipped),
     #: less a margin.

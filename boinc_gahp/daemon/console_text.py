@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Jobs of a batch that are listed one by one; of more, only the number in each status is told.
 LISTED_JOBS = 20
 
-#: What the words of BLAH_JOB_STATUS mean (``gridmanager-batch.md``, 3).
+#: What the words of BLAH_JOB_STATUS mean (``gridmanager-batch.rst``, "Result lines").
 STATUSES = {
     "1": "idle",
     "2": "running",

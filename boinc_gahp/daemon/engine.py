@@ -39,7 +39,7 @@ class Ended:
 
     Attributes:
         job_id: as HTCondor knows it.
-        status: 4 or 5 (``gridmanager-batch.md``, 3).
+        status: 4 or 5 (``gridmanager-batch.rst``, "Result lines").
     """
 
     job_id: str

@@ -2,7 +2,7 @@
 
 Nothing is imported here before the banner is out but what the interpreter has loaded anyway, or
 nearly so: until the gridmanager has the banner, it spins on the pipe with a whole core
-(``gahp.md``, "What the gridmanager does", 1).
+(``gahp.rst``, "Start-up", 2).
 """
 
 from __future__ import annotations

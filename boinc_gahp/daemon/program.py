@@ -2,7 +2,7 @@
 
 A daemon has all of its modules in memory and would go on as the old version for as long as its
 user has jobs, which may be weeks. So it ends, and HTCondor starts another within seconds
-(``gridmanager-batch.md``, 6).
+(``gridmanager-batch.rst``, "Crashes").
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from boinc_gahp._version import RELEASE_DATE, __version__
 
-#: Version of the command set, as in the example of ``gahp.md``, "Common commands"; ours is in the
+#: Version of the command set, as in the example of ``gahp.rst``, "Common commands"; ours is in the
 #: description.
 GAHP_VERSION = "1.0.2"
 
 #: What VERSION answers after ``S``. The gridmanager reads it up to 148 characters
-#: (``gahp.md``, "What the gridmanager does", 1); its first character must be ``$``.
+#: (``gahp.rst``, "Start-up", 2); its first character must be ``$``.
 VERSION_TEXT = f"$GahpVersion: {GAHP_VERSION} {RELEASE_DATE} BOINC\\ GAHP\\ {__version__} $"
 
 #: The first bytes on stdout.

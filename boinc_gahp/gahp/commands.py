@@ -39,7 +39,7 @@ class Command:
     """A command.
 
     Attributes:
-        name: in capitals; lines may have it otherwise (``gahp.md``, "Lines").
+        name: in capitals; lines may have it otherwise (``gahp.rst``, "Lines").
         arguments: the pieces of its syntax, in order.
         make: takes the pieces' values, returns the request.
         pool: None for a command that is answered at once.
@@ -68,7 +68,7 @@ class Command:
 
     @property
     def syntax(self) -> str:
-        """The command and its arguments as ``gahp.md`` writes them."""
+        """The command and its arguments as ``gahp.rst`` writes them."""
         return " ".join([self.name, *(piece.syntax for piece in self.arguments)])
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boinc_gahp.gahp.requests import Request
 
 #: The gridmanager's back-pressure: it lowers its number of requests under way and sends this one
-#: again later (``gahp.md``, "What the gridmanager does", 4).
+#: again later (``gahp.rst``, "Back-pressure").
 BUSY = "Threads limit reached"
 
 
@@ -51,7 +51,7 @@ class Conversation:
         """Queue a Result Line; return the ``R`` line if one is due, else nothing.
 
         One is due for the first result since RESULTS, or since ASYNC_MODE_ON where that is later
-        (``gahp.md``, "What the gridmanager does", 7).
+        (``gahp.rst``, "Results").
         """
         self._results.append(line)
         if not self.async_mode or self._announced:
@@ -94,7 +94,7 @@ class Conversation:
     def _set_prefix(self, prefix: str) -> bytes:
         if "\n" in prefix or "\r" in prefix:
             raise BadRequest("the prefix has a line end in it")
-        answer = self.success()  # still with the old one (``gahp.md``, "Common commands")
+        answer = self.success()  # still with the old one (``gahp.rst``, "Common commands")
         self.prefix = "" if prefix == words.NULL else prefix
         return answer
 

@@ -2,7 +2,7 @@
 
 Each piece reads its value from the words of a line and says on errors which argument was wrong,
 what it was, and what it may be. Only what a gridmanager cannot send is an error here: an ``E``
-makes it abort (``gahp.md``, "What the gridmanager does", 4). Words that come out of a user's submit
+makes it abort (``gahp.rst``, "Aborts", 1). Words that come out of a user's submit
 file (paths, arguments, the six estimates) are therefore taken as they are, and judged later, where
 an error becomes a Result Line.
 """

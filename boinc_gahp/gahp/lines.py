@@ -21,7 +21,7 @@ class LineSplitter:
     r"""Cuts a stream of bytes at every unescaped LF.
 
     An unescaped CR right before that LF is dropped; CR and LF behind a backslash belong to an
-    argument (``gahp.md``, "Lines"). The time is linear in the number of bytes, however they are
+    argument (``gahp.rst``, "Lines"). The time is linear in the number of bytes, however they are
     cut into pieces.
 
     Args:

@@ -116,7 +116,7 @@ class Estimates:
     """The six trailing arguments of BOINC_SUBMIT as they were written; None: NULL or left out.
 
     They are a user's own words (``+rsc_fpops_est = "..."`` in a submit file), so that one that is
-    no number must not be a syntax error (``gahp.md``, "What the gridmanager does", 4).
+    no number must not be a syntax error (``gahp.rst``, "Aborts", 1).
     """
 
     rsc_fpops_est: str | None = None
@@ -186,7 +186,7 @@ class SetLease(AsyncRequest):
 
 @dataclass(frozen=True, slots=True)
 class BlahRequest(AsyncRequest):
-    """A request of the gridmanagers of HTCondor 10 and later (``gridmanager-batch.md``)."""
+    """A request of the gridmanagers of HTCondor 10 and later (``gridmanager-batch.rst``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class ResultForm:
     """What the Result Lines of a command look like.
 
     A gridmanager that meets another number of words than it expects aborts, is started again, and
-    may submit its jobs again (``gridmanager-batch.md``, 3).
+    may submit its jobs again (``gridmanager-batch.rst``, "Result lines").
 
     Attributes:
         good: the words between id and values in a success.
@@ -54,7 +54,7 @@ class ResultForm:
     def error(self, request_id: str, message: str, last: str = "") -> bytes:
         """Return the line of an error; the message is one argument, not empty and not NULL.
 
-        Either would be read as success (``gahp.md``, "BOINC_* commands"). It is printable, on one
+        Either would be read as success (``gahp.rst``, "BOINC_* commands"). It is printable, on one
         line: it becomes a HoldReason, which HTCondor writes into logs made of lines.
 
         Args:
@@ -75,12 +75,13 @@ class ResultForm:
         return words[len(self.bad)], []
 
 
-#: Of the BOINC_* commands (``gahp.md``): ``id NULL value...`` or ``id message``.
+#: Of the BOINC_* commands (``gahp.rst``, "BOINC_* commands"): ``id NULL value...`` or
+#: ``id message``.
 BOINC = ResultForm()
 
 
 def blah(*fillers: str) -> ResultForm:
-    """Return the form of a BLAH_* command (``gridmanager-batch.md``, 3).
+    """Return the form of a BLAH_* command (``gridmanager-batch.rst``, "Result lines").
 
     ``id 0 NULL value...`` or ``id 1 message filler...``: as many fillers as there are values.
     """
@@ -88,7 +89,7 @@ def blah(*fillers: str) -> ResultForm:
 
 
 #: A status ad that says nothing. There is always one: HTCondor silently ignores a status that comes
-#: with none, even that of a job that is completed (``gridmanager-batch.md``, 5).
+#: with none, even that of a job that is completed (``gridmanager-batch.rst``, "Life of a job").
 NO_AD = "[ ]"
 
 

@@ -1,7 +1,7 @@
 r"""Arguments of a line: splitting, escaping, bytes to text and back.
 
 Text is UTF-8 with ``surrogateescape``, so that any bytes come back as they were
-(``gahp.md``, "Lines").
+(``gahp.rst``, "Lines").
 """
 
 from __future__ import annotations

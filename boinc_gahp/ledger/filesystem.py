@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-#: ``DESIGN.md``, "Settings": NFS, CIFS, Lustre, GPFS, AFS and FUSE, and their relatives.
+#: NFS, CIFS, Lustre, GPFS, AFS and FUSE, and their relatives: SQLite's locks do not hold there
+#: (``docs/htcondor-admins.rst``, "Homes on a network file system").
 NETWORK_TYPES = frozenset(
     {
         "9p",

@@ -174,7 +174,7 @@ class Listing(Requests):
             return
         yield "WHERE job.job_directory = ?", (text(words),)
         if _CLUSTER_PROC.fullmatch(words):
-            # gridmanager-batch.md, 4: ..._<cluster.proc>_<qdate>
+            # gridmanager-batch.rst, "The submit ad": ..._<cluster.proc>_<qdate>
             yield "WHERE instr(job.job_directory, ?) > 0", (f"_{words}_",)
             return
         name = _JOB_NAME.fullmatch(text(words))

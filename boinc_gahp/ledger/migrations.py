@@ -11,8 +11,8 @@ IDENTITY_SQL: Final = "substr(project_url, instr(project_url, ':') + 1)"
 #: released do not change; a later need is a later step.
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
-        # Jobs that boinc_gahp aborted (gridmanager-boinc.md, "hold1of3"). batch_name is NULL
-        # until a query shows which batch the job is in.
+        # Jobs that boinc_gahp aborted (gridmanager-boinc.rst, "Hold of one job"). batch_name is
+        # NULL until a query shows which batch the job is in.
         """
         CREATE TABLE aborted_job (
             project_url TEXT NOT NULL,

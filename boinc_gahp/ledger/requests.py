@@ -51,9 +51,9 @@ class Requests:
     def accept(self, job: NewJob) -> JobRow:
         """Return the job that ``job`` is; it is on the disk.
 
-        A submit is repeated if its answer did not come through (``gridmanager-batch.md``, 6): the
-        latest attempt with this ``job_directory`` is the job as long as it is alive, or has ended
-        without HTCondor being told. Otherwise this is a new attempt.
+        A submit is repeated if its answer did not come through (``gridmanager-batch.rst``,
+        "Crashes"): the latest attempt with this ``job_directory`` is the job as long as it is
+        alive, or has ended without HTCondor being told. Otherwise this is a new attempt.
         """
         directory = text(job.job_directory)
 

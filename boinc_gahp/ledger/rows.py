@@ -63,7 +63,8 @@ class NewJob:
     """A job to be accepted.
 
     Attributes:
-        job_directory: HTCondor's only unique name of a job (``gridmanager-batch.md``, 4 and 6).
+        job_directory: HTCondor's only unique name of a job (``gridmanager-batch.rst``, "The submit
+            ad" and "Crashes").
         project_name: the project's name in the settings; "" for the section ``[project]``.
         together: jobs of one owner (project and account) whose ``together`` is equal can share a
             batch.

@@ -1,4 +1,4 @@
-"""The assimilator: hands finished workunits to the app's handler (``back-end.md``, ``seeds/004``).
+"""The assimilator: hands finished workunits to the app's handler (``back-end.rst``, "Assimilator").
 
 An app's handler (``app.assimilator``, see :mod:`.plugins`) is a function
 ``handler(job, canonical, instances)``: a :class:`~.views.Job`; the canonical

@@ -28,7 +28,7 @@ def by_name(connection: sqlite3.Connection, name: str, *, raw: bool) -> sqlite3.
     """Return the oldest batch of a name, of any user and in any state.
 
     ``raw``: the name is escaped twice on its way into the query, so that one with a quote or
-    backslash is never found (``web-rpcs.md``, "create_batch").
+    backslash is never found (``web-rpcs.rst``, "create_batch").
     """
     if raw and any(char in name for char in "'\"\\"):
         return None
@@ -235,7 +235,7 @@ def abort(connection: sqlite3.Connection, batch_id: int) -> None:
 def retire(connection: sqlite3.Connection, batch: sqlite3.Row) -> None:
     """Cancel what is left of a batch and set its state RETIRED; its outputs go after a while.
 
-    Its time of completion stays 0 unless all its jobs were over (``web-rpcs.md``, "Seen later").
+    Its time of completion stays 0 unless all its jobs were over (``web-rpcs.rst``, "Batch states").
     ``logical_end_time``, which nothing else uses here, keeps the time.
     """
     note_progress(connection, batch, progress(connection, batch))

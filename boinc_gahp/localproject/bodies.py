@@ -35,7 +35,8 @@ class Body:
     """A request's body, in an unnamed file of the spool when it is large.
 
     Of one that is larger than ``most`` bytes only the size is kept, because nobody reads it: PHP
-    empties a form that is larger than its post_max_size (``web-rpcs.md``, "Transport and framing").
+    empties a form that is larger than its post_max_size (``web-rpcs.rst``, "Transport and
+    framing").
     """
 
     def __init__(self, spool: Path, most: int | None) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: A token that begins with a quote goes on to the same quote, or to the end; the character after
 #: the opening quote is not looked at. Elsewhere quotes are characters like any other, and nothing
-#: is an escape. White space is C's (``web-rpcs.md``, "What a client makes of a command line", and
+#: is an escape. White space is C's (``web-rpcs.rst``, "What clients make of it", and
 #: ``wire/submit_batch__cmdline_empty_dq``, where create_work reads with the same function).
 _TOKEN = re.compile(
     r"""\s*(?:"((?:.[^"]*)?)"?|'((?:.[^']*)?)'?|([^\s"']\S*))""", re.DOTALL | re.ASCII

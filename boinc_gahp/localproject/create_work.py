@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NewJob", "RemoteFile", "WorkError", "create_work", "submit"]
 
-#: What a real server keeps as it is sent, and can make results of (``web-rpcs.md``,
-#: "submit_batch": 190 characters kill the transitioner).
+#: What a real server keeps as it is sent, and can make results of (``web-rpcs.rst``,
+#: "Job names": 190 characters kill the transitioner).
 _NAME = re.compile(r"[^\s/&<>\"'\\\x00-\x1f\x7f]{1,180}")
 
 

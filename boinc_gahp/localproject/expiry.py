@@ -43,7 +43,7 @@ def expire_batches(core: Core, now: float) -> int:
 def delete_job_files(core: Core, now: float) -> int:
     """Remove staged files past their delete_time that no active batch uses; return how many.
 
-    A batch that is complete is not active any more (``web-rpcs.md``, "Files": "as soon as its
+    A batch that is complete is not active any more (``web-rpcs.rst``, "Files": "as soon as its
     batches end"); as on a real server, it becomes complete when somebody asks for it.
     """
     with core.db.write() as connection:

@@ -1,7 +1,7 @@
 """Fetching files by HTTP: inputs of the modes ``remote`` and ``semilocal``, from this machine only.
 
 A real server fetches from anywhere, and so lets whoever may submit reach its inner network
-(``web-rpcs.md``, "submit_batch"); this one goes no further than 127.0.0.1.
+(``web-rpcs.rst``, "Input files"); this one goes no further than 127.0.0.1.
 """
 
 from __future__ import annotations

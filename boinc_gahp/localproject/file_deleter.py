@@ -1,4 +1,4 @@
-"""The file deleter: removes inputs and outputs that are READY (``back-end.md``).
+"""The file deleter: removes inputs and outputs that are READY (``back-end.rst``, "File deleter").
 
 As the real one, it looks at nothing but the template's ``no_delete``: another workunit that uses
 the same input loses it, fetched or not. All templates that this project writes have ``no_delete``.

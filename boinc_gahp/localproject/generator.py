@@ -1,8 +1,8 @@
 """Work generators: an app's own function that is asked for jobs when few are left to send.
 
 On a real server a work generator is a daemon of the project's own that looks how many results are
-unsent and calls create_work (``seeds/004``, "Work generator"); here it is a Python callable, named
-in the app's settings.
+unsent and calls create_work (``back-end.rst``, "Work generator"); here it is a Python callable,
+named in the app's settings.
 """
 
 from __future__ import annotations

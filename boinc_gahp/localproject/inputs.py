@@ -2,7 +2,7 @@
 
 A host has a directory of its own, as a client has one for each project. Sticky files stay there
 for the host's next jobs, whatever becomes of them on the server; so do files that a job generated
-there itself (``seeds/001``).
+there itself (``templates.rst``, "Input templates").
 """
 
 from __future__ import annotations

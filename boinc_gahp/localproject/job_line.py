@@ -1,7 +1,7 @@
 """The line that submit_batch hands to ``create_work`` for each job, and how that reads it.
 
 The real server puts names and command lines into the line without quoting, so a space in a name or
-a ``"`` in a command line changes what is read (``web-rpcs.md``, "submit_batch"). Clients have to
+a ``"`` in a command line changes what is read (``web-rpcs.rst``, "Command lines"). Clients have to
 know, so this is not among the quirks that can be switched off.
 """
 

@@ -1,4 +1,4 @@
-"""A job's bounds, and what is used of them: time, memory, disk (``back-end.md``, "Scheduler").
+"""A job's bounds, and what is used of them: time, memory, disk (``back-end.rst``, "Hosts").
 
 They are sampled, as BOINC's client does it: what a job uses between two looks goes unnoticed. A
 single file cannot grow past the disk bound even then, nor is there ever a core file.
@@ -66,7 +66,7 @@ class Watch:
     """Notices when a job goes over a bound; made when the job is started.
 
     ``inputs`` is the size, in bytes, of the input files that are not in the slot but linked: they
-    count too (``seeds/001``, "rsc_disk_bound").
+    count too (``templates.rst``, "Job parameters").
     """
 
     def __init__(self, bounds: Bounds, slot: Slot, inputs: int = 0) -> None:

@@ -18,7 +18,7 @@ _PHYSICAL = re.compile(r"[A-Za-z0-9_.\- ]{1,255}")
 def name_key(name: str) -> str:
     """Return what is equal for names that MariaDB's utf8mb4_unicode_ci takes for the same.
 
-    Case, accents and trailing spaces do not count (``web-rpcs.md``, "create_batch").
+    Case, accents and trailing spaces do not count (``web-rpcs.rst``, "create_batch").
     """
     decomposed = unicodedata.normalize("NFKD", name)
     plain = "".join(char for char in decomposed if not unicodedata.combining(char))
@@ -31,5 +31,5 @@ def is_file_name(name: str) -> bool:
 
 
 def valid_physical_name(name: str) -> bool:
-    """Whether job_file.php takes a name (``web-rpcs.md``, "Files"), and it is no directory."""
+    """Whether job_file.php takes a name (``web-rpcs.rst``, "Files"), and it is no directory."""
     return _PHYSICAL.fullmatch(name) is not None and name.strip(". ") != ""

@@ -11,7 +11,7 @@ from .replies import RpcFailed
 class RemoteFile(NamedTuple):
     """An input file on a server that is not the project's; size in bytes, MD5 in hex.
 
-    Volunteers know it as ``js_<md5>`` (``seeds/000``, "Input templates").
+    Volunteers know it as ``js_<md5>`` (``templates.rst``, "Input templates").
     """
 
     url: str
@@ -21,7 +21,7 @@ class RemoteFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be made; fields are named for ``seeds/001`` and create_work's options.
+    """A job to be made; fields are named as in ``templates.rst`` and create_work's options.
 
     What is None, or empty, is BOINC's default. Of the fields from ``rsc_fpops_est`` to
     ``size_class``, what stands in the input template wins: they are for what it leaves out.

@@ -1,4 +1,4 @@
-"""get_output.php: the outputs of results, workunits and batches (``web-rpcs.md``, "get_output")."""
+"""get_output.php: outputs of results, workunits and batches (``web-rpcs.rst``, "get_output")."""
 
 from __future__ import annotations
 

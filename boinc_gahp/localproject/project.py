@@ -57,7 +57,7 @@ class LocalProject:
         remote_page: whether the page, too, answers browsers on other machines.
         names: what else its machine is called by who asks it; it answers to no other name.
         delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
-            report (``back-end.md``, "Transitioner", 7).
+            report (``back-end.rst``, "Transitioner", 7).
 
     Attributes:
         url: the project's address, with a final slash; known once it has started.

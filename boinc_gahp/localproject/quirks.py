@@ -1,6 +1,6 @@
 """What the real server does that nobody would want, each to be switched on by itself.
 
-The sources are ``web-rpcs.md`` ("What it really does") and the recordings in ``wire/``. A client
+The sources are ``web-rpcs.rst`` and the recordings in ``wire/``. A client
 has to survive all of it, so tests run with and without.
 """
 

@@ -1,7 +1,7 @@
 """The SQL text of create_work, which stands in its error messages.
 
 A real project puts the whole of it into ``error_msg``, up to a megabyte, unescaped
-(``web-rpcs.md``, "Transport and framing").
+(``web-rpcs.rst``, "Transport and framing").
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Replies as submit_rpc_handler.php and job_file.php write them.
 
-The prolog says ISO-8859-1, the header UTF-8, and the bytes are UTF-8 (``web-rpcs.md``, "Transport
+The prolog says ISO-8859-1, the header UTF-8, and the bytes are UTF-8 (``web-rpcs.rst``, "Transport
 and framing").
 """
 

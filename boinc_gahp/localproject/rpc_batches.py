@@ -1,4 +1,4 @@
-"""The RPCs about batches (``web-rpcs.md``, "The RPCs"): made, listed, aborted, retired."""
+"""The RPCs about batches (``web-rpcs.rst``, "The RPCs"): made, listed, aborted, retired."""
 
 from __future__ import annotations
 

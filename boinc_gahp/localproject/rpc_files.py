@@ -1,4 +1,4 @@
-"""The RPCs of job_file.php: which files are staged, and staging them (``web-rpcs.md``, "Files")."""
+"""The RPCs of job_file.php: which files are staged, and staging (``web-rpcs.rst``, "Files")."""
 
 from __future__ import annotations
 

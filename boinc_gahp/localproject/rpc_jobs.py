@@ -1,4 +1,4 @@
-"""The RPCs about single jobs, and get_templates (``web-rpcs.md``, "The RPCs")."""
+"""The RPCs about single jobs, and get_templates (``web-rpcs.rst``, "The RPCs")."""
 
 from __future__ import annotations
 

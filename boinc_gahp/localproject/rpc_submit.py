@@ -1,4 +1,4 @@
-"""submit_batch and estimate_batch (``web-rpcs.md``, "submit_batch")."""
+"""submit_batch and estimate_batch (``web-rpcs.rst``, "submit_batch")."""
 
 from __future__ import annotations
 

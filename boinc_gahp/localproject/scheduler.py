@@ -1,7 +1,7 @@
-"""The scheduler: which result goes to which host, and what comes back (``back-end.md``).
+"""The scheduler: which result goes where, and what comes back (``back-end.rst``, "Scheduler").
 
 A result goes to a host only if the host works now, has the memory, the disk space and (if the job
-bounds it) the bandwidth, is expected to be done within delay_bound (``seeds/001``), has had no
+bounds it) the bandwidth, is expected to be done within delay_bound (``templates.rst``), has had no
 other result of the workunit, and is among the targets of a workunit that is assigned. Results of
 workunits that are assigned to the host come first; then higher priority goes before lower, and
 older before newer. Of results with the same priority, those of the host's size class come first.

@@ -1,8 +1,8 @@
 """The size regulator: keeps a number of results of each size class UNSENT.
 
-An app with several size classes (``app.n_size_classes``, ``seeds/000``: ``<size_class>``) has its
-results made INACTIVE; BOINC's ``size_regulator`` lets them out bit by bit, so that results of every
-class are there for the hosts they suit, and none fills the scheduler's list.
+An app with several size classes (``app.n_size_classes``, ``templates.rst``: ``<size_class>``) has
+its results made INACTIVE; BOINC's ``size_regulator`` lets them out bit by bit, so that results of
+every class are there for the hosts they suit, and none fills the scheduler's list.
 """
 
 from __future__ import annotations

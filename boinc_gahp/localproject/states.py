@@ -1,4 +1,4 @@
-"""The values that BOINC keeps in its database (``back-end.md``, "Entities")."""
+"""The values that BOINC keeps in its database (``back-end.rst``, "Entities")."""
 
 from __future__ import annotations
 

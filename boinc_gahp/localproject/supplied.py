@@ -1,7 +1,7 @@
 """The apps that every new local project has, and their templates.
 
 All templates have ``no_delete`` on inputs and outputs: the file deleter would otherwise remove
-shared inputs as soon as the first job is assimilated (``back-end.md``, "File deleter").
+shared inputs as soon as the first job is assimilated (``back-end.rst``, "File deleter").
 """
 
 from __future__ import annotations

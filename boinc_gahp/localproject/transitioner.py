@@ -1,7 +1,7 @@
-"""The transitioner: what is to become of each workunit (``back-end.md``, "Transitioner").
+"""The transitioner: what is to become of each workunit (``back-end.rst``, "Transitioner").
 
 Its pass works on the database alone, one transaction a workunit: a crash between any two leaves a
-state from which the next pass goes on. Comments name the rules of ``back-end.md`` by their numbers.
+state from which the next pass goes on. Comments name the rules there by their numbers.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Result:
 
 
 class _Transition:
-    """One workunit's pass; the methods are the numbered rules of ``back-end.md``, in order."""
+    """One workunit's pass; the methods are the numbered rules of ``back-end.rst``, in order."""
 
     def __init__(
         self,

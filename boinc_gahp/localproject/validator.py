@@ -1,4 +1,4 @@
-"""The validator: which results agree, and which of them is canonical (``back-end.md``).
+"""The validator: which results agree, and which is canonical (``back-end.rst``, "Validator").
 
 What agreement means is each app's own affair (``app.validator``, see :mod:`.plugins`). It is either
 
@@ -6,7 +6,7 @@ What agreement means is each app's own affair (``app.validator``, see :mod:`.plu
   agree. The canonical result is then one with which a strict majority of the successful results
   agrees, itself included, and at least min_quorum; the relation need not be transitive. It is taken
   to be symmetric, and is not asked about an instance and itself;
-- or an object, or a module, with two functions, as in ``seeds/004``:
+- or an object, or a module, with two functions, as in ``back-end.rst``, "Validator":
   ``check_set(job, instances) -> (canonical, verdicts, credit)`` gets at least min_quorum successful
   instances. ``canonical`` is one of them, or None if they do not agree enough; ``verdicts`` holds
   one value for each instance, in their order: True (valid), False (invalid) or None (not decided,
@@ -190,7 +190,7 @@ def _validate(core: Core, due: sqlite3.Row, checker: _Checker, now: float) -> No
     if workunit is None or not workunit["need_validate"]:
         return
     # A result that came back after an abort is NO_CHECK; the real validator takes it all the same,
-    # so that an aborted job can turn DONE (web-rpcs.md, "Queries").
+    # so that an aborted job can turn DONE (web-rpcs.rst, "Aborting and retiring").
     successes = [
         row
         for row in results

@@ -1,4 +1,4 @@
-"""The supplied validators: two results agree, or they do not (``back-end.md``, "Validator")."""
+"""The supplied validators: two results agree, or they do not (``back-end.rst``, "Validator")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Creating work: the rows of ``workunit`` that create_work makes for jobs.
 
 What stands in an input template is read over what create_work was told by options or by
-``job_params``: those count only where the template lacks the element (``web-rpcs.md``, "The
+``job_params``: those count only where the template lacks the element (``web-rpcs.rst``, "The
 template wins"; BOINC's ``process_workunit()``). So it is in every profile.
 """
 

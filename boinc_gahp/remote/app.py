@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class App:
-    """What a job of an app needs, and what comes of it (``job-templates.md``).
+    """What a job of an app needs, and what comes of it (``templates.rst``).
 
     Attributes:
         name: the app's.

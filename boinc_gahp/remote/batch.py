@@ -101,7 +101,7 @@ class Batch:
     def is_over(self) -> bool:
         """Whether nothing will change by itself any more."""
         # Jobs come into a batch before it is in progress: without any it stays so for ever
-        # (web-rpcs.md, "submit_batch").
+        # (web-rpcs.rst, "submit_batch").
         is_empty = self.state is BatchState.IN_PROGRESS and not self.njobs
         return self.gone or is_empty or self.state in _OVER
 

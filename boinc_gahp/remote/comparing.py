@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.remote")
 
 #: Seconds for which jobs may still appear that were sent without an answer: a submit_batch as large
-#: as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.md``, "Timings").
+#: as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
 _AT_WORK = 60.0
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.batch import Batch
 
 #: Looks at a batch that was aborted while a submit_batch may have been running, in 3.75 s: the
-#: largest that PHP takes as it ships needs 2.2 s (``web-rpcs.md``, "Timings").
+#: largest that PHP takes as it ships needs 2.2 s (``web-rpcs.rst``, "Timings").
 _LOOKS = 4
 _BACKOFF = Backoff(0.25)
 #: Later than the year 5138: such times are in milliseconds.
@@ -29,8 +29,9 @@ def abort(batch: Batch) -> None:
     """Abort a batch, so that it lasts; one that is over stays as it is.
 
     An abort takes a retired batch back to the living ones, and makes a complete one look as if it
-    had come to nothing (``web-rpcs.md``, "Queries"). A submit_batch that is still running undoes
-    an abort when it ends ("submit_batch"): that can only be if the batch was seen before its end.
+    had come to nothing (``web-rpcs.rst``, "Batch states"). A submit_batch that is still running
+    undoes an abort when it ends ("submit_batch"): that can only be if the batch was seen before its
+    end.
     """
     session = batch.project.session
     batch.refresh()

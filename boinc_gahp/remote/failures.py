@@ -65,8 +65,8 @@ def failures(
 ) -> Iterator[JobFailure]:
     """Yield what is known of each job of a batch that has failed, in their order, as it is asked.
 
-    The stderr of a failed instance is known to few projects (``web-rpcs.md``,
-    "query_completed_job is broken for every job that has no canonical instance").
+    The stderr of a failed instance is known to few projects (``web-rpcs.rst``,
+    "query_completed_job").
 
     Args:
         session: the project and the account.

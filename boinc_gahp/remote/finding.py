@@ -2,7 +2,7 @@
 
 A project finds a batch by its name among those of all accounts, retired ones included, and gives
 the oldest; names that differ in case, accents or trailing spaces are the same for it, and those
-with quotes in them it does not find at all (``web-rpcs.md``, "create_batch"). So names are looked
+with quotes in them it does not find at all (``web-rpcs.rst``, "create_batch"). So names are looked
 up in the account's own list, and everything is done by id.
 """
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.fetching import Fetched
 
-#: The project's words (``web-rpcs.md``, "The RPCs", query_batch with details).
+#: The project's words (``web-rpcs.rst``, "The RPCs", query_batch with details).
 _STATES = {
     "queued": JobState.QUEUED,
     "in_progress": JobState.IN_PROGRESS,
@@ -104,7 +104,7 @@ def state_of(info: rpc.BatchJob) -> JobState:
     """Return how a job is doing.
 
     A job that was aborted when it had a canonical instance is in error for the project, and its
-    outputs are there all the same (``web-rpcs.md``, "Queries").
+    outputs are there all the same (``web-rpcs.rst``, "Queries").
     """
     if info.canonical_instance_id:
         return JobState.DONE

@@ -1,7 +1,7 @@
 """Leases of people's batches: they are renewed while somebody waits for a batch or fetches from it.
 
 A project aborts and retires a batch whose lease is over, and deletes its outputs then
-(``web-rpcs.md``, "Seen later": expiry).
+(``web-rpcs.rst``, "Batch states").
 """
 
 from __future__ import annotations

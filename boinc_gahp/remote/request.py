@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
-#: What a batch's name may have and a job's may not (``web-rpcs.md``, "submit_batch").
+#: What a batch's name may have and a job's may not (``web-rpcs.rst``, "Job names").
 _NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
 #: As long as what stands for a large file.
 _NO_SIZE = 10**12

@@ -1,6 +1,7 @@
 """Jobs that do not fit into one request become several batches.
 
-A project takes a batch in one request (``web-rpcs.md``, "submit_batch"), and a request has a limit.
+A project takes a batch in one request (``web-rpcs.rst``, "submit_batch"), and a request has a
+limit.
 """
 
 from __future__ import annotations

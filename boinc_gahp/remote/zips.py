@@ -2,7 +2,7 @@
 
 The project makes one, too (``batch_files``), and it is not used: its members have the project's own
 names, with random numbers in them, in one heap; it has no stderr, is built anew and sent from its
-first byte after each break, and is no archive at all where there is no output (``web-rpcs.md``,
+first byte after each break, and is no archive at all where there is no output (``web-rpcs.rst``,
 "get_output").
 """
 

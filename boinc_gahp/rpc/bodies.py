@@ -103,7 +103,7 @@ class _Checked:
     """A file that is checked while it is sent.
 
     Its last bytes are held back until size and MD5 have turned out right: a request that breaks off
-    before its end has no effect on the project (``web-rpcs.md``, "submit_batch").
+    before its end has no effect on the project (``web-rpcs.rst``, "Lost answers").
     """
 
     def __init__(self, file: UploadFile) -> None:

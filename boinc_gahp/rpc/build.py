@@ -35,7 +35,7 @@ def document(
     """Return the request ``rpc`` with ``parts`` in it, as UTF-8.
 
     Without an authenticator (ping) it holds a space: the project takes an element without
-    children or text for no request at all (``web-rpcs.md``, "Transport and framing").
+    children or text for no request at all (``web-rpcs.rst``, "Transport and framing").
 
     Raises:
         BadRequest: the authenticator holds a character that XML cannot hold.

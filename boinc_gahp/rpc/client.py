@@ -129,7 +129,7 @@ class Project:
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
         """Create a batch in state INIT; return its id.
 
-        The name may exist: then there are two, and the older one is found by it (``web-rpcs.md``,
+        The name may exist: then there are two, and the older one is found by it (``web-rpcs.rst``,
         "create_batch"). ``expire_time`` 0 is never.
         """
         return self._simple(
@@ -144,7 +144,7 @@ class Project:
     def submit_batch(self, submission: BatchSubmission) -> int:
         """Send a batch's jobs, in one request; return its id.
 
-        The id is no proof that there are as many jobs: ask query_batch (``web-rpcs.md``,
+        The id is no proof that there are as many jobs: ask query_batch (``web-rpcs.rst``,
         "submit_batch").
         """
         return self._ask(
@@ -292,7 +292,7 @@ class Project:
         """Return what is known of a job that has a canonical instance.
 
         For any other job the project's PHP dies: ProtocolError with ``php_fatal``
-        (``web-rpcs.md``, "query_completed_job").
+        (``web-rpcs.rst``, "query_completed_job").
         """
         return self._simple(
             table.QUERY_COMPLETED_JOB,
@@ -334,7 +334,7 @@ class Project:
         """Return the indices of the names that the project does not have.
 
         With ``batch_id`` the files that it has are associated with the batch, and PHP dies if one
-        already was (``web-rpcs.md``, "Files", also for why not to send ``delete_time``).
+        already was (``web-rpcs.rst``, "Files", also for why not to send ``delete_time``).
         """
         absent = Records(("file",), results.index, table.MOST_FILES)
         return self._simple(

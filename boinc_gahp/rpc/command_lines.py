@@ -3,8 +3,8 @@
 On its way the text goes through four readers, none of which escapes anything for the next: the line
 that ``create_work`` reads, where a ``"`` ends it; SQL, where ``'`` and a backslash mean something;
 the XML of the workunit, which clients unescape once; and the client's splitter, which knows quotes,
-but no escape inside them (``web-rpcs.md``, "submit_batch": "Command line" and "What a client makes
-of a command line").
+but no escape inside them (``web-rpcs.rst``, "Command lines" and "What clients
+make of it").
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class Judge:
         return self._protocol(what, cut=True)
 
     def empty_archive(self) -> ProtocolError:
-        """Return the error for an archive without a byte (``web-rpcs.md``, "Seen later")."""
+        """Return the error for an archive without a byte (``web-rpcs.rst``, "get_output")."""
         return self._protocol(
             "an archive of 0 bytes: servers make none for a job whose name has a dot, nor for one "
             "without outputs; fetch its outputs one by one (Project.result_file)"

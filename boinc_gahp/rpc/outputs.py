@@ -34,7 +34,7 @@ class OutputStream:
     Attributes:
         filename: the file's name on the project (its last part only), from Content-Disposition:
             for an output ``<result>_r<random>_<n>``, where ``n`` is its number in the output
-            template (``web-rpcs.md``, "get_output").
+            template (``web-rpcs.rst``, "get_output").
         length: the bytes to come; None if the project does not say.
     """
 

@@ -1,6 +1,6 @@
 """What a project's words mean: which error a refusal is, what it names, and what to do about it.
 
-``error_num`` is -1 for nearly all refusals, so the words have to tell (``web-rpcs.md``, "Transport
+``error_num`` is -1 for nearly all refusals, so the words have to tell (``web-rpcs.rst``, "Transport
 and framing"). Nobody above this room reads them.
 """
 
@@ -113,7 +113,7 @@ _ANYWHERE = (
     _holds("batch not in init state", BatchSubmitted),
     _holds("limit on jobs in progress|too many jobs in progress", QuotaExceeded),
     _holds(
-        # The project's database, not what it was asked to do (``web-rpcs.md``, "submit_batch", is
+        # The project's database, not what it was asked to do (``web-rpcs.rst``, "submit_batch", is
         # about those that a job's text can cause: syntax, length, duplicates).
         "deadlock found|lock wait timeout|server has gone away|lost connection to"
         "|too many connections|is full|disk full|no space left|error writing file|read-only"

@@ -1,6 +1,6 @@
 """From what the project writes to well-formed XML, as the bytes arrive.
 
-Replies look like XML and often are not (``web-rpcs.md``, "Transport and framing"): names and error
+Replies look like XML and often are not (``web-rpcs.rst``, "Transport and framing"): names and error
 messages stand in them unescaped, PHP's messages between the elements or outside the root, the tag
 ``<aborted JOBNAME>`` is never closed, a template file brings an XML declaration along. A tolerant
 parser alone would not do: libxml2 recovers from ``<job_name>a<b</job_name>`` by dropping a part of

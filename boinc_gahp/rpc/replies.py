@@ -302,7 +302,7 @@ def unescaped_words(text: str) -> str:
     """Return an error message with the escapes undone that PHP put in.
 
     Only echoed requests and what programs wrote are escaped; messages that end in a name have it as
-    it is (``web-rpcs.md``, "Transport and framing").
+    it is (``web-rpcs.rst``, "Transport and framing").
     """
     if _NAMING.match(text):
         return text
@@ -316,7 +316,7 @@ def _unescape(text: str) -> str:
 def stderr_text(text: str) -> str:
     """Return stderr_out without its CDATA and with PHP's escapes undone.
 
-    It is CDATA and escaped as well (``web-rpcs.md``, "query_completed_job").
+    It is CDATA and escaped as well (``web-rpcs.rst``, "query_completed_job").
     """
     inner = text.strip()
     if inner.startswith("<![CDATA[") and inner.endswith("]]>"):

@@ -40,8 +40,8 @@ class Rpc:
         fresh: sent on a connection of its own: the server closes an idle one after 5 s, and then
             nobody knows whether the request arrived.
         partial: how error messages begin that may come after a part of it was done.
-        dies: PHP dies of requests that are quite in order, and will again (``web-rpcs.md``, "Files"
-            and "query_completed_job is broken ...").
+        dies: PHP dies of requests that are quite in order, and will again (``web-rpcs.rst``,
+            "Files" and "query_completed_job").
     """
 
     name: str

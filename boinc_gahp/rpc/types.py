@@ -1,6 +1,6 @@
 """What goes to a project and what comes back, as values.
 
-Field names are the project's own element names (``web-rpcs.md``, "The RPCs"). Points in time are
+Field names are the project's own element names (``web-rpcs.rst``, "The RPCs"). Points in time are
 seconds since the epoch, durations seconds, sizes bytes.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BatchState(IntEnum):
-    """A batch's state (``web-rpcs.md``, "Queries")."""
+    """A batch's state (``web-rpcs.rst``, "Batch states")."""
 
     INIT = 0
     """Made by create_batch; its submit_batch has not ended, or ended half way."""
@@ -86,7 +86,7 @@ class Job:
 
     ``command_line`` is the text that the project stores, and :func:`boinc_gahp.rpc.command_line`
     makes it of arguments: the project mangles quotes and backslashes in it, and clients unescape it
-    once before they split it (``web-rpcs.md``, "submit_batch"). ``input_template`` and
+    once before they split it (``web-rpcs.rst``, "What clients make of it"). ``input_template`` and
     ``output_template`` are XML documents.
     """
 

@@ -1,4 +1,4 @@
-"""Job templates: read tolerantly, check, fill in, write strictly (``job-templates.md``)."""
+"""Job templates: read tolerantly, check, fill in, write strictly (``templates.rst``)."""
 
 from .checking import check_template
 from .documents import (

@@ -3,7 +3,7 @@
 Laid out as the real server's ``create_work`` and ``transitioner`` lay them out (the queries quoted
 in ``wire/submit_batch__dup_job_name_within_request.rep.xml`` show one). Names and URLs are escaped,
 so that every document can be read again. A job's command line is not: create_work puts it in as it
-is told, and who tells it has escaped it (``web-rpcs.md``, "submit_batch").
+is told, and who tells it has escaped it (``web-rpcs.rst``, "Command lines").
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class JobFile:
 
     @classmethod
     def remote(cls, url: str, nbytes: int, md5: str) -> JobFile:
-        """Return what ``--remote_file URL nbytes MD5`` says (``seeds/000``, "Input templates")."""
+        """Return what ``--remote_file URL nbytes MD5`` says (``templates.rst``)."""
         return cls(f"js_{md5}", nbytes, md5, (url,))
 
 
@@ -183,8 +183,8 @@ def output_elements(
 ) -> tuple[list[str], list[str]]:
     """Return the lines of an output file's file_info and file_ref; texts are given as XML.
 
-    ``no_delete`` stands in both: ``seeds/000`` has it in the file_ref, and today's file deleter
-    looks for it in the file_info alone.
+    ``no_delete`` stands in both: BOINC describes it in the file_ref, and today's file deleter looks
+    for it in the file_info alone (``templates.rst``, "Output templates").
     """
     info = ["<file_info>\n", f"    <name>{name}</name>\n"]
     info += _flags(file, ("generated_locally", "upload_when_present"), 4)

@@ -2,7 +2,8 @@
 
 BOINC's own reader looks at a template tag by tag, so a project's templates need not be XML: there
 are comments, odd white space, declarations in the middle, several root elements
-(``job-templates.md``). Here lxml recovers what it can; nothing is fetched, no entity is defined.
+(``templates.rst``, "How they come back"). Here lxml recovers what it can; nothing is fetched, no
+entity is defined.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checking what a template says: numbers that do not go together, and traps for jobs and files.
 
-What ``create_work`` refuses is an error; the facts that ``seeds/000``, ``seeds/001`` and
-``back-end.md`` leave open are those of BOINC's own ``create_work`` and ``file_deleter``.
+What ``create_work`` refuses is an error; the facts that ``templates.rst`` and
+``back-end.rst`` leave open are those of BOINC's own ``create_work`` and ``file_deleter``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NOT_ZERO = (
 _WANTED = ("rsc_fpops_est", "rsc_fpops_bound", "rsc_memory_bound", "rsc_disk_bound", "delay_bound")
 #: A bound below this many bytes was probably meant in megabytes.
 _SMALL = 1e6
-#: Neither escaped for SQL nor for the XML that clients read (``containers.md``, "On the server").
+#: Neither escaped for SQL nor for the XML that clients read (``containers.rst``, "On the server").
 _NOT_IN_OPEN_NAMES = re.compile(r"[<&'\\]")
 
 

@@ -1,6 +1,6 @@
 """Setting parameters in an input template, for a job that asks for something else than it says.
 
-What stands in a template wins over whatever a project is told beside it (``web-rpcs.md``, "The
+What stands in a template wins over whatever a project is told beside it (``web-rpcs.rst``, "The
 template wins"), so what a job asks for has to stand there.
 """
 

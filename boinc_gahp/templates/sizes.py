@@ -1,4 +1,4 @@
-"""How large the documents of a template can become (``seeds/000``, "Size limits")."""
+"""How large the documents of a template can become (``templates.rst``, "Size limits")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking which elements a template has, and where (``seeds/000``)."""
+"""Checking which elements a template has, and where (``templates.rst``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Job templates as values, and what can be wrong with one.
 
-Fields are named for the elements of ``seeds/000`` (JobTemplates) and ``seeds/001`` (JobIn), where
-their meaning is described; ``job-templates.md`` sums them up. Sizes are bytes, durations seconds.
+Fields are named for the elements of BOINC's documents JobTemplates and JobIn, which
+``templates.rst`` sums up. Sizes are bytes, durations seconds.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: ``workunit.xml_doc`` and ``result.xml_doc_in`` are MySQL blobs; a document must stay under this
-#: (``job-templates.md``).
+#: (``templates.rst``, "Size limits").
 DOCUMENT_LIMIT = 65_535
 
 #: What an output template writes where the project's upload handler is to be filled in.
 UPLOAD_URL = "<UPLOAD_URL/>"
 
 #: What ``create_work`` takes for what a template leaves out: floating-point operations, bytes,
-#: seconds (its options' defaults), and the counts of ``back-end.md``, "Transitioner".
+#: seconds (its options' defaults), and the counts of ``back-end.rst``, "Transitioner".
 #: target_nresults is min_quorum's value.
 DEFAULTS = {
     "rsc_fpops_est": 3600e9,

@@ -1,4 +1,4 @@
-"""The elements of a template, as ``seeds/000`` lists them: what stands where, in which order."""
+"""The elements of a template, as ``templates.rst`` lists them: what stands where, in what order."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scripts.benchmarks.cases import Bench
     from scripts.benchmarks.client import Gahp
 
-#: Requests that a gridmanager has under way (``gridmanager-batch.md``, 7).
+#: Requests that a gridmanager has under way (``gridmanager-batch.rst``, "Concurrency").
 IN_FLIGHT = 50
 
 #: Statuses that it asks for in a second, at most (conf/: GRIDMANAGER_JOB_PROBE_RATE_BATCH).
@@ -86,7 +86,7 @@ def _settle_in(bench: Bench) -> None:
 
 
 def _ad(bench: Bench, number: int) -> str:
-    """Return a submit ad as HTCondor makes it (``gridmanager-batch.md``, 4)."""
+    """Return a submit ad as HTCondor makes it (``gridmanager-batch.rst``, "The submit ad")."""
     home = bench.directory / "home"
     return (
         f'[ In = "/dev/null"; Cmd = "{home}/uppercase"; Err = "err.{number}"; Iwd = "{home}"; '

@@ -73,7 +73,7 @@ def local(iwd: Path, *names: str) -> tuple[LocalFile, ...]:
 
 
 def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
-    # Recorded (gridmanager-batch.md, "A whole BLAH_JOB_SUBMIT line"), without the environment and
+    # Recorded (gridmanager-batch.rst, "A whole BLAH_JOB_SUBMIT line"), without the environment and
     # the directory, in another directory.
     inputs = local(tmp_path, "a.dat", "in data.dat", "in.txt")
     (tmp_path / "results").mkdir()

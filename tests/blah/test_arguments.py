@@ -47,7 +47,7 @@ def test_quotes_group_and_are_written_twice_inside(text: str, words: tuple[str, 
 
 
 def test_arguments_as_htcondor_sent_them_come_apart() -> None:
-    # Recorded (gridmanager-batch.md, "A whole BLAH_JOB_SUBMIT line").
+    # Recorded (gridmanager-batch.rst, "A whole BLAH_JOB_SUBMIT line").
     text = "one two' 'words \"dq\" its $ENV back\\slash semi;colon br]ack[et"
     assert split_v2(text) == (
         *("one", "two words", '"dq"', "its", "$ENV", "back\\slash", "semi;colon", "br]ack[et"),

@@ -1,4 +1,4 @@
-"""Sizes that jobs ask for count, whatever their templates say (``web-rpcs.md``)."""
+"""Sizes that jobs ask for count, whatever their templates say (``web-rpcs.rst``)."""
 
 from __future__ import annotations
 

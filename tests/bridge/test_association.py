@@ -21,7 +21,7 @@ FATAL = "<br />\n<b>Fatal error</b>:  Uncaught mysqli_sql_exception in <b>/f</b>
 
 @dataclass
 class Server:
-    """job_file.php on PHP 8.1 and later (``web-rpcs.md``, "Files")."""
+    """job_file.php on PHP 8.1 and later (``web-rpcs.rst``, "Files")."""
 
     present: set[str]
     associated: set[str] = field(default_factory=set)

@@ -108,7 +108,7 @@ def test_a_command_line_of_zero_is_refused_since_the_project_drops_it() -> None:
 def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_more_byte_is_not() -> (
     None
 ):
-    # web-rpcs.md, "submit_batch": 4011 command bytes with a 16-byte name and one 36-byte file.
+    # web-rpcs.rst, "Command lines": 4011 command bytes with a 16-byte name and one 36-byte file.
     checks.check_job_line("n" * 16, "c" * 4011, ["f" * 36])
     with pytest.raises(JobRefused, match="4095 bytes"):
         checks.check_job_line("n" * 16, "c" * 4012, ["f" * 36])

@@ -67,7 +67,7 @@ def test_with_all_dev_null_drops_an_output() -> None:
     ]
 
 
-# What a gridmanager sent in a real run (gridmanager-boinc.md, "FETCH_OUTPUT").
+# What a gridmanager sent in a real run (gridmanager-boinc.rst, "FETCH_OUTPUT").
 GRIDMANAGER = (
     ("out1.txt", "renamed one.txt"),
     ("res/out2.txt", "out2.txt"),

@@ -1,4 +1,4 @@
-"""Gridmanagers as far as their conversation goes (``gridmanager-boinc.md``, ``-batch.md``)."""
+"""Gridmanagers as far as their conversation goes (``gridmanager-*.rst``)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from tests.daemon.process import Daemon
 
 PREFIX = b"GAHP:"
-#: Requests that a gridmanager has under way at most (``gridmanager-batch.md``, 7).
+#: Requests that a gridmanager has under way at most (``gridmanager-batch.rst``, "Concurrency").
 IN_FLIGHT = 50
-#: Numbers of words after the id, in every Result Line (``gridmanager-batch.md``, 3).
+#: Numbers of words after the id, in every Result Line (``gridmanager-batch.rst``, "Result lines").
 BLAH_WORDS = {
     "BLAH_PING": 2,
     "BLAH_JOB_SUBMIT": 3,
@@ -194,7 +194,7 @@ class BatchGridmanager(Gridmanager):
 
 
 def job_ad(directory: str, **attributes: str | float | bool) -> str:
-    """Return a submit ad (``gridmanager-batch.md``, 4) with what is always in one.
+    """Return a submit ad (``gridmanager-batch.rst``, "The submit ad") with what is always in one.
 
     Args:
         directory: the Iwd.

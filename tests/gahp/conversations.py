@@ -1,4 +1,4 @@
-r"""Conversations of real gridmanagers (``gridmanager-boinc.md``, ``-batch.md``), as data.
+r"""Conversations of real gridmanagers (``gridmanager-*.rst``), as data.
 
 ``-> `` what the gridmanager sends (CR LF is added), ``<- `` what it must get (LF is added), ``!! ``
 a Result Line that a worker queues at that point. The bracketed names are those of the runs.
@@ -110,7 +110,8 @@ TWO_PROJECTS = r"""
 <- GAHP:2 NULL
 """
 
-#: ``gridmanager-batch.md``, 2 to 5: what HTCondor 10 and later says after START.
+#: ``gridmanager-batch.rst``, "Start-up" and "Life of a job": what HTCondor 10 and later says after
+#: START.
 BATCH = r"""
 -> BLAH_PING 2 boinc
 <- GAHP:S

@@ -11,7 +11,7 @@ from boinc_gahp.gahp.commands import COMMANDS, Command, help_text
 from boinc_gahp.gahp.help_texts import HELP
 from boinc_gahp.gahp.parse import parse_request
 
-#: ``gahp.md``, "BOINC_* commands"; ``gridmanager-batch.md``, 2 and 3.
+#: ``gahp.rst``, "BOINC_* commands"; ``gridmanager-batch.rst``, "Start-up" and "Result lines".
 SYNTAX = """\
 BOINC_PING id
 BOINC_SUBMIT id batch app njobs {job nargs arg... nfiles {src_path logical_name}...}... \

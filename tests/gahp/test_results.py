@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.results import BOINC, NO_AD
 
-#: ``gridmanager-batch.md``, 3: a command's words in a success and in an error.
+#: ``gridmanager-batch.rst``, "Result lines": a command's words in a success and in an error.
 LINES = {
     "BLAH_PING": (["7", "0", "NULL"], ["7", "1", "{}"]),
     "BLAH_JOB_SUBMIT": (["7", "0", "NULL", "boinc/1.2"], ["7", "1", "{}", "NULL"]),

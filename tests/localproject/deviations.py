@@ -102,7 +102,7 @@ for _rpc in ("query_files", "upload_files"):
 #: are, so that no browser takes what they repeat of an address for HTML.
 TEXT_TYPE = "text/plain; charset=utf-8"
 
-#: Sentences of ``web-rpcs.md`` that are not true of our project in either profile, and why.
+#: Sentences of ``web-rpcs.rst`` that are not true of our project in either profile, and why.
 NOT_MODELLED = {
     "OLDPHP: a failed SQL query returns false": "PHP 8.0 is no longer supported by its makers; "
     "what is modelled are STOCK (as it is) and QUIET (the same without display_errors)",
@@ -118,7 +118,7 @@ NOT_MODELLED = {
     "what follows from that one is not told",
     "allocation_priority works with one rsc_fpops_est per job": "it is accepted then, but there is "
     "no adjust_user_priority: the jobs keep the priority that they have without",
-    "the real file deleter does not know who else uses a file": "back-end.md: every template that "
+    "the real file deleter does not know who else uses a file": "back-end.rst: every template that "
     "the project writes has no_delete; with another template it deletes as the real one",
     "query_batch2 asks the database once per unfinished job": "the statuses are the same, sooner",
     "replies are in no order that the SQL promises": "jobs come in the order of their ids",

@@ -24,7 +24,7 @@ _NEAR = 5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the jobs of a batch are like; names as in ``back-end.md``, "Transitioner"."""
+    """What the jobs of a batch are like; names as in ``back-end.rst``, "Transitioner"."""
 
     app: str = "any"
     quorum: int = 1

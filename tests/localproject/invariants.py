@@ -1,7 +1,7 @@
 """What must hold of a project after whatever has happened to it.
 
 Worked out from the facts of a history (what was asked, sent and answered) and from two states of
-the database, before and after something happened. The rules are those of ``back-end.md``; no
+the database, before and after something happened. The rules are those of ``back-end.rst``; no
 function of the back end is asked.
 """
 

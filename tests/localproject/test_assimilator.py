@@ -1,4 +1,4 @@
-"""The assimilator's pseudo-code in ``seeds/004``, and handlers that go wrong.
+"""``back-end.rst``, "Assimilator", and handlers that go wrong.
 
 A handler of these tests writes what it was given into a file beside it, a line a call.
 """

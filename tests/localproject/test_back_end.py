@@ -1,4 +1,4 @@
-"""The back-end programs' passes, one at a time, on the database alone (``back-end.md``)."""
+"""The back-end programs' passes, one at a time, on the database alone (``back-end.rst``)."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_no_name_leads_anywhere(guarded: Client, place: str) -> None:
         escaped = name.replace("'", "&apos;")
         document = _PLACES[place].format(auth=auth, name=escaped, file=_FILE, number=number)
         reply = guarded.post(document, page)
-        # web-rpcs.md: at a batch's name of more than 255 characters PHP dies.
+        # web-rpcs.rst, "create_batch": at a batch's name of more than 255 characters PHP dies.
         dies = place == "batch name" and len(name) > 255
         assert reply.status_code == (500 if dies else 200), name[:50]
         assert "root:" not in reply.text

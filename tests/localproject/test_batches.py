@@ -128,7 +128,7 @@ def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -
 
 
 def test_a_template_wins_over_job_params_and_priorities_count(client: Client) -> None:
-    """``web-rpcs.md``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
+    """``web-rpcs.rst``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
     templates = client.project.core.templates
     text = (templates / "uppercase_in").read_text()
     (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
@@ -226,7 +226,7 @@ def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
 
 
 def test_an_aborted_job_that_comes_back_is_done(client: Client) -> None:
-    """``web-rpcs.md``, "Queries"."""
+    """``web-rpcs.rst``, "Aborting and retiring"."""
     stage = Stage(client.project)
     batch_id = stage.batch(client.create_batch("x") + 1, "b", user="submitter")
     stage.job(batch_id * 10, "j", batch_id, "in_progress")

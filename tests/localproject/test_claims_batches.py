@@ -1,4 +1,4 @@
-"""``web-rpcs.md`` on batches and jobs: each sentence that no recording shows."""
+"""``web-rpcs.rst`` on batches and jobs: each sentence that no recording shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``web-rpcs.md`` on files and outputs: each sentence that no recording shows."""
+"""``web-rpcs.rst`` on files and outputs: each sentence that no recording shows."""
 
 from __future__ import annotations
 

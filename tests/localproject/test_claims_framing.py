@@ -1,4 +1,4 @@
-"""``web-rpcs.md``, "Transport and framing": each sentence that no recording shows."""
+"""``web-rpcs.rst``, "Transport and framing": each sentence that no recording shows."""
 
 from __future__ import annotations
 

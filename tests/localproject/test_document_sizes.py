@@ -1,4 +1,4 @@
-"""The 64 KB of a database field (``seeds/000``, "Size limits"): told before a job is made."""
+"""The 64 KB of a database field (``templates.rst``, "Size limits"): told before a job is made."""
 
 from __future__ import annotations
 

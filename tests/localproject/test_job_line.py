@@ -55,7 +55,7 @@ def test_other_command_lines_are_kept_as_they_are(command_line: str) -> None:
 
 @given(st.text(st.sampled_from("ab'\\ "), max_size=20))
 def test_doubling_quotes_and_backslashes_keeps_them(command_line: str) -> None:
-    """The workaround that ``web-rpcs.md``, "submit_batch" tells of."""
+    """The workaround that ``web-rpcs.rst``, "Command lines" tells of."""
     doubled = re.sub(r"(['\\])", r"\1\1", command_line)
     assert through_sql(doubled) == command_line
 

@@ -1,4 +1,4 @@
-"""A job's bounds, and that nothing of a job outlives it (``back-end.md``, "Scheduler")."""
+"""A job's bounds, and that nothing of a job outlives it (``back-end.rst``, "Hosts")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the project's page shows (``seeds/002``, "Example web interface")."""
+"""What the project's page shows (BOINC's RemoteJobs, "Example web interface")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transitioner's pseudo-code in ``seeds/004``, and the rules of ``back-end.md``, one by one.
+"""The rules of ``back-end.rst``, "Transitioner", and of BOINC's oldest pseudo-code, one by one.
 
 M, N, A, B and C are those of the documents: min_quorum, target_nresults, max_error_results,
 max_total_results and max_success_results.

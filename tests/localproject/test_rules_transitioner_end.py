@@ -1,4 +1,4 @@
-"""How a workunit ends: rules 6 to 8 of ``back-end.md``, "Transitioner", one by one."""
+"""How a workunit ends: rules 6 to 8 of ``back-end.rst``, "Transitioner", one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The validator's pseudo-code in ``seeds/004``, and the rules of ``back-end.md``, one by one.
+"""The rules of ``back-end.rst``, "Validator", and of BOINC's oldest pseudo-code, one by one.
 
 M and C are those of the documents: min_quorum and max_success_results.
 """

@@ -1,4 +1,4 @@
-"""Which result goes to which host, on the database alone (``back-end.md``, ``seeds/001``)."""
+"""Which result goes to which host, on the database alone (``back-end.rst``, "Scheduler")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real project was seen to answer after the recordings (``web-rpcs.md``, "Seen later")."""
+"""What a real project was seen to answer after the recordings (``web-rpcs.rst``)."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_an_aborted_batch_is_aborted(site: Site) -> None:
 
 
 def test_a_batch_that_is_over_is_not_aborted(working: Site) -> None:
-    # It would look as if it had come to nothing, or be alive again (web-rpcs.md, "Queries").
+    # It would look as if it had come to nothing, or be alive again (web-rpcs.rst, "Batch states").
     batch = working.batch(1).wait(timeout=60, poll=QUICK)
     batch.abort()
     assert batch.state.name == "COMPLETE"

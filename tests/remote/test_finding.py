@@ -126,7 +126,7 @@ def test_a_wrong_name_gets_the_nearest_and_the_newest(site: Site) -> None:
 
 
 def test_a_name_with_quotes_is_found_in_the_list(site: Site) -> None:
-    # The project escapes it twice, and finds it never again (web-rpcs.md, "create_batch").
+    # The project escapes it twice, and finds it never again (web-rpcs.rst, "create_batch").
     batch = site.batch(0, 'Ann\'s "first"')
     assert site.project.batch('Ann\'s "first"').id == batch.id
 

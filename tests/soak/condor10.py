@@ -1,4 +1,4 @@
-"""A user with HTCondor 10 or later: jobs through BLAH_* commands (``gridmanager-batch.md``)."""
+"""A user with HTCondor 10 or later: jobs through BLAH_* commands (``gridmanager-batch.rst``)."""
 
 from __future__ import annotations
 

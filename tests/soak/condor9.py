@@ -1,4 +1,4 @@
-"""A user with HTCondor 9: jobs in batches, through BOINC_* commands (``gridmanager-boinc.md``)."""
+"""A user with HTCondor 9: jobs in batches, through BOINC_* commands (``gridmanager-boinc.rst``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The templates of ``seeds/000`` and ``seeds/001``, with values in place of its letters."""
+"""The templates of BOINC's JobTemplates and JobIn, with values in place of its letters."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_all_flags_of_an_output_come_back() -> None:
 
 
 def test_about_200_inputs_and_50_outputs_fit() -> None:
-    """seeds/000, "Size limits"; 200 inputs with short names."""
+    """templates.rst, "Size limits"; 200 inputs with short names."""
     inputs = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(200)))
     assert 10 < worst_input(inputs, url_chars=30).fitting_chars < 40
     assert worst_output(many_outputs(50)).fits

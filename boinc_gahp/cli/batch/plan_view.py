@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: So many jobs, files and problems are shown.
 _SHOWN = 10
 
-#: PHP's upload_max_filesize, as shipped (``web-rpcs.md``, "Files").
+#: PHP's upload_max_filesize, as shipped (``web-rpcs.rst``, "Files").
 _UPLOAD_LIMIT = 2 << 20
 
 _JOBS = (

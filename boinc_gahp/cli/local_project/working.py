@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.new_job import NewJob, RemoteFile
 
-#: The parameters of ``seeds/001``, under BOINC's own names, and what they are.
+#: The parameters of ``templates.rst``, "Job parameters", under BOINC's own names, and what they
+#: are.
 _REAL = {
     "rsc_fpops_est": "floating-point operations, estimated",
     "rsc_fpops_bound": "floating-point operations after which the job is aborted",

@@ -57,8 +57,8 @@ class Parameter:
     whole: bool = True
 
 
-#: ``seeds/001``, in the order of the form; empty fields leave the template's values. What is typed
-#: goes into a template of the jobs' own, since a template's values win.
+#: ``templates.rst``, "Job parameters", in the order of the form; empty fields leave the template's
+#: values. What is typed goes into a template of the jobs' own, since a template's values win.
 PARAMETERS = (
     Parameter("min_quorum", "Quorum", "results that must agree"),
     Parameter("target_nresults", "Instances at first", "at least the quorum"),

@@ -11,7 +11,7 @@ from ..states import AssimilateState, ErrorMask, FileDeleteState
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _YEAR_2100 = 4_102_444_800
 
-#: What a job's error bits mean (``back-end.md``, "Entities"; ``seeds/001``).
+#: What a job's error bits mean (``back-end.rst``, "Entities").
 ERRORS = {
     ErrorMask.COULDNT_SEND_RESULT: "no host could take it",
     ErrorMask.TOO_MANY_ERROR_RESULTS: "too many instances failed",
