@@ -140,7 +140,7 @@ class Repair:
             out.append(_escaped(self._long.kept()))
             self._long, data = None, rest or b""
         here = 0
-        while match := _SUSPECT.search(data, self._unsuspected(data, here)):
+        while match := _SUSPECT.search(data, plain := self._unsuspected(data, here)):
             self.repairs += 1
             out.append(data[here : match.start()])
             taken = self._suspect(data, match, out, final=final)
@@ -150,8 +150,9 @@ class Repair:
             here = taken
         end = len(data)
         if not final:
-            # A line's end may begin one of PHP's messages, a bracket may begin ``]]>``.
-            newline = data.rfind(b"\n", max(here, end - _HEAD))
+            # A line's end may begin one of PHP's messages, unless it stands in a text that is plain
+            # (the very last one may all the same); a bracket may begin ``]]>``.
+            newline = data.rfind(b"\n", max(here, end - _HEAD, min(plain, end - 1)))
             end = len(data.rstrip(b"]")) if newline < 0 else newline
             end = max(end, here)
         out.append(data[here:end])

@@ -289,6 +289,7 @@ def test_no_reply_raises_anything_but_our_own_errors(body: bytes, chunk: int) ->
 @settings(deadline=None)
 @given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 20))
 @example(b"<?>?>", 1)
+@example(b"<name>\nWarning: </name>", 1)
 @example(b"<?" + b"x" * 4096 + b"?>", 7)
 def test_repair_does_not_depend_on_where_the_bytes_are_cut(body: bytes, chunk: int) -> None:
     whole, parts = Repair(), Repair()
