@@ -14,7 +14,8 @@ from boinc_gahp.cli.metrics import Family, exposition
 #: What its parser loses is none of ours: it strips spaces from a help text's ends.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 HELP = TEXTS.map(str.strip).filter(lambda words: words == words.strip() and words)
-NAMES = st.from_regex(re.compile(r"[a-z_][a-z0-9_]{0,20}", re.ASCII), fullmatch=True)
+#: Two underscores at the beginning are Prometheus' own.
+NAMES = st.from_regex(re.compile(r"(?!__)[a-z_][a-z0-9_]{0,20}", re.ASCII), fullmatch=True)
 VALUES = st.integers(0, 10**12) | st.floats(allow_nan=False)
 
 
