@@ -3,9 +3,8 @@
 A ping that fails leaves all jobs of the user idle, and nobody is told why
 (``gridmanager-batch.rst``, "Life of a job"). So pings succeed, and a job that cannot be taken is
 held: it gets an id as if it had been accepted, and the first look at it tells HTCondor the reason,
-    which is the only
-way to a HoldReasonCode. Nothing of it is kept: HTCondor cancels the id as it holds the job, and
-sends the job anew when it is released.
+which is the only way to a HoldReasonCode. Nothing of it is kept: HTCondor cancels the id as it
+holds the job, and sends the job anew when it is released.
 """
 
 from __future__ import annotations
