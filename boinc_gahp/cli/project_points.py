@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli import words
 from boinc_gahp.cli.points import Point, failed, note, ok, warning
 from boinc_gahp.config.accounts import named_projects, no_authenticator
 from boinc_gahp.errors import (
@@ -20,6 +21,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc import ClientOptions, Project
 from boinc_gahp.templates import (
+    DEFAULTS,
     DOCUMENT_LIMIT,
     InputTemplate,
     JobFile,
@@ -199,8 +201,23 @@ def _app_points(project: Project, app: str) -> Iterator[Point]:
         f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "
         f"outputs {_names(outputs.files)}"
     )
+    yield _asking_point(app, inputs)
     yield _size_point(app, project.url, inputs, outputs)
     yield from _no_delete_points(app, inputs, outputs)
+
+
+def _asking_point(app: str, template: InputTemplate) -> Point:
+    """Return what a job gets that asks for nothing (``web-rpcs.rst``, "The template wins")."""
+    said = {
+        name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
+        for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
+    }
+    return ok(
+        f"app {app}: a job that asks for nothing has {words.span(said['delay_bound'])} until its "
+        f"deadline, {words.size(said['rsc_memory_bound'])} of memory, "
+        f"{words.size(said['rsc_disk_bound'])} of disk, {said['rsc_fpops_bound']:g} floating-point "
+        "operations"
+    )
 
 
 def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Point:
