@@ -357,7 +357,7 @@ class TestApps:
         )
         report = check("--app", "greedy")
         assert report.status == 1
-        [_, _, (level, inputs), (_, outputs)] = report.of("app greedy")
+        [_, _, _, (level, inputs), (_, outputs)] = report.of("app greedy")
         assert level == "warning"
         assert "<no_delete/> for a;" in inputs
         assert "<no_delete/> for out;" in outputs
@@ -375,7 +375,7 @@ class TestApps:
                 (OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True),)
             ),
         )
-        [_, (found, text)] = check("--app", f"large{count}").of(f"app large{count}")
+        [_, _, (found, text)] = check("--app", f"large{count}").of(f"app large{count}")
         assert found == level
         assert "65,535" in text
 
