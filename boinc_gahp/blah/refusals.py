@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode, held_until_mended
 from boinc_gahp.blah.service import WITHDRAWAL
-from boinc_gahp.blah.status_ad import SUSPENDED, held_ad
+from boinc_gahp.blah.status_ad import held_ad, suspended
 from boinc_gahp.config import HTCondor
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 
@@ -85,8 +85,8 @@ class Refusals:
 
         While the settings are broken, nothing can be told of jobs that were accepted before. They
         go on at the project, and need nobody's release once that is mended: HTCondor is told that
-        they are suspended, which changes nothing but GridJobStatus. After ``stranded_wait``, as
-        long as it is by default, their owner is told.
+        they are suspended, and the reason (:func:`boinc_gahp.blah.status_ad.suspended`). After
+        ``stranded_wait``, as long as it is by default, they are held.
 
         Raises:
             ConfigError: the settings have been broken for that long.
@@ -102,7 +102,7 @@ class Refusals:
             if self._unset_since is None:
                 self._unset_since = now
             if now - self._unset_since < HTCondor().stranded_wait:
-                return SUSPENDED, "[ ]"
+                return suspended(str(error))
             raise
         self._unset_since = None
         return service.status(job_id)

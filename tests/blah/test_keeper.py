@@ -224,7 +224,7 @@ def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(
 def test_a_job_that_fails_is_held_with_the_reason(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
-    bad, good = site.job("--fail 11"), site.job()
+    bad, good = site.job("--fail 11", BoincFailedJobs='"hold"'), site.job()
     ids = [service.submit(job.ad) for job in (bad, good)]
     await_status(service, ids[1:], 4)
     await_state(jobs, ids[0], "failed")

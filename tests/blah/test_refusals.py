@@ -26,11 +26,12 @@ def broken() -> Service:
     raise ConfigError("boinc_gahp.toml is not TOML")
 
 
-def test_accepted_jobs_are_suspended_for_a_day_and_then_their_owner_is_told(
+def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     front = Refusals(broken)
-    assert [front.status(JOB) for _ in range(6)] == [(7, "[ ]")] * 6
+    told = (7, '[ ExitReason = "boinc_gahp.toml is not TOML"; ]')
+    assert [front.status(JOB) for _ in range(6)] == [told] * 6
     # As HTCondor holds a job that is not found five times, and keeps its id.
     day = time.monotonic() + HTCondor().stranded_wait
     monkeypatch.setattr("boinc_gahp.blah.refusals.time.monotonic", lambda: day)
