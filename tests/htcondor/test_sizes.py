@@ -75,12 +75,17 @@ CASES: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 
 
+def contents(name: str) -> str:
+    """Return the text of a case's input file, which no other test's job has."""
+    return f"the size of {name}\n"
+
+
 @pytest.fixture(scope="module")
 def sent(node: Node) -> dict[str, Cluster]:
     """The jobs of CASES, by bob."""
     clusters = {}
     for name, (text, _) in CASES.items():
-        files = {"in": f"{name}\n", "own_in": OWN}
+        files = {"in": contents(name), "own_in": OWN}
         clusters[name] = node.pool.room("bob", f"sizes-{name.replace(' ', '-')}", files).submit(
             text
         )
@@ -94,15 +99,15 @@ def test_what_a_submit_file_asks_for_is_what_the_project_keeps(
     for name, cluster in sent.items():
         [job] = cluster.wait()
         assert job["ExitCode"] == 0, name
-        assert cluster.room.read("out") == f"{name}\n".upper()
+        assert cluster.room.read("out") == contents(name).upper()
         # A routed job is another one's copy: whose output it was tells the workunit.
-        found[name] = _kept(node, f"{name}\n".encode())
+        found[name] = _kept(node, contents(name).encode())
     assert found == {name: kept for name, (_, kept) in CASES.items()}
 
 
-def _kept(node: Node, contents: bytes) -> tuple[float, ...]:
+def _kept(node: Node, text: bytes) -> tuple[float, ...]:
     """Return what is kept of the job over a file."""
-    name = md5(contents, usedforsecurity=False).hexdigest()
+    name = md5(text, usedforsecurity=False).hexdigest()
     [row] = node.project.core.db.connection().execute(
         f"SELECT {', '.join(COLUMNS)} FROM workunit WHERE xml_doc LIKE ?",
         (f"%{name}%",),
