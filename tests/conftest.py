@@ -40,7 +40,7 @@ LONG = (
     "test_bench.py",
     "test_killed.py",
     "test_sending_killed.py",
-    "test_promise.py",
+    "test_boinc_submit.py",
     "test_submission.py",
     "test_batch.py",
     "test_finding.py",

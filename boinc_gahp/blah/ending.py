@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.duties import Duty
 from boinc_gahp.blah.patience import going, is_ahead
-from boinc_gahp.blah.sending_verdict import BELIEVED
+from boinc_gahp.blah.sending_action import BELIEVED
 from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
 
 if TYPE_CHECKING:

@@ -19,11 +19,13 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.patience import is_ahead
-from boinc_gahp.blah.sending_verdict import Verdict, hold_for
+from boinc_gahp.blah.sending_action import Action, Attempt, action_after, hold_for
+from boinc_gahp.bridge import Sending
 from boinc_gahp.errors import GahpError, LedgerError, NotFound, RpcError
 from boinc_gahp.ledger import Hold
 from boinc_gahp.ledger.halving import Part
@@ -58,23 +60,23 @@ class GivingUp:
         self._jobs = kept.jobs
         self._halving = halving
         #: Why, as long as this process remembers.
-        self._reasons: dict[int, tuple[Verdict, GahpError]] = {}
+        self._reasons: dict[int, tuple[Attempt, GahpError]] = {}
         #: Batches of which nothing can be running on the project.
         self._clear: set[int] = set()
 
-    def begin(self, batch: BatchRow, verdict: Verdict, error: GahpError, *, clear: bool) -> None:
+    def begin(self, batch: BatchRow, attempt: Attempt, error: GahpError) -> None:
         """Give a batch up that jobs may exist of.
 
         Args:
             batch: ``sent``.
-            verdict: why.
+            attempt: how it stands.
             error: what the project said.
-            clear: whether no submit_batch of it can be running any more.
 
         Raises:
             LedgerError: the ledger cannot be written.
         """
-        self._reasons[batch.id] = (verdict, error)
+        clear = not attempt.sending.unclear
+        self._reasons[batch.id] = (attempt, error)
         self._jobs.give_up(batch.id, time.time() + (0.0 if clear else ABORT_AGAIN))
         log.info("Batch %s is given up: %s", batch.name, error)
         if clear:
@@ -162,15 +164,18 @@ class GivingUp:
     def _is_over(self, batch: BatchRow) -> None:
         """See to the jobs of a batch that is aborted for good."""
         jobs = self._jobs.jobs_of(batch.id, "sending")
-        verdict, error = self._reasons.pop(batch.id, (None, None))
+        attempt, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
         self._kept.pauses.forget(("give up", batch.id))
         log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
-        parts = {Verdict.SUSPECT, Verdict.SMALLER, Verdict.QUOTA}
-        if error is not None and verdict in parts and len(jobs) > 1:
-            self.halve(batch, jobs, str(error), suspect=verdict is Verdict.SUSPECT)
+        action = Action.RENAME
+        if attempt is not None and error is not None:
+            # As if the jobs that are left had never been sent.
+            action = action_after(replace(attempt, sending=Sending(), jobs=len(jobs)), error)
+        if action in {Action.HALVE, Action.SEARCH}:
+            self.halve(batch, jobs, str(error), suspect=action is Action.SEARCH)
             return
-        if error is not None and verdict in {Verdict.SUSPECT, Verdict.SMALLER, Verdict.ALL}:
+        if action is Action.HOLD and error is not None:
             self._hold(batch, jobs, error)
         elif jobs and "/" in batch.together:
             self._divide(batch, [jobs], batch.together, batch.trouble or "")

@@ -32,28 +32,31 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
-from boinc_gahp.blah.sending_attempt import Attempt
+from boinc_gahp.blah.sending_action import (
+    Action,
+    Attempt,
+    action_after,
+    hold_for,
+    is_about_project,
+)
+from boinc_gahp.blah.sending_journal import Changed, LedgerJournal, Stopped
 from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
 from boinc_gahp.blah.sending_sizes import Sizes
-from boinc_gahp.blah.sending_verdict import (
-    BELIEVED,
-    Verdict,
-    hold_for,
-    is_about_project,
-    verdict_on,
-)
+from boinc_gahp.bridge import Sending
 from boinc_gahp.errors import (
     GahpError,
     JobRefused,
     LedgerError,
+    ProtocolError,
+    QuotaExceeded,
     RpcError,
     StagingError,
 )
 from boinc_gahp.ledger.halving import Halving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from boinc_gahp.blah.kept import Kept
     from boinc_gahp.bridge import SubmitRequest
@@ -61,18 +64,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Times that PHP may die of a batch's submit_batch before the batch's jobs are suspected.
-_DEATHS = 3
 #: What new batches wait for is kept under this.
 _PLANS = ("plan", 0)
-
-
-class _Stopped(Exception):
-    """The batch is not to be sent (any more)."""
-
-
-class _Changed(Exception):
-    """Jobs of the batch were cancelled before anything was sent: it goes without them."""
 
 
 class Sender:
@@ -86,11 +79,10 @@ class Sender:
         self._giving_up = GivingUp(kept, self._halving)
         #: Batches that could not be sent since one was.
         self._failed: set[int] = set()
-        self._deaths: dict[int, int] = {}
-        #: Batches that are ``sent``, of which every submit_batch was answered.
-        self._clear: set[int] = set()
+        #: The latest attempts to send batches, those that failed.
+        self._attempts: dict[int, Attempt] = {}
         #: Since when an error comes that no waiting helps against.
-        self._stubborn: dict[int, float] = {}
+        self._refused: dict[int, float] = {}
         self._sizes = Sizes(kept)
 
     # -- batches are made
@@ -184,41 +176,37 @@ class Sender:
         return self._submit(batch, jobs)
 
     def _submit(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        began_clear = batch.state == "planned" or batch.id in self._clear
-        attempt = Attempt(batch, jobs, began_clear=began_clear)
+        journal = LedgerJournal(self._kept, self._halving, batch, jobs, self._sending(batch))
         request: SubmitRequest | None = None
         try:
-            request = request_of(
-                batch,
-                jobs,
-                self._kept.htcondor.lease,
-                lambda project_batch_id: self._about_to_send(attempt, project_batch_id),
-                lambda: self._wanted(attempt),
-            )
-            project_batch_id = self._kept.bridge.submit(request)
-        except (_Stopped, _Changed) as error:
-            return isinstance(error, _Changed)
+            request = request_of(batch, jobs, self._kept.htcondor.lease)
+            self._kept.bridge.submit(request, journal)
+        except (Stopped, Changed) as error:
+            return isinstance(error, Changed)
         except LedgerError:
             raise
         except GahpError as error:
-            return self._after(attempt, request, error)
-        self._is_submitted(batch, project_batch_id, len(jobs))
-        self._see_whether_wanted(attempt, project_batch_id)
+            log.warning("Batch %s: %s", batch.name, error)
+            attempt = self._attempt(batch, len(jobs), journal.sending, error)
+            return self._after(batch, jobs, attempt, request, error)
+        self._is_submitted(batch, len(jobs))
+        if not journal.sending.unclear:
+            self._see_whether_wanted(batch)
         return False
 
-    def _see_whether_wanted(self, attempt: Attempt, project_batch_id: int) -> None:
-        """Let a batch be aborted at once if its last job was cancelled while it was sent.
+    def _sending(self, batch: BatchRow) -> Sending:
+        """Return how far the batch is on the project, as far as this process knows."""
+        before = self._attempts.get(batch.id)
+        if before is not None:
+            return before.sending
+        sent = batch.state == "sent"
+        return Sending(batch.project_batch_id, sent=sent, unclear=sent)
 
-        That is possible if its one submit_batch has ended, which the batch's state tells.
-        """
-        batch = self._jobs.batch(attempt.batch.id)
-        if batch is None or batch.state != "giving_up" or not attempt.is_single:
-            return
-        try:
-            if self._kept.bridge.look_at(project_batch_id).complete:
-                self._jobs.give_up(batch.id, time.time())
-        except RpcError as error:
-            log.info("Batch %s cannot be looked at: %s", batch.name, error)
+    def _see_whether_wanted(self, batch: BatchRow) -> None:
+        """Let a batch be aborted at once if its last job was cancelled while it was sent."""
+        now = self._jobs.batch(batch.id)
+        if now is not None and now.state == "giving_up":
+            self._jobs.give_up(batch.id, time.time())
 
     def _jobs_in_request(self, batch: BatchRow) -> list[JobRow]:
         """Return the jobs whose names the request has to have."""
@@ -227,27 +215,7 @@ class Sender:
         # What has ended since is on the project all the same, or may be.
         return self._jobs.jobs_of(batch.id)
 
-    def _about_to_send(self, attempt: Attempt, project_batch_id: int) -> None:
-        ids = attempt.ids.values()
-        if self._kept.stopping.is_set():
-            raise _Stopped
-        said = self._jobs.about_to_send(attempt.batch.id, project_batch_id, frozenset(ids))
-        if said != "go":
-            raise _Changed if said == "changed" else _Stopped
-        attempt.sends += 1
-
-    def _wanted(self, attempt: Attempt) -> Iterable[str]:
-        """Return the names of the jobs whose files are still needed."""
-        batch = attempt.batch
-        numbers = self._halving.sending(batch.id)
-        if not numbers or self._kept.stopping.is_set():
-            raise _Stopped
-        if attempt.was_sent:
-            return attempt.ids  # the request has to have them all
-        return [f"{batch.name}-{number}" for number in numbers]
-
-    def _is_submitted(self, batch: BatchRow, project_batch_id: int, jobs: int) -> None:
-        self._jobs.submitted(batch.id, project_batch_id)
+    def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
         self._forget(batch)
         self._failed.clear()
@@ -258,95 +226,41 @@ class Sender:
         self._pauses.forget(_sending_of(batch))
         self._failed.discard(batch.id)
         self._sizes.forget(batch)
-        self._deaths.pop(batch.id, None)
-        self._stubborn.pop(batch.id, None)
-        self._clear.discard(batch.id)
+        self._attempts.pop(batch.id, None)
+        self._refused.pop(batch.id, None)
 
     # -- what went wrong
 
-    def _after(self, attempt: Attempt, request: SubmitRequest | None, error: GahpError) -> bool:
-        """Do what a failed submission calls for; return whether to try once more at once."""
-        batch, verdict = attempt.batch, verdict_on(error)
-        log.warning("Batch %s: %s", batch.name, error)
-        if verdict is Verdict.DIED:
-            verdict = self._after_death(batch)
-        if verdict is Verdict.LATER and self._has_lasted(attempt, error):
-            verdict = Verdict.ALL
-        if verdict is Verdict.QUOTA and not self._is_beyond_quota(attempt):
-            verdict = Verdict.LATER
-        if verdict is Verdict.LATER:
-            if attempt.was_sent and not attempt.is_clear(error):
-                self._clear.discard(batch.id)
-            elif attempt.was_sent:
-                self._clear.add(batch.id)
-            self._put_off(batch, error)
-            return False
-        if attempt.was_sent:
-            self._after_sent(attempt, verdict, error)
-            return False
-        if verdict is Verdict.JOBS:
-            return self._hold_those_to_blame(attempt, request, error)
-        if verdict is Verdict.SMALLER and len(attempt.jobs) > 1:
-            self._sizes.learn(batch, attempt.jobs, error)
-            self._giving_up.halve(batch, attempt.jobs, str(error))
-        elif verdict is Verdict.ANEW:
-            # Not at once: other names may be of no more use.
-            self._pauses.failed(_PLANS, error)
-            self._jobs.drop_from_batch(batch.id)
-        else:
-            self._hold_all(batch, attempt.jobs, hold_for(error, batch))
-        self._forget(batch)
-        self._kept.wake()
-        return False
+    def _attempt(self, batch: BatchRow, jobs: int, sending: Sending, error: GahpError) -> Attempt:
+        """Return how the batch stands after ``error``."""
+        before = self._attempts.get(batch.id)
+        deaths = 0 if before is None else before.deaths
+        if isinstance(error, ProtocolError) and error.php_fatal:
+            deaths += 1
+        attempt = self._attempts[batch.id] = Attempt(
+            sending,
+            jobs,
+            is_part="/" in batch.together,
+            deaths=deaths,
+            lasted=self._lasted(batch, error),
+            is_beyond_limit=isinstance(error, QuotaExceeded) and self._is_beyond_limit(),
+        )
+        return attempt
 
-    def _after_sent(self, attempt: Attempt, verdict: Verdict, error: GahpError) -> None:
-        """A batch whose jobs may be on the project is not to stay as it is."""
-        batch = attempt.batch
-        if verdict is Verdict.ALL and not attempt.is_clear(error):
-            # Its jobs may exist, so they cannot be on hold.
-            self._put_off(batch, error)
-            return
-        if verdict is Verdict.ANEW and self._is_there(attempt):
-            return
-        if verdict is Verdict.SMALLER:
-            self._sizes.learn(batch, attempt.jobs, error)
-        if verdict is Verdict.ANEW:
-            self._pauses.failed(_PLANS, error)
-        clear = attempt.is_clear(error)
-        self._forget(batch)
-        self._giving_up.begin(batch, verdict, error, clear=clear)
+    def _lasted(self, batch: BatchRow, error: GahpError) -> float:
+        """Return seconds for which no waiting has helped, for all that the project answers."""
+        if is_about_project(error) and not getattr(error, "permanent", False):
+            self._refused.pop(batch.id, None)
+            return 0.0
+        now = time.monotonic()
+        return now - self._refused.setdefault(batch.id, now)
 
-    def _is_there(self, attempt: Attempt) -> bool:
-        """Tell whether the batch has all its jobs, whatever has become of it since.
+    def _is_beyond_limit(self) -> bool:
+        """Tell whether the account has no job on the project that could end.
 
-        It may have been aborted or retired on the project, by a person or for its lease: what has
-        become of its jobs is for those who follow it to find out.
+        Its other jobs may be from another submit node, so the project is asked.
         """
-        batch = attempt.batch
-        if batch.project_batch_id is None:
-            return False
-        try:
-            names = self._kept.bridge.job_names(batch.project_batch_id)
-        except GahpError as error:
-            log.info("Batch %s cannot be looked at: %s", batch.name, error)
-            return False
-        if set(names) != attempt.ids.keys():
-            return False
-        self._is_submitted(batch, batch.project_batch_id, len(names))
-        return True
-
-    def _after_death(self, batch: BatchRow) -> Verdict:
-        deaths = self._deaths[batch.id] = self._deaths.get(batch.id, 0) + 1
-        enough = 1 if "/" in batch.together else _DEATHS
-        return Verdict.SUSPECT if deaths >= enough else Verdict.LATER
-
-    def _is_beyond_quota(self, attempt: Attempt) -> bool:
-        """Tell whether the batch is too large for the account: no job is there that could end.
-
-        The account's other jobs may be from another submit node, so the project is asked.
-        """
-        there = self._jobs.on_project(self._kept.url, self._kept.account)
-        if there or len(attempt.jobs) == 1:
+        if self._jobs.on_project(self._kept.url, self._kept.account):
             return False
         try:
             batches = self._kept.bridge.batches()
@@ -355,25 +269,71 @@ class Sender:
             return False
         return all(batch.state.name != "IN_PROGRESS" for batch in batches)
 
-    def _has_lasted(self, attempt: Attempt, error: GahpError) -> bool:
-        """Tell whether jobs that were never sent have waited for an admin for long enough.
-
-        That is for refusals by a project that answers, and for addresses at which there is none.
-        """
-        batch_id = attempt.batch.id
-        if is_about_project(error) and not getattr(error, "permanent", False):
-            self._stubborn.pop(batch_id, None)
+    def _after(
+        self,
+        batch: BatchRow,
+        jobs: Sequence[JobRow],
+        attempt: Attempt,
+        request: SubmitRequest | None,
+        error: GahpError,
+    ) -> bool:
+        """Do what a failed submission calls for; return whether to try once more at once."""
+        action = action_after(attempt, error)
+        if action is Action.LATER:
+            self._put_off(batch, error)
             return False
-        since = self._stubborn.setdefault(batch_id, time.monotonic())
-        return not attempt.was_sent and time.monotonic() - since > BELIEVED
+        sent = attempt.sending.sent
+        if action is Action.HOLD_SOME and not sent:
+            return self._hold_those_to_blame(batch, jobs, request, error)
+        if action is Action.RENAME:
+            if sent and self._is_there(batch, jobs):
+                return False
+            # Not at once: other names may be of no more use.
+            self._pauses.failed(_PLANS, error)
+        elif action is Action.HALVE:
+            self._sizes.learn(batch, jobs, error)
+        self._forget(batch)
+        if sent:
+            self._giving_up.begin(batch, attempt, error)
+            return False
+        if action is Action.RENAME:
+            self._jobs.drop_from_batch(batch.id)
+        elif action is Action.HALVE:
+            self._giving_up.halve(batch, jobs, str(error))
+        else:
+            self._hold_all(batch, jobs, hold_for(error, batch))
+        self._kept.wake()
+        return False
+
+    def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether the batch has all its jobs, whatever has become of it since.
+
+        It may have been aborted or retired on the project, by a person or for its lease: what has
+        become of its jobs is for those who follow it to find out.
+        """
+        if batch.project_batch_id is None:
+            return False
+        try:
+            names = self._kept.bridge.job_names(batch.project_batch_id)
+        except GahpError as error:
+            log.info("Batch %s cannot be looked at: %s", batch.name, error)
+            return False
+        if set(names) != {job.job_name for job in jobs}:
+            return False
+        self._jobs.submitted(batch.id, batch.project_batch_id)
+        self._is_submitted(batch, len(names))
+        return True
 
     # -- holds
 
     def _hold_those_to_blame(
-        self, attempt: Attempt, request: SubmitRequest | None, error: GahpError
+        self,
+        batch: BatchRow,
+        jobs: Sequence[JobRow],
+        request: SubmitRequest | None,
+        error: GahpError,
     ) -> bool:
         """Put the jobs on hold that cannot be sent; return whether others are left."""
-        batch = attempt.batch
         refused: Mapping[str, GahpError] = {}
         try:
             if request is not None:
@@ -381,34 +341,25 @@ class Sender:
         except RpcError as trouble:
             self._put_off(batch, trouble)
             return False
+        alone = Attempt(Sending(), 1)
         holds = {
-            attempt.ids[name]: hold_for(why, batch)
-            for name, why in refused.items()
-            if name in attempt.ids and verdict_on(why) is Verdict.JOBS
+            job.id: hold_for(why, batch)
+            for job in jobs
+            if (why := refused.get(str(job.job_name))) is not None
+            and action_after(alone, why) is Action.HOLD_SOME
         }
         if not holds:
-            holds = {job_id: hold_for(error, batch) for job_id in self._blamed(attempt, error)}
+            holds = {job.id: hold_for(error, batch) for job in _blamed(jobs, error)}
         alike: dict[Hold, list[int]] = {}
         for job_id, hold in holds.items():
             alike.setdefault(hold, []).append(job_id)
         for hold, job_ids in alike.items():
             self._jobs.hold(job_ids, hold)
         log.warning("Batch %s: %d jobs are on hold", batch.name, len(holds))
-        if len(holds) < len(attempt.jobs):
+        if len(holds) < len(jobs):
             return True
         self._forget(batch)
         return False
-
-    def _blamed(self, attempt: Attempt, error: GahpError) -> list[int]:
-        """Return the jobs that an error names, all if it names none."""
-        if isinstance(error, JobRefused) and error.job_name in attempt.ids:
-            return [attempt.ids[error.job_name]]
-        if isinstance(error, StagingError) and error.path is not None:
-            quoted = _in_json(error.path)
-            blamed = [job.id for job in attempt.jobs if quoted in job.description]
-            if blamed:
-                return blamed
-        return [job.id for job in attempt.jobs]
 
     def _hold_all(self, batch: BatchRow, jobs: Sequence[JobRow], hold: Hold) -> None:
         """Put all jobs of a batch that was never sent on hold; nothing is owed for it then."""
@@ -441,6 +392,17 @@ def new_name() -> str:
 def _sending_of(batch: BatchRow) -> tuple[str, int]:
     """Return what the pauses between attempts to send a batch are kept under."""
     return "send", batch.id
+
+
+def _blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
+    """Return the jobs that an error names, all if it names none."""
+    blamed: Sequence[JobRow] = ()
+    if isinstance(error, JobRefused):
+        blamed = [job for job in jobs if job.job_name == error.job_name]
+    elif isinstance(error, StagingError) and error.path is not None:
+        quoted = _in_json(error.path)
+        blamed = [job for job in jobs if quoted in job.description]
+    return blamed or jobs
 
 
 def _in_json(path: str) -> str:

@@ -10,28 +10,20 @@ from boinc_gahp.bridge import JobRequest, LocalInput, RemoteInput, SubmitRequest
 from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from boinc_gahp.blah.description import RemoteFile
     from boinc_gahp.bridge import Input
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 
-def request_of(
-    batch: BatchRow,
-    jobs: Sequence[JobRow],
-    lease: float,
-    about_to_send: Callable[[int], None],
-    wanted: Callable[[], Iterable[str]],
-) -> SubmitRequest:
+def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitRequest:
     """Return the request for a batch of ``jobs``, which have equal parameters.
 
     Args:
         batch: has the name.
         jobs: at least one; with the names that they have in it.
         lease: seconds.
-        about_to_send: see :class:`SubmitRequest`.
-        wanted: likewise.
 
     Raises:
         JobRefused: a description in the ledger is damaged; names the job.
@@ -60,8 +52,6 @@ def request_of(
         delay_bound=first.delay_bound,
         app_version_num=first.app_version_num,
         lease=lease,
-        about_to_send=about_to_send,
-        wanted=wanted,
     )
 
 

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge.gate import OPEN, EventGate, Gate, Stopped
+from boinc_gahp.bridge.journal import Journal, Sending
 from boinc_gahp.bridge.types import (
     AdFiles,
     BatchLook,
@@ -50,6 +51,7 @@ __all__ = [
     "InlineInput",
     "Input",
     "JobRequest",
+    "Journal",
     "Judgement",
     "LocalInput",
     "NoResult",
@@ -57,6 +59,7 @@ __all__ = [
     "OnProgress",
     "Progress",
     "RemoteInput",
+    "Sending",
     "StagedInput",
     "Stopped",
     "SubmitRequest",

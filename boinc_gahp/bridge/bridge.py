@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import collect, control, failed, fetch, looking, query, submit, withdrawing
 from boinc_gahp.bridge.association import Association
+from boinc_gahp.bridge.boinc_submit import GridmanagerJournal, PersonsJournal
 from boinc_gahp.bridge.context import Context
 from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
 from boinc_gahp.bridge.gate import OPEN
+from boinc_gahp.bridge.journal import Journal
 from boinc_gahp.bridge.judging import Judged
 from boinc_gahp.bridge.known import Known
 from boinc_gahp.bridge.meter import Interrupted, Meter
@@ -80,10 +83,28 @@ class Bridge:
         """Ask whether the project answers."""
         self._context.project.ping()
 
-    def submit(self, request: SubmitRequest, client: Client = _A_PERSON) -> int:
-        """See :func:`boinc_gahp.bridge.submit.submit`."""
+    def submit(self, request: SubmitRequest, journal: Journal | None = None) -> int:
+        """See :func:`boinc_gahp.bridge.submit.submit`; None writes nothing down."""
+        return submit.submit(self._context, request, journal or Journal())
+
+    def boinc_submit(self, request: SubmitRequest, answer_by: float | None) -> int:
+        """Submit the batch of a BOINC_SUBMIT.
+
+        Args:
+            request: the batch.
+            answer_by: ``time.monotonic()`` at which a gridmanager has to have the result: if the
+                submit fails, none of the batch's jobs exists or appears. Its lease is ``[jobs]
+                lease``, for a gridmanager renews it. None: somebody typed the request.
+
+        Raises:
+            LedgerError: for a gridmanager, what may be owed could not be written down first.
+        """
         self._context.known.mention([request.batch_name])
-        return submit.submit(self._context, request, client)
+        if answer_by is None:
+            return self.submit(request, PersonsJournal(self._context, request))
+        lease = self._context.settings.jobs.lease
+        request = replace(request, lease=lease, answer_by=answer_by, name_is_given=True)
+        return self.submit(request, GridmanagerJournal(self._context, request))
 
     @property
     def max_post_bytes(self) -> int:

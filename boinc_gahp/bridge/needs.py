@@ -17,19 +17,19 @@ class Needs:
     """Asks whoever wants the jobs; thread-safe. Every method raises what that raises.
 
     Args:
-        wanted: returns the names of the jobs that are still wanted; None: all are.
+        wanted: see :meth:`boinc_gahp.bridge.journal.Journal.wanted`.
         users: by file, the jobs that take it.
     """
 
     def __init__(
         self,
-        wanted: Callable[[], Iterable[str]] | None = None,
+        wanted: Callable[[], Iterable[str] | None],
         users: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self._wanted = wanted
         self._users = users or {}
         self._lock = threading.Lock()
-        self._jobs: frozenset[str] = frozenset()
+        self._jobs: frozenset[str] | None = None
         self._asked = -_LASTS
 
     def of(self, files: Iterable[str], *, now: bool = True) -> list[str]:
@@ -39,20 +39,19 @@ class Needs:
             files: some of the batch's.
             now: whether to ask; if not, half a second may pass from one answer to the next.
         """
-        if self._wanted is None:
-            return list(files)
         jobs = self._ask(now=now)
+        if jobs is None:
+            return list(files)
         return [file for file in files if not jobs.isdisjoint(self._users[file])]
 
     def check(self) -> None:
         """Ask now and then, for what is done for all jobs."""
-        if self._wanted is not None:
-            self._ask(now=False)
+        self._ask(now=False)
 
-    def _ask(self, *, now: bool) -> frozenset[str]:
-        assert self._wanted is not None  # noqa: S101  (for the type checker)
+    def _ask(self, *, now: bool) -> frozenset[str] | None:
         with self._lock:
             if now or time.monotonic() >= self._asked + _LASTS:
-                self._jobs = frozenset(self._wanted())
+                names = self._wanted()
+                self._jobs = None if names is None else frozenset(names)
                 self._asked = time.monotonic()
             return self._jobs

@@ -207,7 +207,7 @@ class Staging:
         meter: Meter | None = None,
         needs: Needs | None = None,
     ) -> None:
-        self._needs = needs or Needs()
+        self._needs = needs or Needs(lambda: None)
         self._meter = meter or Meter()
         self._project = project
         self._settings = settings

@@ -1,4 +1,4 @@
-"""BOINC_SUBMIT: a batch of jobs becomes workunits, once, whatever fails and whoever repeats it.
+"""A batch of jobs becomes workunits, once, whatever fails and whoever repeats it.
 
 The order of the steps is the whole point:
 
@@ -11,8 +11,9 @@ The order of the steps is the whole point:
    a look at the batch, never by a blind repetition. Jobs carry names that are unique over the
    whole project, so a workunit cannot be made twice (``web-rpcs.rst``, "Job names").
 
-For a gridmanager an error is a promise that none of the jobs exists or will appear (``gahp.rst``,
-"BOINC_SUBMIT"): :class:`~boinc_gahp.bridge.promise.Promise` keeps it.
+Those who submit differ in the journal alone (:class:`~boinc_gahp.bridge.journal.Journal`):
+BOINC_SUBMIT (:mod:`boinc_gahp.bridge.boinc_submit`), HTCondor's BLAH jobs
+(:mod:`boinc_gahp.blah.sending_journal`), people (:mod:`boinc_gahp.remote.comparing`).
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from __future__ import annotations
 import errno
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.bridge import checks, naming
 from boinc_gahp.bridge.association import Association
+from boinc_gahp.bridge.boinc_submit import UNDO_TIME
+from boinc_gahp.bridge.journal import Sending
 from boinc_gahp.bridge.judging import Judged, check_unchanged
 from boinc_gahp.bridge.meter import Interrupted, Meter
 from boinc_gahp.bridge.needs import Needs
-from boinc_gahp.bridge.promise import UNDO_TIME, Promise
 from boinc_gahp.bridge.staging import Physical, Staging, out_of_time
 from boinc_gahp.bridge.types import LocalInput, StagedInput
 from boinc_gahp.errors import (
@@ -54,8 +57,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.types import Client, Input, SubmitRequest
-    from boinc_gahp.rpc import BatchDetails
+    from boinc_gahp.bridge.journal import Journal
+    from boinc_gahp.bridge.types import Input, SubmitRequest
+    from boinc_gahp.rpc import BatchDetails, BatchSubmission
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -70,7 +74,7 @@ _STAGINGS = 3
 _TOO_LARGE = 413
 
 
-def submit(context: Context, request: SubmitRequest, client: Client) -> int:
+def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
     """Make the batch's jobs exist on the project, each exactly once; return the batch's id there.
 
     Submitting the same request again, at any time and from any process, completes it or finds it
@@ -81,20 +85,26 @@ def submit(context: Context, request: SubmitRequest, client: Client) -> int:
         BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
         StagingError: an input file cannot be read or sent, or is not on the project as was said.
         RpcError: the project said no or could not be asked.
-        LedgerError: for a gridmanager, what may be owed could not be written down first.
-        Exception: what the request's ``progress`` raises.
+        Exception: what the journal and the request's ``progress`` raise.
     """
-    promise = Promise(context, request, client)
+    submission = _Submission(context, request, journal)
     try:
-        batch_id = _Submission(context, request, client, promise).run()
-    except BaseException as error:  # whatever it is, the client is told that it failed
-        promise.keep(error)
+        batch_id = submission.run()
+    except BaseException as error:  # whatever it is, the journal is told that it failed
+        journal.failed(submission.sending, error)
         if isinstance(error, Interrupted):
             raise error.error from None
         raise
     context.known.remember_submitted(request.batch_name)
-    promise.fulfilled()
+    journal.done(batch_id, submission.sending)
     return batch_id
+
+
+def _is_answered(error: RpcError) -> bool:
+    """Tell whether the project has answered a submit_batch, so that it is not running."""
+    if isinstance(error, TransportError):
+        return not error.may_have_happened
+    return isinstance(error, ProjectError) and not isinstance(error, ProjectDown)
 
 
 def _is_over(end: float | None) -> bool:
@@ -124,20 +134,18 @@ def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
 class _Submission:
     """One run through the steps above."""
 
-    def __init__(
-        self, context: Context, request: SubmitRequest, client: Client, promise: Promise
-    ) -> None:
+    def __init__(self, context: Context, request: SubmitRequest, journal: Journal) -> None:
         self._context = context
         self._request = request
-        self._client = client
-        self._promise = promise
+        self._journal = journal
+        self.sending = Sending()
         self._project = context.project
         self._until: float | None = None
         self._stop_staging: float | None = None
-        if client.gridmanager and client.answer_by is not None:
-            self._until = client.answer_by - UNDO_TIME
+        if request.answer_by is not None:
+            self._until = request.answer_by - UNDO_TIME
             self._project = context.project.until(self._until)
-            self._stop_staging = client.answer_by - context.settings.timeouts.submit_margin
+            self._stop_staging = request.answer_by - context.settings.timeouts.submit_margin
         self._judged = Judged(context, request, self._project)
         self._wanted = {job.name for job in request.jobs}
         self._stagings = 0
@@ -146,7 +154,7 @@ class _Submission:
         self._duplicates: set[str] = set()
 
     def run(self) -> int:
-        self._promise.check_nothing_is_owed()
+        self.sending = self._journal.begin()
         _check_time(self._until, "nothing is sent: other requests came first")
         inputs: Mapping[str, tuple[Input, ...]] = self._judged.inputs()
         details = self._look_up()
@@ -157,7 +165,7 @@ class _Submission:
                 return details.batch.id
         # The files of jobs that are there have done their duty; they may be gone by now.
         inputs = {name: items for name, items in inputs.items() if name in missing}
-        needs = Needs(self._request.wanted)
+        needs = Needs(self._journal.wanted)
 
         def keep_going() -> None:
             _check_time(self._stop_staging, "input files are being read, none is sent")
@@ -167,8 +175,7 @@ class _Submission:
         files = self._context.digests.of(paths, keep_going, self._meter)
         for item in _local(inputs):
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
-        if self._request.files_read is not None:
-            self._request.files_read({path: file.md5 for path, file in files.items()})
+        self._journal.files_read({path: file.md5 for path, file in files.items()})
         physical = Physical(files)
         brought = physical.by_name(files)
         self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
@@ -182,32 +189,24 @@ class _Submission:
         self._send_until_all_are_there(details, inputs, physical)
         return batch_id
 
-    @property
-    def _lease(self) -> float:
-        lease = self._request.lease
-        if lease is not None:
-            return lease
-        if self._client.gridmanager:
-            return self._context.settings.jobs.lease
-        return self._judged.lease()
-
     # -- step 2
 
     def _look_up(self) -> BatchDetails | None:
         """Return the batch that the project finds under this name, or None."""
-        name = self._request.batch_name
+        request = self._request
+        name = request.batch_name
         try:
             details = naming.find(self._project, name)
         except NotFound:
             return None
         except NotOwner as error:
-            if self._client.gridmanager:
-                return None  # its users cannot choose another name
+            if request.name_is_given:
+                return None
             raise BatchConflict(
                 f"{self._project.host} has a batch named {name!r} that belongs to another "
                 "account: choose another name"
             ) from error
-        self._promise.found(details)
+        self.sending = self.sending.seen(details, request)
         if details.batch.name != name:
             raise BatchConflict(
                 f"{self._project.host} finds the batch {details.batch.name!r} under the name "
@@ -257,6 +256,7 @@ class _Submission:
         counts is the one that a look-up gives (:mod:`boinc_gahp.bridge.naming`).
         """
         request = self._request
+        lease = self._judged.lease() if request.lease is None else request.lease
         created: int | None = None
         for round_ in range(_ROUNDS):
             trouble: RpcError | None = None
@@ -264,7 +264,7 @@ class _Submission:
                 created = self._project.create_batch(
                     request.batch_name,
                     request.app_name,
-                    expire_time=time.time() + self._lease,
+                    expire_time=time.time() + lease,
                 )
             except PermissionDenied:
                 raise
@@ -319,7 +319,7 @@ class _Submission:
             physical.by_name(item.path for item in _local(inputs)),
             batch_id,
             uploads=self._context.uploads,
-            needs=Needs(self._request.wanted, users),
+            needs=Needs(self._journal.wanted, users),
             deadline=self._stop_staging,
             meter=self._meter,
         ).run()
@@ -368,7 +368,7 @@ class _Submission:
         except RpcError as error:
             # What went wrong first tells more than that the project cannot be asked about it.
             raise trouble or error from None
-        self._promise.found(details)
+        self.sending = self.sending.seen(details, self._request)
         return details
 
     def _send(
@@ -378,39 +378,54 @@ class _Submission:
         inputs: Mapping[str, tuple[Input, ...]],
         physical: Physical,
     ) -> RpcError | None:
-        """Send the missing jobs; return the trouble there was, if the batch has to tell."""
+        """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
         submission = self._judged.submission(batch_id, missing, inputs, physical.name_of)
-        self._promise.about_to_send(batch_id)
         _check_time(self._stop_staging, "all input files are there, but there is no time left")
-        if self._request.about_to_send is not None:
-            self._request.about_to_send(batch_id)
+        self._journal.about_to_send(batch_id)
+        before = self.sending
+        self.sending = replace(before, sent=True, unclear=True)
         try:
             self._project.submit_batch(submission)
-        except ProjectDown as error:
+        except RpcError as error:
+            if _is_answered(error):
+                self.sending = replace(self.sending, unclear=before.unclear)
+            return self._trouble(error, batch_id, submission, inputs, physical)
+        self.sending = replace(self.sending, unclear=before.unclear)
+        return None
+
+    def _trouble(
+        self,
+        error: RpcError,
+        batch_id: int,
+        submission: BatchSubmission,
+        inputs: Mapping[str, tuple[Input, ...]],
+        physical: Physical,
+    ) -> RpcError:
+        """Return what a submit_batch ended in if the batch has to tell what came of it.
+
+        Raises:
+            RpcError: the project has refused it.
+            BatchTooLarge: it is more than the project takes.
+            StagingError: a file is absent that the request says is on the project.
+        """
+        if isinstance(error, ProjectDown | BatchSubmitted | DuplicateJob):
             return error
-        except ProjectError as error:
-            gone = isinstance(error, InputGone)
-            if gone:
-                self._check_staged([error.named])
-            if gone and self._stagings < _STAGINGS and any(_local(inputs)):
+        if isinstance(error, InputGone):
+            self._check_staged([error.named])
+            if self._stagings < _STAGINGS and any(_local(inputs)):
                 self._stage(physical, inputs, batch_id)
                 return error
-            if isinstance(error, BatchSubmitted | DuplicateJob):
-                return error
-            if isinstance(error, RequestTooLarge):
-                size = self._project.request_size(submission)
-                raise self._judged.too_large(size, "which the project did not take") from error
-            raise
-        except RpcError as error:
-            if isinstance(error, TransportError) and error.status == _TOO_LARGE:
-                size = self._project.request_size(submission)
-                raise self._judged.too_large(
-                    size, "more than its web server takes (HTTP 413)"
-                ) from error
-            if error.may_have_happened:
-                self._promise.unclear()
-            return error
-        return None
+        if isinstance(error, RequestTooLarge):
+            size = self._project.request_size(submission)
+            raise self._judged.too_large(size, "which the project did not take") from error
+        if isinstance(error, TransportError) and error.status == _TOO_LARGE:
+            size = self._project.request_size(submission)
+            raise self._judged.too_large(
+                size, "more than its web server takes (HTTP 413)"
+            ) from error
+        if isinstance(error, ProjectError):
+            raise error
+        return error
 
     def _give_up_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
         """Raise if a job's name is taken by a job of another batch.

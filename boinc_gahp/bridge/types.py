@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.bridge.asking import Filled
@@ -121,17 +121,13 @@ class SubmitRequest:
         by_name: whether input files fit by their logical names only. Otherwise those of a job, if
             none of its names fits and there are as many as are wanted, go in the order given: a
             gridmanager knows files by their paths.
-        lease: seconds that a new batch is kept without a renewal; None: ``[jobs] lease`` for a
-            gridmanager, who renews it, and for others as long as the jobs may take by their
-            deadlines and retries, ``[jobs] batch_lease`` at least.
+        lease: seconds that a new batch is kept without a renewal; None: as long as the jobs may
+            take by their deadlines and retries, ``[jobs] batch_lease`` at least.
         progress: told how far the submit is.
-        about_to_send: called with the project's id of the batch right before every submit_batch,
-            which is not sent if this raises.
-        wanted: returns the names of the jobs that are still wanted: called while files are read and
-            sent, so that none are sent that only others need. Ends the submit if it raises. None:
-            all are.
-        files_read: called with the MD5s, in hex and by path, of the local files that the jobs to be
-            sent need, before they are staged.
+        answer_by: ``time.monotonic()`` at which the result has to be there: the submit ends in an
+            error in time to undo it. None: it may take as long as it needs.
+        name_is_given: whether the batch has to have this name though another account has a batch
+            of that name: whoever submits it cannot choose another.
     """
 
     batch_name: str
@@ -148,10 +144,9 @@ class SubmitRequest:
     output_template_filename: str | None = None
     by_name: bool = False
     lease: float | None = None
-    about_to_send: Callable[[int], None] | None = None
-    wanted: Callable[[], Iterable[str]] | None = None
-    files_read: Callable[[Mapping[str, str]], None] | None = None
     progress: OnProgress | None = None
+    answer_by: float | None = None
+    name_is_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +319,9 @@ class Client:
     """Who asks, and until when.
 
     Attributes:
-        gridmanager: whether a response prefix was set when the Request Line was read: then an
-            error answered to a BOINC_SUBMIT is a promise (``gahp.rst``, "BOINC_SUBMIT").
-        answer_by: for a submit, ``time.monotonic()`` at which its result has to be there, or None.
+        gridmanager: whether a response prefix was set when the Request Line was read.
+        answer_by: of a gridmanager's submit, ``time.monotonic()`` at which its result has to be
+            there; otherwise None.
     """
 
     gridmanager: bool = False

@@ -45,7 +45,7 @@ def _ping(bridge: Bridge, _request: requests.Ping, _client: Client) -> Iterable[
 
 
 def _submit(bridge: Bridge, request: requests.Submit, client: Client) -> Iterable[str]:
-    bridge.submit(_submission(request), client)
+    bridge.boinc_submit(_submission(request), client.answer_by)
     return ()
 
 

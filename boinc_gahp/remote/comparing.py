@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import LocalInput
-from boinc_gahp.errors import BatchConflict, NotFound, NotOwner, RpcError
+from boinc_gahp.bridge import Journal, LocalInput
+from boinc_gahp.errors import (
+    BatchConflict,
+    GahpError,
+    NotFound,
+    NotOwner,
+    ProjectDown,
+    ProtocolError,
+    RpcError,
+    StagingError,
+    TransportError,
+)
 from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boinc_gahp.bridge import SubmitRequest
+    from boinc_gahp.bridge import Sending, SubmitRequest
     from boinc_gahp.remote.records import Record
     from boinc_gahp.remote.session import Session
 
@@ -25,8 +36,8 @@ log = logging.getLogger("boinc_gahp.remote")
 _AT_WORK = 60.0
 
 
-class Comparison:
-    """Compares a request, and writes down what is sent of it.
+class Comparison(Journal):
+    """Compares a request, and keeps a record of what is sent of it.
 
     Args:
         session: the project and the account.
@@ -72,11 +83,11 @@ class Comparison:
         return self._sent or (old is not None and self._same and old.batch_id == batch_id)
 
     def files_read(self, md5s: Mapping[str, str]) -> None:
-        """See :class:`~boinc_gahp.bridge.SubmitRequest`."""
+        """See :class:`~boinc_gahp.bridge.Journal`."""
         self._md5s = {**self._md5s, **md5s}
 
     def about_to_send(self, batch_id: int) -> None:
-        """Write down what is sent; see :class:`~boinc_gahp.bridge.SubmitRequest`.
+        """Write down what is sent; see :class:`~boinc_gahp.bridge.Journal`.
 
         Raises:
             BatchConflict: another process sends other jobs into the batch.
@@ -108,15 +119,16 @@ class Comparison:
             log.warning("Whether batch %d has jobs is not known: %s", batch_id, error)
             return True
 
-    def refused(self) -> None:
-        """Note that the project has answered with an error: what is not there will not appear."""
-        if self._sent and self._old is not None:
-            try:
-                self._records.write(
-                    self._request.batch_name, replace(self._old, refused=True), new=False
-                )
-            except OSError as error:
-                log.warning("%s", error)
+    def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
+        """Note what the project has refused for good: what is not there will not appear."""
+        if not (self._sent and self._old is not None and is_final(error)):
+            return
+        try:
+            self._records.write(
+                self._request.batch_name, replace(self._old, refused=True), new=False
+            )
+        except OSError as trouble:
+            log.warning("%s", trouble)
 
     def _check_none_is_there(self, old: Record, text: str) -> None:
         name = self._request.batch_name
@@ -140,3 +152,12 @@ class Comparison:
             f"batch {self._request.batch_name!r} (id {batch_id}) of {self._session.rpc.host} was "
             f"submitted with other jobs than these: {text}; choose another name"
         )
+
+
+def is_final(error: BaseException) -> bool:
+    """Whether the same submit would fail in the same way, and nothing of it is going on."""
+    if isinstance(error, StagingError):
+        # Others are about files that change, or about time.
+        return error.errno in (errno.EFBIG, errno.EEXIST)
+    passing = (TransportError, ProtocolError, ProjectDown)
+    return isinstance(error, GahpError) and not isinstance(error, passing)

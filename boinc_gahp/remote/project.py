@@ -12,6 +12,7 @@ from boinc_gahp.errors import ConfigError, GahpError, RpcError
 from boinc_gahp.remote import finding, leases, splitting, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
+from boinc_gahp.remote.comparing import is_final
 from boinc_gahp.remote.session import open_session
 from boinc_gahp.remote.types import Parameters
 from boinc_gahp.remote.watching import Poll
@@ -251,7 +252,7 @@ class Project:
                 progress=told,
             )
         except GahpError as error:
-            if is_made_up and submission.is_final(error):
+            if is_made_up and is_final(error):
                 # Nobody else knows its name.
                 submission.drop_begun(self.session, name)
             raise

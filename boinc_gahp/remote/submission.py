@@ -6,7 +6,6 @@ and a submit of the same jobs under the same name completes the first one, or fi
 
 from __future__ import annotations
 
-import errno
 import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,10 +19,7 @@ from boinc_gahp.errors import (
     GahpError,
     NotFound,
     NotOwner,
-    ProjectDown,
-    ProtocolError,
     StagingError,
-    TransportError,
 )
 from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.app import unknown_app
@@ -178,28 +174,13 @@ def submit(
     request = build_request(app_name, jobs, measure=measure, **options)
     comparison = Comparison(session, request)
     comparison.check()
-    request = replace(
-        request, about_to_send=comparison.about_to_send, files_read=comparison.files_read
-    )
     try:
-        batch_id = session.bridge.submit(request)
-    except GahpError as error:
-        if is_final(error):
-            comparison.refused()
-        if isinstance(error, AppNotFound):
-            raise unknown_app(session, app_name, error) from error
-        if isinstance(error, BatchTooLarge):
-            raise _split(session, request, error) from error
-        raise
+        batch_id = session.bridge.submit(request, comparison)
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
+    except BatchTooLarge as error:
+        raise _split(session, request, error) from error
     return batch_id, comparison.knows(batch_id)
-
-
-def is_final(error: GahpError) -> bool:
-    """Whether the same submit would fail in the same way, and nothing of it is going on."""
-    if isinstance(error, StagingError):
-        # Others are about files that change, or about time.
-        return error.errno in (errno.EFBIG, errno.EEXIST)
-    return not isinstance(error, (TransportError, ProtocolError, ProjectDown))
 
 
 def drop_begun(session: Session, batch_name: str) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import FetchRequest
+from boinc_gahp.bridge import Client, FetchRequest
 from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
 from boinc_gahp.localproject import BatchState, Quirks
-from tests.bridge.test_submit import gridmanager
+from tests.bridge.test_submit import answer_by
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def namesakes(first: Site) -> tuple[SubmitRequest, SubmitRequest]:
 
 
 def names(bridge: Bridge, batch: str, since: str = "0") -> list[str]:
-    (jobs,) = bridge.query_batches([batch], since, gridmanager()).batches
+    (jobs,) = bridge.query_batches([batch], since, Client(gridmanager=True)).batches
     return sorted(name for name, _ in jobs)
 
 
@@ -59,9 +59,9 @@ def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(
     mine, theirs = namesakes(site)
     batch = mine.batch_name
     with site.bridge() as bridge, second.bridge() as other:
-        bridge.submit(mine, gridmanager())
-        other.submit(theirs, gridmanager())
-        other.submit(theirs, gridmanager())
+        bridge.boinc_submit(mine, answer_by())
+        other.boinc_submit(theirs, answer_by())
+        other.boinc_submit(theirs, answer_by())
         assert names(bridge, batch) == site.names(mine)
         for since in ("0", str(time.time())):
             assert names(other, batch, since) == site.names(theirs)
@@ -77,10 +77,10 @@ def test_a_process_that_knows_nothing_finds_its_own(site: Site, second: Site) ->
     mine, theirs = namesakes(site)
     batch = mine.batch_name
     with site.bridge() as bridge, second.bridge() as other:
-        bridge.submit(mine, gridmanager())
+        bridge.boinc_submit(mine, answer_by())
         with pytest.raises(NotFound, match=f"no batch named {batch}$"):
             names(other, batch)
-        other.submit(theirs, gridmanager())
+        other.boinc_submit(theirs, answer_by())
     for step in ("0", str(time.time()), "lease", "retire"):
         with second.bridge() as other:
             if step == "lease":
@@ -98,15 +98,15 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(
     mine, theirs = namesakes(site)
     others = [second.batch(jobs=1) for _ in range(3)]
     with site.bridge() as bridge:
-        bridge.submit(mine, gridmanager())
+        bridge.boinc_submit(mine, answer_by())
     with second.bridge() as other:
         for request in (*others, theirs):
-            other.submit(request, gridmanager())
+            other.boinc_submit(request, answer_by())
     requests = [others[0], theirs, *others[1:], theirs]
     for since in ("0", "1"):
         with second.bridge() as other:
             told = other.query_batches(
-                [request.batch_name for request in requests], since, gridmanager()
+                [request.batch_name for request in requests], since, Client(gridmanager=True)
             )
         assert [sorted(name for name, _ in jobs) for jobs in told.batches] == [
             site.names(request) for request in requests
@@ -116,8 +116,8 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(
 def test_outputs_come_from_the_accounts_own_batch(site: Site, second: Site, tmp_path: Path) -> None:
     mine, theirs = namesakes(site)
     with site.bridge() as bridge, second.bridge() as other:
-        bridge.submit(mine, gridmanager())
-        other.submit(theirs, gridmanager())
+        bridge.boinc_submit(mine, answer_by())
+        other.boinc_submit(theirs, answer_by())
     site.local.resume_volunteers()
     try:
         wait_for(lambda: site.local.unfinished_jobs() == 0, "the jobs' end")
@@ -135,13 +135,13 @@ def test_outputs_come_from_the_accounts_own_batch(site: Site, second: Site, tmp_
 def test_an_error_takes_back_the_accounts_own_batch_alone(site: Site, second: Site) -> None:
     mine, theirs = namesakes(site)
     with site.bridge() as bridge, second.bridge() as other:
-        bridge.submit(mine, gridmanager())
-        other.submit(theirs, gridmanager())
+        bridge.boinc_submit(mine, answer_by())
+        other.boinc_submit(theirs, answer_by())
         for path in site.paths(theirs):
             path.unlink(missing_ok=True)
         more = dataclasses.replace(theirs, jobs=theirs.jobs[:2])
         with pytest.raises(BatchConflict, match="not in this request"):
-            other.submit(more, gridmanager())
+            other.boinc_submit(more, answer_by())
     assert states(site, mine.batch_name) == [BatchState.IN_PROGRESS] * 2
 
 

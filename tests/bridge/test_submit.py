@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Client, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
 from boinc_gahp.config import Staging
 from boinc_gahp.errors import (
     BatchConflict,
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from tests.faultproxy import Fault
 
 
-def gridmanager(seconds: float = 270.0) -> Client:
-    return Client(gridmanager=True, answer_by=time.monotonic() + seconds)
+def answer_by(seconds: float = 270.0) -> float:
+    """Return when a gridmanager has to have the answer, of which it asked just now."""
+    return time.monotonic() + seconds
 
 
 def set_state(site: Site, name: str, state: BatchState) -> None:
@@ -101,9 +102,9 @@ def test_a_submit_does_not_fail_because_another_has_no_more_time(site: Site) -> 
     site.proxy.fail("get_templates", hung)
     with site.bridge() as bridge, ThreadPoolExecutor() as threads:
         # The second waits for the app's templates, which the first has asked for.
-        first = threads.submit(bridge.submit, site.batch(), gridmanager(11.5))
+        first = threads.submit(bridge.boinc_submit, site.batch(), answer_by(11.5))
         assert hung.reached.wait(30)
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
         assert isinstance(first.exception(), GahpError)
     assert site.workunits(request) == site.names(request)
 
@@ -170,7 +171,7 @@ def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site: Site) ->
         with pytest.raises(BatchConflict) as caught:
             bridge.submit(other)
         with pytest.raises(BatchConflict):
-            bridge.submit(other, gridmanager())
+            bridge.boinc_submit(other, answer_by())
     assert any(name in str(caught.value) for name in site.names(request))
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
 
@@ -320,7 +321,7 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abo
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     with site.bridge() as bridge, pytest.raises(GahpError):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     with site.project() as project:
@@ -335,7 +336,7 @@ def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> N
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     site.proxy.fail("abort_batch", faultproxy.status(503), times=None)
     with site.bridge() as bridge, pytest.raises(GahpError):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
     with site.project() as project:
@@ -354,7 +355,7 @@ def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> N
 def test_a_good_submit_leaves_nothing_owed(site: Site) -> None:
     request = site.batch()
     with site.bridge() as bridge:
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     with site.project() as project:
         assert site.ledger.debts(project.url, project.account, time.time()) == ()
 
@@ -367,7 +368,7 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
 
     def submit() -> None:
         with site.bridge() as bridge:
-            bridge.submit(request, gridmanager())
+            bridge.boinc_submit(request, answer_by())
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(submit)
@@ -382,7 +383,7 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
 def test_with_too_little_time_left_submit_batch_is_not_started(site: Site) -> None:
     request = site.batch()
     with site.bridge() as bridge, pytest.raises(StagingError, match="release the jobs") as caught:
-        bridge.submit(request, gridmanager(59))
+        bridge.boinc_submit(request, answer_by(59))
     assert "still staging" in str(caught.value)
     assert "submit_batch" not in site.proxy.seen
 
@@ -394,5 +395,5 @@ def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: S
             project.url, project.account, request.batch_name, 4711, time.time() + 60
         )
     with site.bridge() as bridge, pytest.raises(BatchConflict, match="given up"):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert "submit_batch" not in site.proxy.seen

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import JobRequest, LocalInput, RemoteInput, SubmitRequest
+from boinc_gahp.bridge import JobRequest, Journal, LocalInput, RemoteInput, SubmitRequest
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, NotFound, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.bridge.conftest import Site
 
 MD5 = "0123456789abcdef0123456789abcdef"
@@ -38,6 +40,16 @@ OWN_OUTPUT = """<output_template>
     <file_ref><file_name><OUTFILE_0/></file_name><open_name>out</open_name></file_ref>
   </result>
 </output_template>"""
+
+
+class Told(Journal):
+    """Has a function called right before each submit_batch."""
+
+    def __init__(self, tell: Callable[[int], object]) -> None:
+        self._tell = tell
+
+    def about_to_send(self, batch_id: int) -> None:
+        self._tell(batch_id)
 
 
 def workunit(site: Site, name: str) -> Any:
@@ -65,7 +77,7 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site:
     )
     sent: list[int] = []
     with site.bridge() as bridge:
-        batch_id = bridge.submit(replace(request, about_to_send=sent.append))
+        batch_id = bridge.submit(request, Told(sent.append))
         assert bridge.submit(request) == batch_id
         assert sent == [batch_id]
     assert workunit(site, "own-2")["priority"] == 7
@@ -141,7 +153,7 @@ def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_
 
     with site.bridge() as bridge:
         with pytest.raises(GahpError, match="not "):
-            bridge.submit(replace(request, about_to_send=stop))
+            bridge.submit(request, Told(stop))
         assert site.proxy.count("submit_batch") == 0
         assert state_of(site, request.batch_name) is BatchState.INIT
         bridge.withdraw_empty(request.batch_name)

@@ -26,16 +26,16 @@ pytestmark = pytest.mark.long
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path
-from boinc_gahp.bridge import Bridge, Client, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import Bridge, JobRequest, LocalInput, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import Project
 url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
 bridge = Bridge(Project(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
-bridge.submit(
+bridge.boinc_submit(
     SubmitRequest(name, "uppercase", [JobRequest(j, (), (LocalInput(f, "in"),)) for j, f in jobs]),
-    Client(gridmanager=True, answer_by=time.monotonic() + 270),
+    time.monotonic() + 270,
 )
 """
 
@@ -59,14 +59,14 @@ def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
 
 def recover(bridge: Bridge, request: SubmitRequest) -> bool:
     """Do what a gridmanager does for a batch of unknown state; return whether it submitted."""
-    client = Client(gridmanager=True, answer_by=time.monotonic() + 270)
+    client = Client(gridmanager=True)
     try:
         (jobs,) = bridge.query_batches([request.batch_name], "0", client).batches
     except NotFound as error:
         assert str(error).endswith(f"no batch named {request.batch_name}")  # noqa: PT017
         jobs = ()
     if not jobs:
-        bridge.submit(request, client)
+        bridge.boinc_submit(request, time.monotonic() + 270)
     return not jobs
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.bridge.journal import Journal
 from boinc_gahp.bridge.submit import submit
-from boinc_gahp.bridge.types import Client, JobRequest, SubmitRequest
+from boinc_gahp.bridge.types import JobRequest, SubmitRequest
 from boinc_gahp.errors import JobRefused, ProjectError
 from tests.bridge.scripted import Script, batch, error, job
 
@@ -73,7 +74,7 @@ class Server(Script):
         self.state = 1 if whole else 0
 
     def submit(self) -> None:
-        submit(self.context(), REQUEST, Client())
+        submit(self.context(), REQUEST, Journal())
 
 
 def test_not_in_init_state_is_success_where_all_jobs_are_there() -> None:

@@ -58,8 +58,8 @@ class StandIn:
     def ping(self) -> None:
         self.act("ping")
 
-    def submit(self, request: SubmitRequest, client: Client) -> None:
-        self.act("submit", request, client, name=request.batch_name)
+    def boinc_submit(self, request: SubmitRequest, answer_by: float | None) -> None:
+        self.act("submit", request, answer_by, name=request.batch_name)
 
     def query_batches(
         self, names: Sequence[str], min_mod_time: str | float, client: Client

@@ -194,7 +194,8 @@ class _Refused(Exception):
 
 
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
-    from boinc_gahp.remote.submission import drop_begun, is_final
+    from boinc_gahp.remote.comparing import is_final
+    from boinc_gahp.remote.submission import drop_begun
 
     jobs = look_up_jobs(project, options, work)
     more["progress"] = partial(show, work)

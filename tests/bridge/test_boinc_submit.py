@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Client, SubmitRequest
 from boinc_gahp.bridge.staging import Staging
 from boinc_gahp.errors import (
     BatchConflict,
@@ -21,9 +20,10 @@ from boinc_gahp.errors import (
 from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
-from tests.bridge.test_submit import gridmanager, set_state, state_of
+from tests.bridge.test_submit import answer_by, set_state, state_of
 
 if TYPE_CHECKING:
+    from boinc_gahp.bridge import SubmitRequest
     from boinc_gahp.ledger import Debt
     from tests.bridge.conftest import Site
     from tests.faultproxy import Exchange
@@ -70,7 +70,7 @@ def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     request = half_made(site)
     remove(site, request)
     with site.bridge() as bridge, pytest.raises(StagingError, match="No such file"):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     assert debts(site) == ()
 
@@ -81,7 +81,7 @@ def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(s
     number = batch_id(site, request)
     site.ledger.begin_submit(*owner(site), request.batch_name, number, time.time() + 100)
     with site.bridge() as bridge, pytest.raises(StagingError):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     (debt,) = debts(site)
     assert (debt.batch_id, debt.kind) == (number, "abort")
@@ -92,14 +92,14 @@ def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
     request = half_made(site)
     remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
     with site.bridge() as bridge:
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert site.workunits(request) == site.names(request)
 
 
 def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site: Site) -> None:
     request = half_made(site)
     with site.bridge(max_post_bytes=1000) as bridge, pytest.raises(JobRefused):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -107,7 +107,7 @@ def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site: Site
     request = half_made(site)
     site.ledger.close()
     with site.bridge() as bridge, pytest.raises(LedgerError):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -121,7 +121,7 @@ def test_a_bug_ends_a_half_made_batch_and_an_empty_one(
     monkeypatch.setattr(Staging, "run", bug)
     for request in (half, new):
         with site.bridge() as bridge, pytest.raises(ZeroDivisionError):
-            bridge.submit(request, gridmanager())
+            bridge.boinc_submit(request, answer_by())
     assert state_of(site, half.batch_name) is BatchState.ABORTED
     assert state_of(site, new.batch_name) is BatchState.RETIRED
 
@@ -148,7 +148,7 @@ def test_a_batch_whose_name_differs_in_case_is_left_alone(site: Site, jobs: int)
     state = state_of(site, theirs.batch_name)
     ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name.lower())
     with site.bridge() as bridge, pytest.raises(BatchConflict, match="CaseBatch"):
-        bridge.submit(ours, gridmanager())
+        bridge.boinc_submit(ours, answer_by())
     assert state_of(site, theirs.batch_name) is state
     assert debts(site) == ()
 
@@ -159,7 +159,7 @@ def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site: Si
         bridge.submit(theirs)
     ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name)
     with site.bridge(max_post_bytes=100) as bridge, pytest.raises(JobRefused):
-        bridge.submit(ours, gridmanager())
+        bridge.boinc_submit(ours, answer_by())
     assert state_of(site, theirs.batch_name) is BatchState.IN_PROGRESS
 
 
@@ -169,7 +169,7 @@ def test_a_retired_batch_is_not_taken_back_to_the_living(site: Site) -> None:
         bridge.submit(request)
         set_state(site, request.batch_name, BatchState.RETIRED)
         with pytest.raises(BatchConflict, match="RETIRED"):
-            bridge.submit(request, gridmanager())
+            bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.RETIRED
 
 
@@ -184,7 +184,7 @@ def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: 
 
     def submit() -> None:
         with site.bridge() as bridge:
-            bridge.submit(request, gridmanager())
+            bridge.boinc_submit(request, answer_by())
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(submit)
@@ -208,14 +208,14 @@ def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_t
     site.proxy.fail("get_templates", hang)
     site.options = dataclasses.replace(site.options, read_timeout=1000, retry_total=1000)
     with site.bridge() as bridge, pytest.raises(RpcError, match="get_templates"):
-        bridge.submit(site.batch(), gridmanager(11.0))
+        bridge.boinc_submit(site.batch(), answer_by(11.0))
     hang.release()
 
 
 def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site: Site) -> None:
     request = half_made(site)
     with site.bridge() as bridge, pytest.raises(StagingError, match="other requests came first"):
-        bridge.submit(request, gridmanager(5.0))
+        bridge.boinc_submit(request, answer_by(5.0))
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     assert "get_templates" not in site.proxy.seen[-2:]
 
@@ -225,7 +225,7 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> No
     slow = faultproxy.delay(1.5)
     site.proxy.fail("query_files", slow)
     with site.bridge() as bridge, pytest.raises(StagingError, match="release the jobs"):
-        bridge.submit(request, gridmanager(61.0))
+        bridge.boinc_submit(request, answer_by(61.0))
     assert "submit_batch" not in site.proxy.seen
     assert state_of(site, request.batch_name) is BatchState.RETIRED
 
@@ -236,7 +236,7 @@ def test_what_went_wrong_first_is_told_when_the_project_cannot_be_asked_about_it
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     with site.bridge() as bridge, pytest.raises(RpcError) as caught:
-        bridge.submit(site.batch(), Client())
+        bridge.submit(site.batch())
     assert caught.value.rpc == "submit_batch"
 
 
@@ -252,7 +252,7 @@ def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admi
 
     site.proxy.fail("submit_batch", without_output_template)
     with site.bridge() as bridge, pytest.raises(BatchConflict, match="templates of app uppercase"):
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -270,7 +270,7 @@ def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
         app_version_num=102,
     )
     with site.bridge() as bridge:
-        bridge.submit(request, gridmanager())
+        bridge.boinc_submit(request, answer_by())
     with site.local.core.db.read() as connection:
         row = connection.execute(
             "SELECT * FROM workunit WHERE name = ?", (request.jobs[0].name,)

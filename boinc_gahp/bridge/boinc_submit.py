@@ -1,0 +1,184 @@
+"""The journals of BOINC_SUBMIT: what an error answered to it means, and how that is kept true.
+
+A gridmanager that gets an error submits the jobs again under new names (``gahp.rst``,
+"BOINC_SUBMIT"), so none of the old ones may run. A person may submit the same batch once more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import naming
+from boinc_gahp.bridge.journal import Journal, Sending
+from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.types import SubmitRequest
+    from boinc_gahp.rpc import Project
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Seconds kept back for undoing a submission before its answer is due.
+UNDO_TIME = 10.0
+#: A second abort this much later: a running submit undoes an early one (``web-rpcs.rst``,
+#: "submit_batch").
+_ABORT_AGAIN = 60.0
+#: Seconds past the gridmanager's patience after which a submission that nobody asked about is
+#: given up.
+_PATIENCE_MARGIN = 30.0
+
+
+class _GivenUp(BatchConflict):
+    """An abort of the batch is owed: the ledger has it already."""
+
+
+class PersonsJournal(Journal):
+    """Of a BOINC_SUBMIT that somebody typed: nothing is promised, but what is owed counts."""
+
+    def __init__(self, context: Context, request: SubmitRequest) -> None:
+        self._context = context
+        self._request = request
+        self._ledger = context.ledger
+
+    @property
+    def _key(self) -> tuple[str, str, str]:
+        return *self._context.owner, self._request.batch_name
+
+    def begin(self) -> Sending:
+        """Return what an earlier process has left.
+
+        Raises:
+            BatchConflict: it has given this batch up, and an error was answered for it.
+        """
+        try:
+            return self._left()
+        except LedgerError as error:
+            log.warning("%s; whether batch %s was given up is not known", error, self._key[-1])
+            return Sending()
+
+    def _left(self) -> Sending:
+        debts = () if self._ledger is None else self._ledger.debts(*self._key[:2], time.time())
+        for debt in debts:
+            if debt.batch_name == self._request.batch_name:
+                if debt.kind == "abort":
+                    raise self._given_up()
+                return Sending(debt.batch_id, sent=True, unclear=True)
+        return Sending()
+
+    def _given_up(self) -> _GivenUp:
+        return _GivenUp(
+            f"batch {self._request.batch_name!r} was given up before, and is being aborted on "
+            f"{self._context.project.host}: choose another batch name"
+        )
+
+    def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
+        """Strike out what stood in the ledger."""
+        if self._ledger is None:
+            return
+        try:
+            self._ledger.end_submit(*self._key)
+        except LedgerError as error:
+            log.error(
+                "Batch %s (id %d) is submitted, but the ledger cannot say so: %s",
+                self._request.batch_name,
+                batch_id,
+                error,
+            )
+
+
+class GridmanagerJournal(PersonsJournal):
+    """Keeps the ledger of a gridmanager's BOINC_SUBMIT, across crashes.
+
+    Before submit_batch is sent, the ledger says that it may have been; when the answer is to be
+    an error, the ledger says that an abort is owed, and then the abort is tried. What this process
+    cannot do any more, the next one does (:meth:`Bridge.settle`).
+    """
+
+    def __init__(self, context: Context, request: SubmitRequest) -> None:
+        super().__init__(context, request)
+        self._is_unread = False
+
+    def begin(self) -> Sending:
+        """Return what an earlier process has left.
+
+        Raises:
+            BatchConflict: it has given this batch up, and an error was answered for it.
+            LedgerError: the ledger cannot be read.
+        """
+        try:
+            return self._left()
+        except LedgerError:
+            self._is_unread = True
+            raise
+
+    def about_to_send(self, batch_id: int) -> None:
+        """See :class:`Journal`.
+
+        Raises:
+            BatchConflict: another process has given the batch up.
+            LedgerError: it could not be written.
+        """
+        if self._ledger is not None and not self._ledger.begin_submit(
+            *self._key, batch_id, self._give_up_at()
+        ):
+            raise self._given_up()
+
+    def _give_up_at(self) -> float:
+        answer_by = self._request.answer_by
+        left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
+        return time.time() + left + _PATIENCE_MARGIN
+
+    def failed(self, sending: Sending, error: BaseException) -> None:
+        """See to it that none of the batch's jobs exists or appears."""
+        if isinstance(error, _GivenUp):
+            return
+        project = self._context.project.until(time.monotonic() + UNDO_TIME)
+        if self._is_unread:
+            sending = replace(sending, unclear=True)  # whatever an earlier process has left
+        if sending.batch_id is None:
+            sending = self._look(project, sending)
+        if sending.batch_id is None or not sending.ours:
+            return
+        batch_id = sending.batch_id
+        log.info("Batch %s is given up: %s", self._request.batch_name, error)
+        if sending.sent or sending.unclear:
+            self._abort(project, batch_id, unclear=sending.unclear)
+        else:
+            self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
+
+    def _look(self, project: Project, sending: Sending) -> Sending:
+        """Look for what an earlier process made: this one ended before it knew the batch."""
+        try:
+            return sending.seen(naming.find(project, self._request.batch_name), self._request)
+        except GahpError as error:  # not only of the project: the name may be what was refused
+            log.info("Batch %s is not known to exist: %s", self._request.batch_name, error)
+            return sending
+
+    def _abort(self, project: Project, batch_id: int, *, unclear: bool) -> None:
+        """Abort the batch, now and once more if a submit_batch may still be running."""
+        again = time.time() + (_ABORT_AGAIN if unclear else 0.0)
+        try:
+            if self._ledger is not None:
+                self._ledger.owe_abort(*self._key, batch_id, again)
+        except LedgerError as trouble:
+            log.error(
+                "The abort of batch %s is not in the ledger: %s", self._request.batch_name, trouble
+            )
+        done = self._try("aborted", lambda: project.abort_batch(batch_id=batch_id))
+        if done and not unclear and self._ledger is not None:
+            ledger = self._ledger
+            self._try("paid", lambda: ledger.paid(*self._context.owner, batch_id))
+
+    def _try(self, what: str, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except (RpcError, LedgerError) as error:
+            log.warning("Batch %s could not be %s now: %s", self._request.batch_name, what, error)
+            return False
+        return True
