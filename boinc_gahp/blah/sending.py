@@ -149,8 +149,10 @@ class Sender:
                     return
                 batch = again
         except LedgerError as error:
+            self._attempts.pop(batch.id, None)  # how far it came since is not known
             log.error("Batch %s has to wait: %s", batch.name, error)
         except Exception as error:  # the keeper has other batches
+            self._attempts.pop(batch.id, None)
             if self._kept.stopping.is_set():
                 return  # connections were closed under it
             log.exception("batch %s could not be sent", batch.name)
@@ -235,7 +237,7 @@ class Sender:
         """Return how the batch stands after ``error``."""
         before = self._attempts.get(batch.id)
         deaths = 0 if before is None else before.deaths
-        if isinstance(error, ProtocolError) and error.php_fatal:
+        if isinstance(error, ProtocolError) and error.php_fatal and error.rpc == "submit_batch":
             deaths += 1
         attempt = self._attempts[batch.id] = Attempt(
             sending,
