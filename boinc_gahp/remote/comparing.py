@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import LocalInput
+from boinc_gahp.bridge import LocalFile
 from boinc_gahp.errors import BatchConflict, NotFound, NotOwner, RpcError
 from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
 
@@ -57,8 +57,8 @@ class Comparison:
         paths = (
             item.path
             for job in self._request.jobs
-            for item in job.inputs
-            if isinstance(item, LocalInput)
+            for item in job.inputs.values()
+            if isinstance(item, LocalFile)
         )
         self._md5s = readable_md5s(self._session, paths, progress=self._request.progress)
         text = difference(self._old, describe(self._request, self._md5s))
