@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.arguments import split_v2
 from boinc_gahp.blah.attributes import AdRefused, Attributes, as_text, show
-from boinc_gahp.blah.description import JobDescription, LocalFile, RemoteFile
+from boinc_gahp.blah.description import JobDescription, NamedFile
 from boinc_gahp.blah.files import (
     check_remap,
     is_directory,
@@ -217,7 +217,7 @@ def _arguments(attributes: Attributes) -> tuple[str, ...]:
         ) from None
 
 
-def _inputs(attributes: Attributes, wishes: Wishes, iwd: str) -> tuple[LocalFile | RemoteFile, ...]:
+def _inputs(attributes: Attributes, wishes: Wishes, iwd: str) -> tuple[NamedFile, ...]:
     local = read_inputs(attributes.text("TransferInput"), attributes.text("In"), iwd)
     remote = wishes.get("RemoteFiles")
     if remote is None:

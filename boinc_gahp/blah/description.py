@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from boinc_gahp.bridge import LocalFile, RemoteFile
+
 #: Bytes in a submit_batch request beside what a job says: tags, a job's name, an MD5.
 _JOB_BYTES = 220
 _INPUT_BYTES = 160
@@ -19,39 +21,7 @@ _INPUT_BYTES = 160
 #: says: one with a few files. What larger ones take is learned when they are sent.
 _TEMPLATE_BYTES = 1500
 
-
-@dataclass(frozen=True, slots=True)
-class LocalFile:
-    """An input file on this machine, as it was when the job was accepted.
-
-    Attributes:
-        path: absolute; bytes that are no UTF-8 as surrogates (PEP 383).
-        logical_name: the app's name for it.
-        nbytes: its size then.
-        mtime_ns: when it was last changed then, in nanoseconds.
-    """
-
-    path: str
-    logical_name: str
-    nbytes: int
-    mtime_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """An input file that volunteers get from a web server.
-
-    Attributes:
-        url: with http or https.
-        nbytes: its size.
-        md5: 32 hexadecimal digits in lower case.
-        logical_name: the app's name for it: the last part of the URL's path.
-    """
-
-    url: str
-    nbytes: int
-    md5: str
-    logical_name: str
+NamedFile = tuple[str, LocalFile | RemoteFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +32,8 @@ class JobDescription:
         job_directory: HTCondor's key of the job.
         project: what the job names: a name in the settings or a URL; None: the default project.
         args: separate words.
-        inputs: in the order of the ad.
+        inputs: open names and files, in the order of the ad; local files as they were when the job
+            was accepted, their paths absolute.
         iwd: the job's directory, absolute; other paths may be relative to it.
         outputs: names that the app gives its outputs; None: all that there are.
         remaps: (output, path) pairs; the path may be a directory.
@@ -84,7 +55,7 @@ class JobDescription:
     app_name: str
     iwd: str
     args: tuple[str, ...] = ()
-    inputs: tuple[LocalFile | RemoteFile, ...] = ()
+    inputs: tuple[NamedFile, ...] = ()
     outputs: tuple[str, ...] | None = None
     remaps: tuple[tuple[str, str], ...] = ()
     stdout: str | None = None
@@ -105,7 +76,7 @@ class JobDescription:
         values: dict[str, Any] = {
             name: getattr(self, name) for name in self.__slots__ if name != "inputs"
         }
-        values["inputs"] = [_file_values(each) for each in self.inputs]
+        values["inputs"] = [_file_values(*each) for each in self.inputs]
         kept = {name: value for name, value in values.items() if value not in (None, (), [])}
         if self.outputs == ():
             kept["outputs"] = []
@@ -155,7 +126,7 @@ class JobDescription:
         Which input template it takes with it is known only when it is sent.
         """
         texts = [*self.args, self.input_template or "", self.output_template or ""]
-        texts += [each.url for each in self.inputs if isinstance(each, RemoteFile)]
+        texts += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
         nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
         return nbytes + _TEMPLATE_BYTES * (self._asked != (None,) * len(self._asked))
 
@@ -176,13 +147,16 @@ def _xml_size(text: str) -> int:
     return 1 + len(text.encode("utf-8", "surrogateescape")) + 5 * escaped
 
 
-def _file_values(file: LocalFile | RemoteFile) -> list[str | int]:
-    """Return the fields in order; only a local file has a number last."""
+def _file_values(name: str, file: LocalFile | RemoteFile) -> list[Any]:
+    """Return a file as it stands in the ledger; only a local one has a number last."""
     if isinstance(file, LocalFile):
-        return [file.path, file.logical_name, file.nbytes, file.mtime_ns]
-    return [file.url, file.nbytes, file.md5, file.logical_name]
+        return [file.path, name, *(file.expected or ())]
+    return [file.url, file.nbytes, file.md5, name]
 
 
-def _file(values: list[Any]) -> LocalFile | RemoteFile:
-    kind = LocalFile if isinstance(values[-1], int) else RemoteFile
-    return kind(*values)
+def _file(values: list[Any]) -> NamedFile:
+    if isinstance(values[-1], int):
+        path, name, nbytes, mtime_ns = values
+        return name, LocalFile(path, (nbytes, mtime_ns))
+    url, nbytes, md5, name = values
+    return name, RemoteFile(url, nbytes, md5)

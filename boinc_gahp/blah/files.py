@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from boinc_gahp.blah.attributes import AdRefused, show
-from boinc_gahp.blah.description import LocalFile, RemoteFile
+from boinc_gahp.bridge import LocalFile, RemoteFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +41,8 @@ def names_in(text: str) -> list[str]:
     return [name for each in text.split(",") if (name := each.strip())]
 
 
-def read_inputs(text: str | None, stdin: str | None, iwd: str) -> Iterator[LocalFile]:
-    """Yield the files of ``transfer_input_files`` and ``input``, each once."""
+def read_inputs(text: str | None, stdin: str | None, iwd: str) -> Iterator[tuple[str, LocalFile]]:
+    """Yield the files of ``transfer_input_files`` and ``input`` with their names, each once."""
     seen = set()
     wanted = [("transfer_input_files", name) for name in names_in(text or "")]
     if stdin not in {None, "", NOWHERE}:
@@ -52,11 +52,11 @@ def read_inputs(text: str | None, stdin: str | None, iwd: str) -> Iterator[Local
         file = _local_file(said, name, iwd)
         if file.path not in seen:
             seen.add(file.path)
-            yield file
+            yield Path(file.path).name, file
 
 
-def read_remote(shown: str, text: str) -> Iterator[RemoteFile]:
-    """Yield the files in a ``BoincRemoteFiles``, which is called ``shown``."""
+def read_remote(shown: str, text: str) -> Iterator[tuple[str, RemoteFile]]:
+    """Yield the files in a ``BoincRemoteFiles``, called ``shown``, each with its name."""
     place = 0
     while text[place:].strip():
         found = _REMOTE.match(text, place)
@@ -158,10 +158,10 @@ def _local_file(said: str, name: str, iwd: str) -> LocalFile:
         raise AdRefused(f"{said} names {show(name)}: {show(path)} is not a file")
     if not os.access(path, os.R_OK):
         raise AdRefused(f"{said} names {show(name)}: {show(path)} cannot be read by you")
-    return LocalFile(str(path), path.name, status.st_size, status.st_mtime_ns)
+    return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
 
-def _remote_file(shown: str, url: str, size: str, md5: str) -> RemoteFile:
+def _remote_file(shown: str, url: str, size: str, md5: str) -> tuple[str, RemoteFile]:
     wrong = f"{shown} has {show(url)}"
     try:
         parts = urlsplit(url)
@@ -180,7 +180,7 @@ def _remote_file(shown: str, url: str, size: str, md5: str) -> RemoteFile:
         raise AdRefused(f"{wrong} with nbytes {show(size)}; the file's size in bytes is expected")
     if not _MD5.fullmatch(md5):
         raise AdRefused(f"{wrong} with md5 {show(md5)}; 32 hexadecimal digits are expected")
-    return RemoteFile(url, int(size), md5.lower(), name)
+    return name, RemoteFile(url, int(size), md5.lower())
 
 
 def _check_no_url(said: str, name: str) -> None:

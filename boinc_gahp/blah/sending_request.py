@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.description import JobDescription, LocalFile
-from boinc_gahp.bridge import JobRequest, LocalInput, RemoteInput, SubmitRequest
+from boinc_gahp.blah.description import JobDescription
+from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge.types import by_open_name
 from boinc_gahp.errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.blah.description import RemoteFile
-    from boinc_gahp.bridge import Input
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 
@@ -37,7 +36,7 @@ def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitR
             JobRequest(
                 name,
                 job.args,
-                tuple(_input(file) for file in job.inputs),
+                by_open_name(job.inputs),
                 job.priority,
                 job.input_template,
                 job.output_template,
@@ -63,7 +62,9 @@ def local_bytes(jobs: Sequence[JobRow]) -> int:
             inputs = JobDescription.from_json(job.description).inputs
         except ValueError:
             continue
-        sizes.update((file.path, file.nbytes) for file in inputs if isinstance(file, LocalFile))
+        for _, file in inputs:
+            if isinstance(file, LocalFile) and file.expected is not None:
+                sizes[file.path] = file.expected[0]
     return sum(sizes.values())
 
 
@@ -82,9 +83,3 @@ def _outputs(job: JobDescription) -> tuple[str, ...]:
     """Return the outputs that the job names, but for stdout and stderr, which are there anyway."""
     standard = {Path(path).name for path in (job.stdout, job.stderr) if path is not None}
     return tuple(name for name in job.outputs or () if Path(name).name not in standard)
-
-
-def _input(file: LocalFile | RemoteFile) -> Input:
-    if isinstance(file, LocalFile):
-        return LocalInput(file.path, file.logical_name, (file.nbytes, file.mtime_ns))
-    return RemoteInput(file.url, file.nbytes, file.md5, file.logical_name)

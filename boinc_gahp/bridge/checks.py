@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import rpc
 from boinc_gahp.bridge.selection import find
-from boinc_gahp.bridge.types import InlineInput, LocalInput, RemoteInput, StagedInput
+from boinc_gahp.bridge.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.text import character_name, nearest, quoted
 
@@ -179,17 +179,17 @@ def check_template_filename(filename: str | None) -> None:
         )
 
 
-def check_input(job: JobRequest, item: Input) -> None:
+def check_input(job: JobRequest, open_name: str, item: Input) -> None:
     """Raise JobRefused for a file that the project would not take as it is; none is opened."""
-    if isinstance(item, RemoteInput):
+    if isinstance(item, RemoteFile):
         check_remote(job, item)
-    elif isinstance(item, StagedInput):
+    elif isinstance(item, StagedFile):
         _check_staged(job, item)
-    elif isinstance(item, InlineInput):
-        _check_inline(job, item)
+    elif isinstance(item, InlineFile):
+        _check_inline(job, open_name, item)
 
 
-def _check_staged(job: JobRequest, file: StagedInput) -> None:
+def _check_staged(job: JobRequest, file: StagedFile) -> None:
     """Check a physical name, which stands in the job's line without quotes."""
     name = file.physical_name
     where = f"job {quoted(job.name)}: staged file {quoted(name)}"
@@ -214,8 +214,8 @@ def _check_staged(job: JobRequest, file: StagedInput) -> None:
         )
 
 
-def _check_inline(job: JobRequest, file: InlineInput) -> None:
-    where = f"job {quoted(job.name)}: inline file {quoted(file.logical_name)}"
+def _check_inline(job: JobRequest, open_name: str, file: InlineFile) -> None:
+    where = f"job {quoted(job.name)}: inline file {quoted(open_name)}"
     if not file.text:
         raise JobRefused(
             f"{where} is empty, which a project cannot write: give an empty file by its path",
@@ -241,7 +241,7 @@ def check_fpops(job: JobRequest) -> None:
         )
 
 
-def check_remote(job: JobRequest, file: RemoteInput) -> None:
+def check_remote(job: JobRequest, file: RemoteFile) -> None:
     """Raise JobRefused for a remote file that create_work would not take as it is.
 
     It stands in the job's line without quotes, and then in SQL.
@@ -261,10 +261,11 @@ def check_remote(job: JobRequest, file: RemoteInput) -> None:
             "character: write its & as %26, or name the file by another URL",
             job_name=job.name,
         )
-    if not _MD5.fullmatch(file.md5) or file.nbytes < 0:
+    md5 = file.md5 or ""
+    if not _MD5.fullmatch(md5) or file.nbytes is None or file.nbytes < 0:
         raise JobRefused(
             f"{where}: expected its size in bytes and its MD5 as 32 hexadecimal digits, found "
-            f"{file.nbytes} and {quoted(file.md5)}",
+            f"{file.nbytes} and {quoted(md5)}",
             job_name=job.name,
         )
 
@@ -310,33 +311,32 @@ def ordered_inputs(
 ) -> tuple[Input, ...]:
     """Return the job's files in the order in which the app's input template wants them.
 
-    Matched by logical name; unless ``by_name``, if no name matches and the count is right, by
+    Matched by open name; unless ``by_name``, if no name matches and the count is right, by
     position.
 
     Raises:
         JobRefused: names the job, its files and the names that the app wants.
     """
     wanted = [info.open_name for info in template.per_job_files]
-    given = {item.logical_name: item for item in job.inputs}
-    known = set(wanted)
-    if len(given) == len(job.inputs) == len(wanted) and given.keys() == known:
+    given = job.inputs
+    if len(given) == len(wanted) and given.keys() == set(wanted):
         return tuple(given[name] for name in wanted)
-    matching = [item for item in job.inputs if item.logical_name in known]
-    if not by_name and not matching and len(job.inputs) == len(wanted):
-        return job.inputs
+    strangers = [name for name in given if name not in wanted]
+    matching = len(strangers) < len(given)
+    if not by_name and not matching and len(given) == len(wanted):
+        return tuple(given.values())
     names = ", ".join(quoted(name) for name in wanted) or "none"
-    found = ", ".join(quoted(item.logical_name) for item in job.inputs) or "none"
-    stranger = next((i for i in job.inputs if i.logical_name not in known), None)
+    found = ", ".join(map(quoted, given)) or "none"
     detail = ""
-    if stranger is not None and by_name:
-        detail = f"; {quoted(stranger.logical_name)} is none of these"
-        meant = nearest(stranger.logical_name, (name for name in wanted if name not in given))
+    if strangers and by_name:
+        detail = f"; {quoted(strangers[0])} is none of these"
+        meant = nearest(strangers[0], (name for name in wanted if name not in given))
         detail += f", did you mean {quoted(meant)}?" if meant else ""
-    elif stranger is not None and matching:
-        detail = f"; {quoted(_source(stranger))} is none of these"
+    elif strangers and matching:
+        detail = f"; {quoted(_source(strangers[0], given[strangers[0]]))} is none of these"
     raise JobRefused(
         f"job {quoted(job.name)}: app {app_name} wants {len(wanted)} input file"
-        f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(job.inputs)} "
+        f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(given)} "
         f"({found}){detail}",
         job_name=job.name,
     )
@@ -361,13 +361,13 @@ def check_outputs(job: JobRequest, template: OutputTemplate, app_name: str) -> N
             )
 
 
-def _source(item: Input) -> str:
+def _source(open_name: str, item: Input) -> str:
     """Return what tells a file from others to whoever named it."""
-    if isinstance(item, LocalInput):
+    if isinstance(item, LocalFile):
         return item.path
-    if isinstance(item, RemoteInput):
+    if isinstance(item, RemoteFile):
         return item.url
-    return item.physical_name if isinstance(item, StagedInput) else item.logical_name
+    return item.physical_name if isinstance(item, StagedFile) else open_name
 
 
 def extension(path: str) -> str:

@@ -55,7 +55,7 @@ create table if not exists file (
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFile:
+class Digest:
     """A file as it was when its MD5 was computed: size in bytes, MD5 in hex, last change in ns."""
 
     path: str
@@ -135,7 +135,7 @@ class Digests:
         paths: Iterable[str],
         keep_going: Callable[[], None] = lambda: None,
         meter: Meter | None = None,
-    ) -> Mapping[str, LocalFile]:
+    ) -> Mapping[str, Digest]:
         """Return the files behind ``paths``, hashing those that are not remembered.
 
         Args:
@@ -251,8 +251,8 @@ class Digests:
             self._use(work, None)
 
 
-def _file(path: str, seen: _Seen, md5: str) -> LocalFile:
-    return LocalFile(path, seen.size, md5, seen.mtime_ns)
+def _file(path: str, seen: _Seen, md5: str) -> Digest:
+    return Digest(path, seen.size, md5, seen.mtime_ns)
 
 
 def _key(path: str) -> bytes:

@@ -10,7 +10,7 @@ from boinc_gahp.bridge import checks, leases
 from boinc_gahp.bridge.asking import Asked
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
-from boinc_gahp.bridge.types import Judgement, LocalInput, RemoteInput, StagedInput
+from boinc_gahp.bridge.types import Judgement, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
@@ -99,7 +99,7 @@ class Judged:
                 inputs[job.name] = ordered = self._ordered(job, template)
                 lines[job.name] = line = self._job(job, ordered, placeholder)
                 self._check_line(job, line)
-                _check_files(job.inputs, seen)
+                _check_files(job.inputs.values(), seen)
             except GahpError as error:
                 refusals.setdefault(job.name, error)
                 inputs.pop(job.name, None)
@@ -113,14 +113,14 @@ class Judged:
         except GahpError as error:
             refusal = error
         items = [item for ordered in inputs.values() for item in ordered]
-        paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalInput))
+        paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
         looks = ((path, seen[path]) for path in paths)
         return Judgement(
             refusal=refusal,
             refusals=refusals,
             inputs=inputs,
             files={path: look[0] for path, look in looks if isinstance(look, tuple)},
-            staged=frozenset(i.physical_name for i in items if isinstance(i, StagedInput)),
+            staged=frozenset(i.physical_name for i in items if isinstance(i, StagedFile)),
             request_bytes=size,
             max_post_bytes=self._context.project_settings.max_post_bytes,
             lease=self.lease(),
@@ -146,7 +146,7 @@ class Judged:
                 submission = self.submission(0, inputs, inputs, placeholder)
                 self._check_line(job, submission.jobs[0])
                 self._project.request_size(submission)  # raises for what XML cannot hold
-                _check_files(job.inputs, seen)
+                _check_files(job.inputs.values(), seen)
             except GahpError as error:
                 found[job.name] = error
         return found
@@ -220,7 +220,7 @@ class Judged:
             TemplateError: they cannot be read.
             BadRequest: a text that XML cannot hold.
         """
-        inputs = {job.name: job.inputs for job in self._request.jobs}
+        inputs = {job.name: tuple(job.inputs.values()) for job in self._request.jobs}
         return self._size_of(self.submission(0, inputs, inputs, placeholder))
 
     def _size_of(self, submission: BatchSubmission) -> int:
@@ -282,8 +282,8 @@ class Judged:
         return self._of_app
 
     def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
-        for item in job.inputs:
-            checks.check_input(job, item)
+        for open_name, item in job.inputs.items():
+            checks.check_input(job, open_name, item)
         checks.check_fpops(job)
         # What a file on the project says, no RPC tells: neither its names nor their number.
         named = self._request.input_template_filename is not None
@@ -302,7 +302,7 @@ class Judged:
         if self._outputs_are_known(job) and (job.outputs or job.output_template is not None):
             checks.check_outputs(job, self._output_template(job), self._request.app_name)
         if own is None and named:
-            return job.inputs
+            return tuple(job.inputs.values())
         request = self._request
         return checks.ordered_inputs(
             job, own or template, request.app_name, by_name=request.by_name
@@ -383,11 +383,11 @@ def _nbytes(text: str | None) -> int:
 
 
 def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
-    if isinstance(item, LocalInput):
+    if isinstance(item, LocalFile):
         return InputFile.local_staged(physical_name(item.path))
-    if isinstance(item, RemoteInput):
-        return InputFile.remote(item.url, item.nbytes, item.md5)
-    if isinstance(item, StagedInput):
+    if isinstance(item, RemoteFile):
+        return InputFile.remote(item.url, item.nbytes or 0, item.md5 or "")
+    if isinstance(item, StagedFile):
         return InputFile.local_staged(item.physical_name)
     return InputFile.inline(item.text)
 
@@ -399,7 +399,7 @@ def _word(file: InputFile) -> str:
     return _INLINE if file.mode == "inline" else file.source
 
 
-def check_unchanged(item: LocalInput, nbytes: int, mtime_ns: int) -> None:
+def check_unchanged(item: LocalFile, nbytes: int, mtime_ns: int) -> None:
     """Raise StagingError if a file is not as it was when its job was accepted."""
     if item.expected is None or item.expected == (nbytes, mtime_ns):
         return
@@ -419,7 +419,7 @@ def _state(nbytes: int, mtime_ns: int) -> str:
 def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]]) -> None:
     """Raise StagingError for a file that cannot be read or changed; ``seen`` is a memory."""
     for item in inputs:
-        if not isinstance(item, LocalInput):
+        if not isinstance(item, LocalFile):
             continue
         found = seen.get(item.path)
         if found is None:

@@ -41,7 +41,7 @@ from boinc_gahp.rpc.retry import dropped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.bridge.digests import LocalFile
+    from boinc_gahp.bridge.digests import Digest
     from boinc_gahp.config import Staging as StagingSettings
     from boinc_gahp.rpc import Project
 
@@ -81,14 +81,14 @@ def out_of_time(what: str) -> StagingError:
 class Physical:
     """Physical names of local files: ``<md5><extension>`` (``web-rpcs.rst``, "The RPCs")."""
 
-    def __init__(self, files: Mapping[str, LocalFile]) -> None:
+    def __init__(self, files: Mapping[str, Digest]) -> None:
         self._files = files
 
     def name_of(self, path: str) -> str:
         """Return the physical name of the file at ``path``."""
         return self._files[path].md5 + checks.extension(path)
 
-    def by_name(self, paths: Iterable[str]) -> dict[str, LocalFile]:
+    def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
         """Return one file for each physical name: equal contents travel once."""
         return {self.name_of(path): self._files[path] for path in paths}
 
@@ -199,7 +199,7 @@ class Staging:
         self,
         project: Project,
         settings: StagingSettings,
-        files: Mapping[str, LocalFile],
+        files: Mapping[str, Digest],
         batch_id: int,
         *,
         uploads: Uploads,

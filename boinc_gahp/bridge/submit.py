@@ -33,7 +33,7 @@ from boinc_gahp.bridge.judging import Judged, check_unchanged
 from boinc_gahp.bridge.meter import Interrupted, Meter
 from boinc_gahp.bridge.needs import Needs
 from boinc_gahp.bridge.staging import Physical, Staging, out_of_time
-from boinc_gahp.bridge.types import LocalInput, StagedInput
+from boinc_gahp.bridge.types import LocalFile, StagedFile
 from boinc_gahp.errors import (
     BatchConflict,
     BatchSubmitted,
@@ -117,8 +117,8 @@ def _check_time(end: float | None, what: str) -> None:
         raise out_of_time(what)
 
 
-def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalInput]:
-    return (i for items in inputs.values() for i in items if isinstance(i, LocalInput))
+def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalFile]:
+    return (i for items in inputs.values() for i in items if isinstance(i, LocalFile))
 
 
 def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
@@ -127,7 +127,7 @@ def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
         item.physical_name: name
         for name, items in inputs.items()
         for item in items
-        if isinstance(item, StagedInput)
+        if isinstance(item, StagedFile)
     }
 
 
@@ -309,7 +309,7 @@ class _Submission:
         users: dict[str, list[str]] = {}
         for name, items in inputs.items():
             for item in items:
-                if isinstance(item, LocalInput):
+                if isinstance(item, LocalFile):
                     users.setdefault(physical.name_of(item.path), []).append(name)
         Staging(
             self._project

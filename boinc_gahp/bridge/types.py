@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.bridge.asking import Filled
@@ -18,47 +19,72 @@ if TYPE_CHECKING:
 OWN = ".boinc_gahp"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalInput:
-    """An input file of a job: a path on this machine, and the app's logical (open) name for it.
+@dataclass(frozen=True, slots=True, init=False)
+class LocalFile:
+    """A file on this machine: sent once, by content, whatever it is called.
 
     Attributes:
-        expected: size in bytes and time of the last change in ns that the file had when the job
-            was accepted: with others it is not sent. None: as it is.
+        path: where it is; bytes that are no UTF-8 as surrogates (PEP 383).
+        expected: size in bytes and time of the last change in ns that it had when its job was
+            accepted: with others it is not sent. None: as it is.
     """
 
     path: str
-    logical_name: str
-    expected: tuple[int, int] | None = None
+    expected: tuple[int, int] | None
+
+    def __init__(
+        self, path: str | os.PathLike[str], expected: tuple[int, int] | None = None
+    ) -> None:
+        """Name a file; nothing is looked at."""
+        is_path = isinstance(path, os.PathLike)
+        object.__setattr__(self, "path", os.fsdecode(path) if is_path else path)
+        object.__setattr__(self, "expected", expected)
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteInput:
-    """An input file that volunteers fetch from a web server; size in bytes, MD5 in hex."""
-
-    url: str
-    nbytes: int
-    md5: str
-    logical_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class StagedInput:
-    """An input file that is on the project already, by its physical name there."""
+class StagedFile:
+    """A file that is on the project already, by its physical name there."""
 
     physical_name: str
-    logical_name: str
 
 
 @dataclass(frozen=True, slots=True)
-class InlineInput:
-    """An input file whose contents, text only and not empty, travel in the request itself."""
+class RemoteFile:
+    """A file on another web server, which volunteers fetch from there.
+
+    Attributes:
+        url: its http(s) address.
+        nbytes: its size; None: it is fetched once, when jobs are submitted, and measured.
+        md5: in hex; None: likewise.
+    """
+
+    url: str
+    nbytes: int | None = None
+    md5: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFile:
+    """A file whose contents, text only and not empty, travel in the request itself."""
 
     text: str
-    logical_name: str
 
 
-Input = LocalInput | RemoteInput | StagedInput | InlineInput
+#: An input file of a job.
+Input = LocalFile | StagedFile | RemoteFile | InlineFile
+
+
+def by_open_name(files: Iterable[tuple[str, Input]]) -> dict[str, Input]:
+    """Return files by their open names, in order; a name that comes again gets a number."""
+    found: dict[str, Input] = {}
+    for name, file in files:
+        key, number = name, 1
+        while key in found:
+            number += 1
+            key = f"{name} ({number})"
+        found[key] = file
+    return found
+
 
 #: What a submit is doing: computing MD5s, asking for files and sending them, sending jobs.
 Step = Literal["reading", "staging", "submitting", "waiting", "fetching"]
@@ -90,6 +116,7 @@ class JobRequest:
     """One job of a batch: arguments are separate words, as the Request Line had them.
 
     Attributes:
+        inputs: files by the app's open names for them.
         priority: None: the batch's, or else the project's default.
         input_template: XML of the job's own; None: the app's. Likewise the output template.
         outputs: those that will be asked for, if that is known: each has to be one of the
@@ -99,7 +126,7 @@ class JobRequest:
 
     name: str
     args: tuple[str, ...] = ()
-    inputs: tuple[Input, ...] = ()
+    inputs: Mapping[str, Input] = field(default_factory=dict)
     priority: int | None = None
     input_template: str | None = None
     output_template: str | None = None
@@ -118,7 +145,7 @@ class SubmitRequest:
         priority: of jobs without one of their own.
         input_template_filename: a file in the project's own directory of templates, for jobs
             without a template of their own; None: the app's. Likewise for outputs.
-        by_name: whether input files fit by their logical names only. Otherwise those of a job, if
+        by_name: whether input files fit by their open names only. Otherwise those of a job, if
             none of its names fits and there are as many as are wanted, go in the order given: a
             gridmanager knows files by their paths.
         lease: seconds that a new batch is kept without a renewal; None: as long as the jobs may

@@ -9,8 +9,9 @@ from boinc_gahp.bridge.types import (
     Client,
     FetchRequest,
     JobRequest,
-    LocalInput,
+    LocalFile,
     SubmitRequest,
+    by_open_name,
 )
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import requests, words
@@ -131,7 +132,7 @@ def _submission(request: requests.Submit) -> SubmitRequest:
             JobRequest(
                 job.name,
                 job.args,
-                tuple(LocalInput(_path(source), name) for source, name in job.inputs),
+                by_open_name((name, LocalFile(_path(source))) for source, name in job.inputs),
             )
             for job in request.jobs
         ],

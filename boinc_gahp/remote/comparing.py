@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import Journal, LocalInput
+from boinc_gahp.bridge import Journal, LocalFile
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -68,8 +68,8 @@ class Comparison(Journal):
         paths = (
             item.path
             for job in self._request.jobs
-            for item in job.inputs
-            if isinstance(item, LocalInput)
+            for item in job.inputs.values()
+            if isinstance(item, LocalFile)
         )
         self._md5s = readable_md5s(self._session, paths, progress=self._request.progress)
         text = difference(self._old, describe(self._request, self._md5s))

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
+from boinc_gahp.bridge import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.config import state_dir, urls
 from boinc_gahp.config.ownership import make_private_directory, open_private_file
 from boinc_gahp.errors import ConfigError
@@ -93,7 +93,7 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
 def _line(job: JobRequest, md5s: Mapping[str, str]) -> str:
     said = {
         "args": job.args,
-        "inputs": {item.logical_name: _content(item, md5s) for item in job.inputs},
+        "inputs": {name: _content(item, md5s) for name, item in job.inputs.items()},
         "priority": job.priority,
         "rsc_fpops_est": job.rsc_fpops_est,
         "input_template": _digest(job.input_template),
@@ -104,11 +104,11 @@ def _line(job: JobRequest, md5s: Mapping[str, str]) -> str:
 
 def _content(item: Input, md5s: Mapping[str, str]) -> str | None:
     """Return what tells a file's contents, whichever way they come; None: nobody knows."""
-    if isinstance(item, LocalInput):
+    if isinstance(item, LocalFile):
         return md5s.get(item.path)
-    if isinstance(item, RemoteInput):
-        return None if item.md5 == _UNKNOWN else item.md5.lower()
-    if isinstance(item, InlineInput):
+    if isinstance(item, RemoteFile):
+        return None if item.md5 in (None, _UNKNOWN) else item.md5.lower()
+    if isinstance(item, InlineFile):
         return _digest(item.text)
     found = _MD5.match(item.physical_name)
     return found[0] if found else item.physical_name

@@ -12,14 +12,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import (
-    InlineInput,
-    JobRequest,
-    LocalInput,
-    RemoteInput,
-    StagedInput,
-    SubmitRequest,
-)
+from boinc_gahp.bridge import JobRequest, SubmitRequest
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
 from boinc_gahp.remote.files import split_args
 from boinc_gahp.remote.types import (
@@ -228,7 +221,7 @@ def _job(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> JobRequest:
     return JobRequest(
         name,
         _words(job, name),
-        tuple(_input(name, open_name, file, remote) for open_name, file in job.inputs.items()),
+        {each: _input(name, each, file, remote) for each, file in job.inputs.items()},
         priority=_plain(job.priority),
         input_template=job.input_template,
         output_template=job.output_template,
@@ -259,23 +252,21 @@ def _word(name: str, word: object) -> str:
 
 
 def _input(name: str, open_name: str, file: File, remote: Mapping[str, RemoteFile]) -> Input:
-    if isinstance(file, LocalFile):
-        file = file.path
-    if isinstance(file, (str, os.PathLike)):
-        return LocalInput(os.fsdecode(file), open_name)
-    if isinstance(file, StagedFile):
-        return StagedInput(file.physical_name, open_name)
-    if isinstance(file, InlineFile):
-        return InlineInput(file.text, open_name)
-    if not isinstance(file, RemoteFile):
+    if isinstance(file, RemoteFile):
+        return _known(file, remote.get(file.url, file))
+    if isinstance(file, (StagedFile, InlineFile)):
+        return file
+    found = file.path if isinstance(file, LocalFile) else file
+    if not isinstance(found, (str, os.PathLike)):
         raise BadRequest(
-            f"job {name!r}: input {open_name!r} is a {type(file).__name__}: expected a path, or a "
+            f"job {name!r}: input {open_name!r} is a {type(found).__name__}: expected a path, or a "
             "LocalFile, StagedFile, RemoteFile or InlineFile"
         )
-    return _remote_input(file, open_name, remote.get(file.url, file))
+    return file if isinstance(file, LocalFile) else LocalFile(found)
 
 
-def _remote_input(said: RemoteFile, open_name: str, found: RemoteFile) -> RemoteInput:
+def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
+    """Return a remote file with what was found of it, or placeholders."""
     for what, expected, came in (
         ("size", said.nbytes, found.nbytes),
         ("MD5", said.md5, found.md5),
@@ -288,7 +279,7 @@ def _remote_input(said: RemoteFile, open_name: str, found: RemoteFile) -> Remote
             )
     nbytes = found.nbytes if said.nbytes is None else said.nbytes
     md5 = said.md5 or found.md5
-    return RemoteInput(said.url, _NO_SIZE if nbytes is None else nbytes, md5 or _NO_MD5, open_name)
+    return RemoteFile(said.url, _NO_SIZE if nbytes is None else nbytes, md5 or _NO_MD5)
 
 
 def unmeasured(jobs: Iterable[Job]) -> list[str]:

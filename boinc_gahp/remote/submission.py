@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
-from boinc_gahp.bridge import Progress, StagedInput
+from boinc_gahp.bridge import Progress, StagedFile
 from boinc_gahp.errors import (
     AppNotFound,
     BatchConflict,
@@ -312,13 +312,13 @@ def _absent_staged(
     absent = session.bridge.absent(staged) if staged else set()
     found: dict[str, StagingError] = {}
     for job in request.jobs:
-        for item in job.inputs:
-            if isinstance(item, StagedInput) and item.physical_name in absent:
+        for open_name, item in job.inputs.items():
+            if isinstance(item, StagedFile) and item.physical_name in absent:
                 found.setdefault(
                     job.name,
                     StagingError(
                         f"job {job.name!r}: {session.rpc.host} has no file "
-                        f"{item.physical_name!r} for its input {item.logical_name!r}: name the "
+                        f"{item.physical_name!r} for its input {open_name!r}: name the "
                         "local file instead, which is sent if the project lacks it"
                     ),
                 )

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import Failure, OnProgress, Progress
+from boinc_gahp.bridge import (
+    Failure,
+    InlineFile,
+    Input,
+    LocalFile,
+    OnProgress,
+    Progress,
+    RemoteFile,
+    StagedFile,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,44 +39,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalFile:
-    """A file on this machine: sent once, by content, whatever it is called."""
-
-    path: str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A file that is on the project already, by its physical name there."""
-
-    physical_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """A file on another web server, which volunteers fetch from there.
-
-    Attributes:
-        url: its http(s) address.
-        nbytes: its size; None: it is fetched once, when jobs are submitted, and measured.
-        md5: in hex; None: likewise.
-    """
-
-    url: str
-    nbytes: int | None = None
-    md5: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InlineFile:
-    """A file whose contents, text only and not empty, travel in the request itself."""
-
-    text: str
-
-
 #: An input file; a plain path stands for a :class:`LocalFile`.
-File = LocalFile | StagedFile | RemoteFile | InlineFile | str | os.PathLike[str]
+File = Input | str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)

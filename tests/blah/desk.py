@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah import giving_up, sending
-from boinc_gahp.blah.description import JobDescription, LocalFile
+from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.sending import Sender
+from boinc_gahp.bridge import LocalFile
 from boinc_gahp.ledger.jobs import NewJob
 from tests.faultproxy import Reply
 from tests.helpers import wait_for
@@ -59,7 +60,7 @@ class Desk:
                 app,
                 str(self.site.directory),
                 args=tuple(each.format(number) for each in args),
-                inputs=(inputs[number % files],),
+                inputs=(("in", inputs[number % files]),),
                 **asked,  # type: ignore[arg-type]
             )
             ids.append(self.hand_over(description))
@@ -76,7 +77,7 @@ class Desk:
             None,
             "uppercase",
             str(self.site.directory),
-            inputs=(LocalFile(str(path), "in", nbytes, status.st_mtime_ns),),
+            inputs=(("in", LocalFile(path, (nbytes, status.st_mtime_ns))),),
         )
         return [self.hand_over(description)]
 
@@ -97,7 +98,7 @@ class Desk:
         path = self.site.directory / f"in{next(_numbers)}.txt"
         path.write_bytes(contents)
         status = path.stat()
-        return LocalFile(str(path), "in", status.st_size, status.st_mtime_ns)
+        return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
     def row(self, job_id: int) -> JobRow:
         row = self.kept.jobs.job(job_id)

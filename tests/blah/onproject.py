@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.following import Follower
-from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.ledger.jobs import NewJob
 from tests.helpers import wait_for
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.bridge import Input
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
     from tests.blah.helpers import Site
 
@@ -87,16 +88,16 @@ def send(
         )
         ids.append(kept.jobs.accept(new).id)
         iwds.append(iwd)
-        inputs = []
-        for logical in _INPUTS.get(app, ("in",)):
-            path = site.directory / f"input{number}-{logical}"
+        inputs: dict[str, Input] = {}
+        for open_name in _INPUTS.get(app, ("in",)):
+            path = site.directory / f"input{number}-{open_name}"
             path.write_bytes(text)
-            inputs.append(LocalInput(str(path), logical))
+            inputs[open_name] = LocalFile(path)
         requests.append(
             JobRequest(
                 f"{name}-{place}",
                 tuple(args),
-                tuple(inputs),
+                inputs,
                 output_template=about.output_template,
             )
         )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.blah.ad import AdRefused, read_ad
-from boinc_gahp.blah.description import JobDescription, LocalFile, RemoteFile
+from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.wishes import NAMES, option
+from boinc_gahp.bridge import LocalFile, RemoteFile
 from boinc_gahp.config import HTCondor
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def refused(iwd: Path, **values: Any) -> str:
     return text
 
 
-def local(iwd: Path, *names: str) -> tuple[LocalFile, ...]:
+def local(iwd: Path, *names: str) -> tuple[tuple[str, LocalFile], ...]:
     files = []
     for name in names:
         path = iwd / name
         path.write_bytes(os.fsencode(name))
         status = path.stat()
-        files.append(LocalFile(str(path), name, status.st_size, status.st_mtime_ns))
+        files.append((name, LocalFile(path, (status.st_size, status.st_mtime_ns))))
     return tuple(files)
 
 
@@ -386,5 +387,5 @@ def test_remote_files_travel_as_an_option_too(tmp_path: Path) -> None:
     url = f"https://data.example.org/a,b/c.dat 12 {MD5}"
     found = job(tmp_path, BatchExtraSubmitArgs=f"--remote-files '{url}'")
     assert found.inputs == (
-        RemoteFile("https://data.example.org/a,b/c.dat", 12, MD5.lower(), "c.dat"),
+        ("c.dat", RemoteFile("https://data.example.org/a,b/c.dat", 12, MD5.lower())),
     )

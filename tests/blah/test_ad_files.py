@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boinc_gahp.blah.ad import AdRefused, read_ad
-from boinc_gahp.blah.description import RemoteFile
 from boinc_gahp.blah.files import MAX_TEMPLATE
+from boinc_gahp.bridge import RemoteFile
 from tests.blah.test_ad import MD5, SETTINGS, ad, job, local, refused
 
 URL = "https://data.example.org/d/big.dat"
@@ -78,8 +78,8 @@ def test_remote_files_come_after_the_others(tmp_path: Path) -> None:
     )
     assert found.inputs == (
         *files,
-        RemoteFile(URL, 123, MD5.lower(), "big.dat"),
-        RemoteFile("http://x:81/e,f?g=1,2", 0, MD5.lower(), "e,f"),
+        ("big.dat", RemoteFile(URL, 123, MD5.lower())),
+        ("e,f", RemoteFile("http://x:81/e,f?g=1,2", 0, MD5.lower())),
     )
 
 

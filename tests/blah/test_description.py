@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.blah.description import JobDescription, LocalFile, RemoteFile
+from boinc_gahp.blah.description import JobDescription
+from boinc_gahp.bridge import LocalFile, RemoteFile
 
 #: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.
 TEXTS = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text()
@@ -22,8 +23,8 @@ DESCRIPTIONS = st.builds(
     iwd=TEXTS,
     args=st.lists(TEXTS).map(tuple),
     inputs=st.lists(
-        st.builds(LocalFile, TEXTS, TEXTS, SIZES, SIZES)
-        | st.builds(RemoteFile, st.text(), SIZES, st.text(), st.text())
+        st.tuples(TEXTS, st.builds(LocalFile, TEXTS, st.tuples(SIZES, SIZES)))
+        | st.tuples(st.text(), st.builds(RemoteFile, st.text(), SIZES, st.text()))
     ).map(tuple),
     outputs=st.none() | st.lists(TEXTS).map(tuple),
     remaps=st.lists(st.tuples(TEXTS, TEXTS)).map(tuple),
@@ -85,7 +86,7 @@ def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
         job_directory="key2",
         iwd="/elsewhere",
         args=("x",),
-        inputs=(LocalFile("/a", "a", 1, 2),),
+        inputs=(("a", LocalFile("/a", (1, 2))),),
         outputs=("out",),
         priority=7,
     )
@@ -95,7 +96,10 @@ def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
 
 def test_the_size_grows_with_what_travels_in_the_request() -> None:
     texts = ("<&\"'" * 10, "x" * 1000)
-    inputs = (RemoteFile("http://x/" + "y" * 300, 1, "0" * 32, "y"), LocalFile("/a", "a", 1, 1))
+    inputs = (
+        ("y", RemoteFile("http://x/" + "y" * 300, 1, "0" * 32)),
+        ("a", LocalFile("/a", (1, 1))),
+    )
     large = replace(JOB, args=texts, inputs=inputs, input_template="<" * 100)
     assert JOB.size < 500
     # A template may have to go with it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import Bridge, JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Staging, Timeouts
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
@@ -67,11 +67,11 @@ class Site:
             finally:
                 bridge.close()
 
-    def file(self, contents: bytes, name: str = "in") -> LocalInput:
+    def file(self, contents: bytes) -> LocalFile:
         """Return an input file with these contents."""
-        path = self.directory / f"{next(_numbers)}-{name}.txt"
+        path = self.directory / f"{next(_numbers)}-in.txt"
         path.write_bytes(contents)
-        return LocalInput(str(path), name)
+        return LocalFile(path)
 
     def batch(self, jobs: int = 3, files: int = 2, name: str = "") -> SubmitRequest:
         """Return a request for ``jobs`` uppercase jobs over ``files`` distinct files."""
@@ -80,13 +80,13 @@ class Site:
         return SubmitRequest(
             name,
             "uppercase",
-            [JobRequest(f"{name}#{n}.0", (), (inputs[n % files],)) for n in range(jobs)],
+            [JobRequest(f"{name}#{n}.0", (), {"in": inputs[n % files]}) for n in range(jobs)],
         )
 
     def paths(self, request: SubmitRequest) -> list[Path]:
         """Return the local input files of the request's jobs, in order, some more than once."""
-        files = [file for job in request.jobs for file in job.inputs]
-        return [Path(file.path) for file in files if isinstance(file, LocalInput)]
+        files = [file for job in request.jobs for file in job.inputs.values()]
+        return [Path(file.path) for file in files if isinstance(file, LocalFile)]
 
     def workunits(self, request: SubmitRequest) -> list[str]:
         """Return the project's workunits whose names begin with the batch's."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, FetchRequest, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import Bridge, FetchRequest, JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, Project
@@ -71,11 +71,8 @@ def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> Submi
         second = room / "second"
         second.write_bytes(b"two\n")
         names = ["in0", "in1"] if app == "multi" else ["in"]
-        files = [
-            LocalInput(str(path), logical)
-            for path, logical in zip([first, second], names, strict=False)
-        ]
-        requests.append(JobRequest(f"{prefix or name + '#1'}.{number}", args, tuple(files)))
+        files = {each: LocalFile(path) for each, path in zip(names, [first, second], strict=False)}
+        requests.append(JobRequest(f"{prefix or name + '#1'}.{number}", args, files))
     request = SubmitRequest(name, app, requests)
     bridge.submit(request)
     return request

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, Client, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import Bridge, Client, JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
 from boinc_gahp.ledger import Ledger
@@ -59,7 +59,7 @@ def batch(bridge: Bridge, tmp_path: Path) -> str:
     name = f"condor#{tmp_path.name}#1"
     path = tmp_path / "in"
     path.write_bytes(b"text")
-    inputs = (LocalInput(str(path), "in"),)
+    inputs = {"in": LocalFile(str(path))}
     jobs = [JobRequest(f"{name}#1.{number}", (), inputs) for number in range(3)]
     bridge.submit(SubmitRequest(name, "uppercase", jobs))
     return name

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
 from boinc_gahp.bridge import checks
-from boinc_gahp.bridge.types import InlineInput, JobRequest, LocalInput, StagedInput
+from boinc_gahp.bridge.types import InlineFile, JobRequest, LocalFile, StagedFile, by_open_name
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.localproject.names import valid_physical_name
 from boinc_gahp.rpc import BatchSubmission, InputFile, Job
@@ -16,9 +18,14 @@ from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import read_input_template
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-def job(*args: str, name: str = "j", inputs: tuple[LocalInput, ...] = ()) -> JobRequest:
-    return JobRequest(name, args, inputs)
+    from boinc_gahp.bridge import Input
+
+
+def job(*args: str, name: str = "j", inputs: Mapping[str, Input] | None = None) -> JobRequest:
+    return JobRequest(name, args, inputs or {})
 
 
 def template(*open_names: str) -> str:
@@ -114,26 +121,24 @@ def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_mor
         checks.check_job_line("n" * 16, "c" * 4012, ["f" * 36])
 
 
-def test_files_are_put_in_the_templates_order_by_logical_name() -> None:
-    one, two = LocalInput("/d/x", "in1"), LocalInput("/d/y", "in0")
+def test_files_are_put_in_the_templates_order_by_open_name() -> None:
+    one, two = LocalFile("/d/x"), LocalFile("/d/y")
     ordered = checks.ordered_inputs(
-        job(inputs=(one, two)), read_input_template(template("in0", "in1")), "multi"
+        job(inputs={"in1": one, "in0": two}), read_input_template(template("in0", "in1")), "multi"
     )
     assert ordered == (two, one)
 
 
 def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> None:
-    files = (LocalInput("/d/x", "x"), LocalInput("/d/y", "y"))
-    assert (
-        checks.ordered_inputs(
-            job(inputs=files), read_input_template(template("in0", "in1")), "multi"
-        )
-        == files
+    named = [("x", LocalFile("/d/x")), ("x", LocalFile("/d/y"))]
+    ordered = checks.ordered_inputs(
+        job(inputs=by_open_name(named)), read_input_template(template("in0", "in1")), "multi"
     )
+    assert ordered == tuple(file for _, file in named)
 
 
 @pytest.mark.parametrize(
-    ("logical_names", "told"),
+    ("open_names", "told"),
     [
         (("im0", "b"), ', the job has 2 ("im0", "b"); "im0" is none of these, did you mean "in0"?'),
         (("in1", "IN"), '; "IN" is none of these, did you mean "in0"?'),
@@ -143,9 +148,9 @@ def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> N
     ids=["a slip", "a slip beside another", "strangers", "too few"],
 )
 def test_where_names_count_a_name_that_fits_nothing_is_told_with_the_nearest(
-    logical_names: tuple[str, ...], told: str
+    open_names: tuple[str, ...], told: str
 ) -> None:
-    files = tuple(LocalInput(f"/d/{n}", n) for n in logical_names)
+    files = by_open_name((name, LocalFile(f"/d/{name}")) for name in open_names)
     wanted = read_input_template(template("in0", "in1"))
     with pytest.raises(JobRefused) as caught:
         checks.ordered_inputs(job(inputs=files), wanted, "multi", by_name=True)
@@ -153,14 +158,14 @@ def test_where_names_count_a_name_that_fits_nothing_is_told_with_the_nearest(
 
 
 @pytest.mark.parametrize(
-    "logical_names",
+    "open_names",
     [("in0",), ("in0", "in0"), ("in0", "other"), ("in0", "in1", "more"), ()],
     ids=["too few", "one twice", "a stranger", "too many", "none"],
 )
 def test_files_that_do_not_fit_the_template_are_refused_with_the_names_it_wants(
-    logical_names: tuple[str, ...],
+    open_names: tuple[str, ...],
 ) -> None:
-    files = tuple(LocalInput(f"/d/{n}", n) for n in logical_names)
+    files = by_open_name((name, LocalFile(f"/d/{name}")) for name in open_names)
     with pytest.raises(JobRefused) as caught:
         checks.ordered_inputs(
             job(name="job7", inputs=files), read_input_template(template("in0", "in1")), "multi"
@@ -191,7 +196,7 @@ def test_a_physical_name_takes_over_only_an_extension_that_projects_take(
 @given(st.text(st.characters(), max_size=30))
 def test_inline_text_is_refused_or_arrives_as_it_is(text: str) -> None:
     try:
-        checks.check_input(job(), InlineInput(text, "in"))
+        checks.check_input(job(), "in", InlineFile(text))
     except JobRefused as refused:
         assert refused.job_name == "j"  # noqa: PT017
         return
@@ -203,7 +208,7 @@ def test_inline_text_is_refused_or_arrives_as_it_is(text: str) -> None:
 @given(st.text(st.sampled_from("aZ09_.- /\\'\"\n;$é\0"), max_size=6) | st.text(max_size=4))
 def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(name: str) -> None:
     try:
-        checks.check_input(job(), StagedInput(name, "in"))
+        checks.check_input(job(), "in", StagedFile(name))
     except JobRefused as refused:
         assert refused.job_name == "j"  # noqa: PT017
     else:
@@ -215,12 +220,12 @@ def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(na
 
 @pytest.mark.parametrize("length", [255, 256])
 def test_a_physical_name_has_at_most_255_characters(length: int) -> None:
-    item = StagedInput("a" * length, "in")
+    item = StagedFile("a" * length)
     if length > 255:
         with pytest.raises(JobRefused, match="256 characters"):
-            checks.check_input(job(), item)
+            checks.check_input(job(), "in", item)
     else:
-        checks.check_input(job(), item)
+        checks.check_input(job(), "in", item)
 
 
 @pytest.mark.parametrize("fpops", [0.0, -1.0, float("inf"), float("nan")], ids=repr)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.digests import Digests, LocalFile, md5_of
+from boinc_gahp.bridge.digests import Digest, Digests, md5_of
 from boinc_gahp.errors import StagingError
 from tests.helpers import wait_for
 
@@ -41,7 +41,7 @@ def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: P
     path = write(tmp_path / "f", b"contents")
     Digests(tmp_path / "cache").of([path])
     # What only a program that does not read the file can believe.
-    wanted = LocalFile(path, 8, "0" * 32)
+    wanted = Digest(path, 8, "0" * 32)
     with closing(sqlite3.connect(tmp_path / "cache" / "digests.sqlite")) as cache, cache:
         cache.execute("update file set md5 = ?", (wanted.md5,))
     assert Digests(tmp_path / "cache").of([path])[path] == wanted

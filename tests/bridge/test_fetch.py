@@ -13,7 +13,7 @@ from boinc_gahp.bridge import (
     FetchRequest,
     FetchResult,
     JobRequest,
-    LocalInput,
+    LocalFile,
     Stopped,
     SubmitRequest,
 )
@@ -232,7 +232,7 @@ def test_a_job_that_is_not_finished_is_an_error_that_says_so(
 
 def make_late(name: str, room: Path, job: str = "") -> SubmitRequest:
     (room / "late").write_bytes(b"late")
-    files = (LocalInput(str(room / "late"), "in"),)
+    files = {"in": LocalFile(str(room / "late"))}
     return SubmitRequest(name, "uppercase", [JobRequest(job or f"{name}#1.0", (), files)])
 
 

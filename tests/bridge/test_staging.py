@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.digests import LocalFile
+from boinc_gahp.bridge.digests import Digest
 from boinc_gahp.bridge.staging import Staging, Uploads
 from boinc_gahp.config import Staging as Settings
 from boinc_gahp.errors import ProjectError, StagingError
@@ -91,7 +91,7 @@ class FileServer(Server):
 
     def staging(
         self,
-        files: Mapping[str, LocalFile],
+        files: Mapping[str, Digest],
         settings: Settings = Settings(),  # noqa: B008  (frozen)
         *,
         uploads: Uploads | None = None,
@@ -115,7 +115,7 @@ def server() -> FileServer:
     return FileServer(set())
 
 
-def make(directory: Path, *sizes: int) -> dict[str, LocalFile]:
+def make(directory: Path, *sizes: int) -> dict[str, Digest]:
     """Return files with these sizes and distinct contents, by physical name."""
     files = {}
     for number, size in enumerate(sizes):
@@ -123,7 +123,7 @@ def make(directory: Path, *sizes: int) -> dict[str, LocalFile]:
         path = directory / f"in{number}.dat"
         path.write_bytes(data)
         md5 = hashlib.md5(data).hexdigest()
-        files[md5 + ".dat"] = LocalFile(str(path), size, md5)
+        files[md5 + ".dat"] = Digest(str(path), size, md5)
     return files
 
 

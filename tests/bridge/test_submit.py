@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.config import Staging
 from boinc_gahp.errors import (
     BatchConflict,
@@ -87,9 +87,9 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     same = [site.file(b"same contents") for _ in range(3)]
     other = site.directory / "same.dat"
     other.write_bytes(b"same contents")
-    files = [*same, LocalInput(str(other), "in")]
+    files = [*same, LocalFile(other)]
     request = SubmitRequest(
-        "equal", "uppercase", [JobRequest(f"equal#{n}", (), (f,)) for n, f in enumerate(files)]
+        "equal", "uppercase", [JobRequest(f"equal#{n}", (), {"in": f}) for n, f in enumerate(files)]
     )
     with site.bridge() as bridge:
         bridge.submit(request)
@@ -226,7 +226,7 @@ def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_cr
 
 def test_a_missing_input_file_is_an_error_that_names_it_and_no_batch_is_made(site: Site) -> None:
     request = SubmitRequest(
-        "missing", "uppercase", [JobRequest("m", (), (LocalInput("/nowhere/x", "in"),))]
+        "missing", "uppercase", [JobRequest("m", (), {"in": LocalFile("/nowhere/x")})]
     )
     with site.bridge() as bridge, pytest.raises(StagingError, match="/nowhere/x"):
         bridge.submit(request)
@@ -237,7 +237,7 @@ def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(
     site: Site,
 ) -> None:
     big = site.file(b"x" * 3_000_000)
-    request = SubmitRequest("big", "uppercase", [JobRequest("big#1", (), (big,))])
+    request = SubmitRequest("big", "uppercase", [JobRequest("big#1", (), {"in": big})])
     with site.bridge() as bridge, pytest.raises(StagingError, match=big.path) as caught:
         bridge.submit(request)
     assert "upload_max_filesize" in str(caught.value)

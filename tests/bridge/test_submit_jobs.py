@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import JobRequest, Journal, LocalInput, RemoteInput, SubmitRequest
+from boinc_gahp.bridge import JobRequest, Journal, LocalFile, RemoteFile, SubmitRequest
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, NotFound, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
@@ -64,14 +64,14 @@ def workunit(site: Site, name: str) -> Any:
 
 def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site: Site) -> None:
     plain = site.file(b"plain")
-    remote = RemoteInput("https://data.example.org/a%20b.dat?x=1", 4711, MD5, "in")
+    remote = RemoteFile("https://data.example.org/a%20b.dat?x=1", 4711, MD5)
     request = SubmitRequest(
         "own",
         "uppercase",
         [
-            JobRequest("own-1", (), (plain,)),
-            JobRequest("own-2", (), (replace(plain, logical_name="mine"),), 7, OWN_INPUT),
-            JobRequest("own-3", (), (remote,), output_template=OWN_OUTPUT),
+            JobRequest("own-1", (), {"in": plain}),
+            JobRequest("own-2", (), {"mine": plain}, 7, OWN_INPUT),
+            JobRequest("own-3", (), {"in": remote}, output_template=OWN_OUTPUT),
         ],
         lease=5000.0,
     )
@@ -94,28 +94,34 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site:
 
 def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     good = site.file(b"good")
-    gone = LocalInput(str(site.directory / "gone"), "in")
+    gone = LocalFile(str(site.directory / "gone"))
     status = Path(good.path).stat()
     as_it_was = replace(good, expected=(status.st_size, status.st_mtime_ns))
     wanted: dict[str, tuple[JobRequest, str]] = {
-        "quote": (JobRequest("quote", ('a"b',), (good,)), 'holds a "'),
+        "quote": (JobRequest("quote", ('a"b',), {"in": good}), 'holds a "'),
         "none": (JobRequest("none"), "wants 1 input file"),
-        "gone": (JobRequest("gone", (), (gone,)), "No such file"),
+        "gone": (JobRequest("gone", (), {"in": gone}), "No such file"),
         "other": (
-            JobRequest("other", (), (replace(good, expected=(1, 2)),)),
+            JobRequest("other", (), {"in": replace(good, expected=(1, 2))}),
             "changed after the job was submitted",
         ),
-        "na me": (JobRequest("na me", (), (good,)), "holds a space"),
-        "long": (JobRequest("long", ("x" * 5000,), (good,)), "at most 4094"),
-        "url": (JobRequest("url", (), (RemoteInput("http://a/b c", 1, MD5, "in"),)), "a space"),
-        "quoted": (JobRequest("quoted", (), (RemoteInput("http://a/b'", 1, MD5, "in"),)), "a '"),
-        "md5": (JobRequest("md5", (), (RemoteInput("http://a/b", 1, "x", "in"),)), "32 hexa"),
-        "two": (JobRequest("two", (), (good,), input_template=TWO_FILES), "own input template"),
-        "xml": (JobRequest("xml", (), (good,), input_template="<a"), "'xml'"),
-        "out": (JobRequest("out", (), (good,), output_template="<a/>"), "'out'"),
-        "outs": (JobRequest("outs", (), (good,), outputs=("out", "log")), 'uppercase are: "out"'),
+        "na me": (JobRequest("na me", (), {"in": good}), "holds a space"),
+        "long": (JobRequest("long", ("x" * 5000,), {"in": good}), "at most 4094"),
+        "url": (JobRequest("url", (), {"in": RemoteFile("http://a/b c", 1, MD5)}), "a space"),
+        "quoted": (JobRequest("quoted", (), {"in": RemoteFile("http://a/b'", 1, MD5)}), "a '"),
+        "md5": (JobRequest("md5", (), {"in": RemoteFile("http://a/b", 1, "x")}), "32 hexa"),
+        "two": (
+            JobRequest("two", (), {"in": good}, input_template=TWO_FILES),
+            "own input template",
+        ),
+        "xml": (JobRequest("xml", (), {"in": good}, input_template="<a"), "'xml'"),
+        "out": (JobRequest("out", (), {"in": good}, output_template="<a/>"), "'out'"),
+        "outs": (
+            JobRequest("outs", (), {"in": good}, outputs=("out", "log")),
+            'uppercase are: "out"',
+        ),
     }
-    fine = JobRequest("good", (), (as_it_was,), outputs=("x/out",))
+    fine = JobRequest("good", (), {"in": as_it_was}, outputs=("x/out",))
     jobs = [fine, *(job for job, _ in wanted.values())]
     with site.bridge() as bridge:
         refused = bridge.refusals(SubmitRequest("refusals", "uppercase", jobs))
@@ -134,11 +140,11 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
 
 def test_a_file_that_changed_since_its_job_was_accepted_is_not_sent(site: Site) -> None:
     request = site.batch(jobs=1)
-    (file,) = request.jobs[0].inputs
-    assert isinstance(file, LocalInput)
+    (file,) = request.jobs[0].inputs.values()
+    assert isinstance(file, LocalFile)
     old = replace(file, expected=(99, 1))
     with site.bridge() as bridge, pytest.raises(StagingError, match="it had 99 bytes") as caught:
-        bridge.submit(replace(request, jobs=[replace(request.jobs[0], inputs=(old,))]))
+        bridge.submit(replace(request, jobs=[replace(request.jobs[0], inputs={"in": old})]))
     assert caught.value.path == file.path
     assert site.proxy.count("create_batch") == 0
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.long
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path
-from boinc_gahp.bridge import Bridge, JobRequest, LocalInput, SubmitRequest
+from boinc_gahp.bridge import Bridge, JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import Project
@@ -34,7 +34,7 @@ url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
 bridge = Bridge(Project(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
 bridge.boinc_submit(
-    SubmitRequest(name, "uppercase", [JobRequest(j, (), (LocalInput(f, "in"),)) for j, f in jobs]),
+    SubmitRequest(name, "uppercase", [JobRequest(j, (), {"in": LocalFile(f)}) for j, f in jobs]),
     time.monotonic() + 270,
 )
 """

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge import LocalInput
 from boinc_gahp.bridge.checks import check_batch_name, check_job_names
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.errors import (
@@ -375,7 +374,7 @@ def test_a_plan_of_what_is_no_list_of_jobs_is_told_as_a_submit_is(site: Site) ->
 def test_paths_of_bytes_are_kept(tmp_path: Path) -> None:
     odd = os.fsdecode(b"in\xff.txt")
     request = build_request("app", [Job(inputs={"in": odd})], measure=None)
-    assert request.jobs[0].inputs == (LocalInput(odd, "in"),)
+    assert request.jobs[0].inputs == {"in": LocalFile(odd)}
 
 
 @given(

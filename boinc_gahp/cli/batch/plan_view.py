@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
+from boinc_gahp.bridge import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
@@ -235,15 +235,15 @@ def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total:
 
 
 def _inputs(job: JobRequest) -> str:
-    return " ".join(f"{item.logical_name}={_file(item)}" for item in job.inputs)
+    return " ".join(f"{name}={_file(item)}" for name, item in job.inputs.items())
 
 
 def _file(item: Input) -> str:
-    if isinstance(item, LocalInput):
+    if isinstance(item, LocalFile):
         return item.path
-    if isinstance(item, RemoteInput):
+    if isinstance(item, RemoteFile):
         return item.url
-    if isinstance(item, InlineInput):
+    if isinstance(item, InlineFile):
         text = item.text if len(item.text) <= 30 else item.text[:27] + "..."
         return f"inline:{text}"
     return f"staged:{item.physical_name}"
