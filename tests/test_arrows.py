@@ -43,11 +43,12 @@ ARROWS = {
     "secret": set(),
     "text": set(),
     "backoff": set(),
+    "threads": set(),
     "_version": set(),
     # The package itself hands out the Python API.
     "": {"remote"},
 }
-OPEN_TO_ALL = {"errors", "secret", "text", "backoff", "config", "_version", ""}
+OPEN_TO_ALL = {"errors", "secret", "text", "threads", "backoff", "config", "_version", ""}
 
 #: The protocol does no input or output of its own (``CONTRIBUTING.rst``, "The house").
 NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}

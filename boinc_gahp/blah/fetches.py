@@ -7,12 +7,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.blah.fetching import Fetcher
-from boinc_gahp.blah.workers import drop_past
+from boinc_gahp.blah.patience import drop_past
 
 if TYPE_CHECKING:
+    from boinc_gahp.blah.guard import Guard
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.blah.workers import Guard, Workers
     from boinc_gahp.ledger.jobs import JobRow
+    from boinc_gahp.threads import Workers
 
 
 class Fetches:
@@ -51,7 +52,7 @@ class Fetches:
             self._take(4 * limit, without=list(self._stuck))
         wanted = len(self._next)
         for number in range(limit):
-            if wanted and self._workers.start("fetch", number, self._work):
+            if wanted and self._workers.start(self._work, ("fetch", number)):
                 wanted -= 1
         return min([*self._later.values(), *filter(None, next_)], default=None)
 

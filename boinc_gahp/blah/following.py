@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Literal
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.patience import going
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Final
 from boinc_gahp.blah.ending import Ender
 from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
+from boinc_gahp.blah.guard import Guard
 from boinc_gahp.blah.kept import Kept
 from boinc_gahp.blah.leases import Leases
-from boinc_gahp.blah.patience import is_ahead
+from boinc_gahp.blah.patience import drop_past, is_ahead
 from boinc_gahp.blah.sending import Sender
-from boinc_gahp.blah.workers import Guard, Workers, drop_past
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.jobs import ALIVE
 from boinc_gahp.ledger.keeping import KeeperLock
+from boinc_gahp.threads import Workers, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,10 +124,10 @@ class Keeper:
         )
         self._sender = Sender(self._kept)
         self._follower = Follower(self._kept)
-        self._workers = Workers(self.wake)
+        self._workers = Workers(f"worker {owner[0]}", self.wake)
         self._guard = Guard(f"the keeper of {owner[0]}")
         self._fetches = Fetches(self._kept, self._workers, self._guard)
-        self._ender = Ender(self._kept, partial(self._workers.is_running, "send"))
+        self._ender = Ender(self._kept, lambda batch: self._workers.is_running(("send", batch)))
         self._duties: tuple[Duty, ...] = (Leases(self._kept).duty, *self._ender.duties)
         self._thread: threading.Thread | None = None
         self._seen = 0
@@ -156,10 +157,7 @@ class Keeper:
 
     def start(self) -> None:
         """Begin, on a thread of its own."""
-        self._thread = threading.Thread(
-            target=self._run, name=f"keeper {self._owner[0]}", daemon=True
-        )
-        self._thread.start()
+        self._thread = start(self._run, f"keeper {self._owner[0]}")
 
     def change(self, settings: Settings, bridge: Bridge | None) -> None:
         """Go on with other settings; what is under way ends with those that it was begun with.
@@ -198,7 +196,9 @@ class Keeper:
             bridge.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
-        if self._workers.wait(deadline) and not (self._thread and self._thread.is_alive()):
+        is_done = self._workers.wait(deadline)
+        self._workers.close(max(0.0, deadline - time.monotonic()))
+        if is_done and not (self._thread and self._thread.is_alive()):
             self._lock.release()
 
     def settle_once(self, deadline: float) -> Settled:
@@ -312,7 +312,7 @@ class Keeper:
                 continue
             slot = self._sender.slot_of(batch)
             if self._workers.count(slot) < SLOTS:
-                self._workers.start("send", batch.id, partial(self._send_one, batch.id), slot)
+                self._workers.start(partial(self._send_one, batch.id), ("send", batch.id), slot)
         return min(times, default=None)
 
     def _send_one(self, batch_id: int) -> None:
@@ -336,7 +336,7 @@ class Keeper:
     # -- jobs on the project
 
     def _poll(self, now: float) -> float | None:
-        if self._workers.is_running("poll", ""):
+        if self._workers.is_running("poll"):
             return None
         if self._has_sent.is_set():
             # What was submitted since is not to wait for as long as what was there before.
@@ -347,7 +347,7 @@ class Keeper:
         waits_no_more = self._poll_waits and not self._kept.pauses.wait(None, now)
         if is_ahead(self._next_poll, now, self._kept.longest_pause) and not waits_no_more:
             return self._next_poll
-        self._workers.start("poll", "", self._poll_once)
+        self._workers.start(self._poll_once, "poll")
         return None
 
     def _poll_once(self) -> None:
@@ -378,7 +378,7 @@ class Keeper:
         """Have each duty done that is due; one that takes long keeps no other from it."""
         times = []
         for duty in self._duties:
-            if self._workers.is_running(duty.name, ""):
+            if self._workers.is_running(duty.name):
                 continue
             due = duty.due(now)
             later = self._next_try.get(duty.name, 0.0)
@@ -387,7 +387,7 @@ class Keeper:
             if due > now:
                 times.append(due)
             else:
-                self._workers.start(duty.name, "", partial(self._pay_once, duty))
+                self._workers.start(partial(self._pay_once, duty), duty.name)
         return min(times, default=None)
 
     def _pay_once(self, duty: Duty) -> None:

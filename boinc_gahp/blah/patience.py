@@ -53,6 +53,13 @@ def is_ahead(at: float, now: float, longest: float) -> bool:
     return now < at <= now + longest
 
 
+def drop_past(times: dict[int, float], now: float, longest: float) -> None:
+    """Drop what is not to be waited for any more; other threads may set times meanwhile."""
+    for key, at in list(times.items()):
+        if not is_ahead(at, now, longest):
+            times.pop(key, None)
+
+
 def going(now: float) -> Callable[[], float]:
     """Return what tells the time from ``now`` on, in seconds, by a clock that nobody sets."""
     began = time.monotonic()

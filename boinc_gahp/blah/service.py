@@ -23,6 +23,7 @@ from boinc_gahp.config import state_dir
 from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
+from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -328,8 +329,7 @@ class Service:
                 state = replace(self._settings.state, dir=ledger.path.parent)
                 self._settings = replace(self._settings, state=state)
             if self._minder is None and not self._stopping.is_set():
-                self._minder = threading.Thread(target=self._mind, name="minder", daemon=True)
-                self._minder.start()
+                self._minder = start(self._mind, "minder")
             return self._ledger
 
     @staticmethod

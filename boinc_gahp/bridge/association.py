@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     PermissionDenied,
     ProjectDown,
@@ -20,6 +19,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.bridge.meter import Meter
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.config.ownership import check_private_file, make_private_directory
 from boinc_gahp.errors import StagingError
 from boinc_gahp.ledger import network_filesystem
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

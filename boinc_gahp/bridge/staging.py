@@ -23,7 +23,6 @@ from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.known import Recent
 from boinc_gahp.bridge.meter import Meter
 from boinc_gahp.bridge.needs import Needs
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import (
     FileDiffers,
     FileTooLarge,
@@ -37,6 +36,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc import UploadFile
 from boinc_gahp.rpc.retry import dropped
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

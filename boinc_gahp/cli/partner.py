@@ -15,6 +15,7 @@ from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode, join, split
 from boinc_gahp.logs import redact
 from boinc_gahp.text import shorten
+from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,11 +86,9 @@ class Gahp:
             raise ConversationError(f"{command[0]} cannot be started: {error.strerror}") from error
         self._errors = bytearray()
         self._readers = [
-            threading.Thread(target=target, daemon=True)
-            for target in (self._read_lines, self._read_errors)
+            start(self._read_lines, "daemon's stdout"),
+            start(self._read_errors, "daemon's stderr"),
         ]
-        for reader in self._readers:
-            reader.start()
 
     def __enter__(self) -> Gahp:
         return self

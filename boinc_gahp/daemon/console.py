@@ -11,7 +11,6 @@ import logging
 import shutil
 import signal
 import sys
-import threading
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -34,6 +33,7 @@ from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode
 from boinc_gahp.text import visible
+from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,7 +268,7 @@ class Console:
         self._names.select(url)
         if url:
             learn = partial(_learn, self._projects, self._names, url, selection)
-            threading.Thread(target=learn, name="names", daemon=True).start()
+            start(learn, "names")
 
     # -- results
 

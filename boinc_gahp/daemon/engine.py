@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.daemon.pool import Pool
 from boinc_gahp.daemon.projects import Selection, project_url
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
 from boinc_gahp.gahp import requests
@@ -18,6 +17,7 @@ from boinc_gahp.gahp.conversation import BUSY, Conversation
 from boinc_gahp.gahp.parse import parse_request
 from boinc_gahp.gahp.results import fitting
 from boinc_gahp.secret import mask
+from boinc_gahp.threads import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

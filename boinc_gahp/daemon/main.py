@@ -140,13 +140,10 @@ def _watch_program() -> None:
     import threading  # noqa: PLC0415
 
     from boinc_gahp.daemon.program import Program  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.threads import start  # noqa: PLC0415
 
-    threading.Thread(
-        target=Program(sys.argv[0]).watch,
-        args=(threading.Event(), lambda: os.kill(os.getpid(), signal.SIGTERM)),
-        name="program",
-        daemon=True,
-    ).start()
+    program, never = Program(sys.argv[0]), threading.Event()
+    start(lambda: program.watch(never, lambda: os.kill(os.getpid(), signal.SIGTERM)), "program")
 
 
 def wind_up(engine: Engine, projects: Projects) -> None:
@@ -162,19 +159,11 @@ def prepare_process() -> None:
     """Keep libraries from writing to stderr, and the collector of cycles from long lines' way."""
     import gc  # noqa: PLC0415
     import logging  # noqa: PLC0415
-    import threading  # noqa: PLC0415
-
-    def report(args: threading.ExceptHookArgs) -> None:
-        if args.exc_value is not None:
-            logging.getLogger("boinc_gahp.daemon").error(
-                "a thread ended with an error", exc_info=args.exc_value
-            )
 
     # Without any handler, logging prints warnings to stderr; HTCondor shows those to users.
     logging.getLogger().addHandler(logging.NullHandler())
     logging.captureWarnings(True)
     logging.raiseExceptions = False  # a log on a full disk is no reason either
-    threading.excepthook = report
     # A submit of 100,000 jobs makes a million objects, none of them in a cycle; with the usual
     # thresholds a third of the time goes into looking at all of them again and again.
     gc.set_threshold(200_000, 20, 20)

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
 from boinc_gahp.gahp.words import quote
 from boinc_gahp.secret import Authenticator, hide_logins
+from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +110,7 @@ class Projects:
 
     def prepare(self) -> None:
         """Begin to load the settings, and what requests need, on a thread of its own."""
-        threading.Thread(target=self._prepare, name="settings", daemon=True).start()
+        start(self._prepare, "settings")
 
     def settings(self) -> Settings:
         """Return the settings; raises ConfigError."""
@@ -142,7 +144,7 @@ class Projects:
         with place.lock:
             if place.bridge is None:
                 place.bridge = self._opener()(settings, project)
-                self._keep_settling(place.bridge, project.url)
+                start(partial(self._settle, place.bridge), f"settling {project.url}")
             return place.bridge
 
     def refusals(self) -> Refusals:
@@ -171,14 +173,8 @@ class Projects:
         """Close the service, if there is one; return after ``timeout`` seconds at the latest."""
         if self._refusals is not None:
             self._refusals.close()
-        service = self._service
-        if service is None:
-            return
-        closing = threading.Thread(
-            target=_close, args=(service,), name="closing service", daemon=True
-        )
-        closing.start()
-        closing.join(timeout)
+        if self._service is not None:
+            start(self._service.close, "closing the service").join(timeout)
 
     def close(self) -> None:
         """Close all bridges, and the service."""
@@ -223,9 +219,7 @@ class Projects:
         with self._loading:
             if self._shared_opener is None:
                 self._shared_opener = Opener()
-                threading.Thread(
-                    target=self._tend, args=(self._shared_opener,), name="ledger", daemon=True
-                ).start()
+                start(partial(self._tend, self._shared_opener), "ledger")
             return self._shared_opener
 
     def _new_service(self, settings: Settings) -> Service:
@@ -240,11 +234,6 @@ class Projects:
 
         tend_ledger(opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end)
 
-    def _keep_settling(self, bridge: Bridge, url: str) -> None:
-        threading.Thread(
-            target=self._settle, args=(bridge,), name=f"settling {url}", daemon=True
-        ).start()
-
     def _settle(self, bridge: Bridge) -> None:
         delay = FIRST_SETTLING
         while not self._closing.wait(delay):
@@ -255,13 +244,6 @@ class Projects:
             except Exception:  # the thread has to live on: the next debt may be another
                 log.exception("settling what is owed to a project went wrong")
             delay = SETTLING_INTERVAL
-
-
-def _close(service: Service) -> None:
-    try:
-        service.close()
-    except Exception:  # the process ends all the same
-        log.exception("closing the service of HTCondor's jobs went wrong")
 
 
 def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:

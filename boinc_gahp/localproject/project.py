@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import logging
-import threading
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ..threads import start
 from . import accounts, hosts, pages, settings
 from . import directory as layout
 from .addresses import names_of
@@ -27,6 +27,7 @@ from .web import body_allowance, make_app
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+    from threading import Thread
     from types import TracebackType
 
     from ..templates import InputTemplate, OutputTemplate
@@ -96,7 +97,7 @@ class LocalProject:
         self._server: WebServer | None = None
         self._supervisor = Supervisor(self._core, delete_delay)
         self._volunteers: list[Volunteer] = []
-        self._threads: list[threading.Thread] = []
+        self._threads: list[Thread] = []
         self._failure: BaseException | None = None
 
     @property
@@ -200,9 +201,7 @@ class LocalProject:
                 log.exception("%s has died", name)
                 self._failure = self._failure or error
 
-        thread = threading.Thread(target=guarded, name=name, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        self._threads.append(start(guarded, name))
 
     def _wait_until_ready(self, server: WebServer) -> None:
         deadline = time.monotonic() + _START_TIMEOUT

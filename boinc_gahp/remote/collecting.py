@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.bridge import CollectRequest, EventGate, Progress, Stopped
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.bridge.temporary import NotNow
 from boinc_gahp.errors import (
     GahpError,
@@ -24,6 +23,7 @@ from boinc_gahp.remote import finding, folders
 from boinc_gahp.remote.folders import Note
 from boinc_gahp.remote.job import state_of
 from boinc_gahp.remote.types import JobState
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

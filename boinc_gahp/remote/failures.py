@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge import OPEN
 from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.parallel import in_order
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.remote import finding, folders
 from boinc_gahp.remote.collecting import check_answers
 from boinc_gahp.remote.job import state_of
 from boinc_gahp.remote.types import JobState
+from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
     import os

@@ -18,7 +18,6 @@ import urllib3
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.bridge import Progress
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.errors import StagingError
 from boinc_gahp.remote.types import RemoteFile
 from boinc_gahp.rpc.border import FOREIGN, chain
@@ -26,6 +25,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.transport import HttpRequest, HttpTransport
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import shorten
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

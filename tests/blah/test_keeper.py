@@ -362,7 +362,7 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
         opener.close()
-        monkeypatch.setattr("boinc_gahp.blah.workers.FAULT", 3600.0)
+        monkeypatch.setattr("boinc_gahp.blah.guard.FAULT", 3600.0)
         [keeper] = service._keepers.values()
         for _ in range(20):
             keeper.wake()

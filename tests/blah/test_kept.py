@@ -9,7 +9,6 @@ import pytest
 
 from boinc_gahp.blah.kept import Gate, Gates, Withdrawn
 from boinc_gahp.blah.patience import Patience
-from boinc_gahp.blah.workers import Workers
 from tests.helpers import wait_for
 
 
@@ -103,38 +102,3 @@ def test_a_pause_ends_in_time_though_the_clock_is_set_back() -> None:
     assert patience.failed(tomorrow) > tomorrow
     wait_for(lambda: patience.until <= time.time(), "the end of the pause")
     assert patience.until > 0
-
-
-def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it() -> None:
-    ended, hold = threading.Event(), threading.Event()
-    workers = Workers(ended.set)
-
-    def task() -> None:
-        assert hold.wait(60)
-        raise ValueError("a fault")
-
-    assert workers.start("send", 1, task)
-    assert not workers.start("send", 1, task)
-    assert workers.start("send", 2, task)
-    assert workers.is_running("send", 1)
-    assert workers.count("send") == 2
-    assert workers.count("fetch") == 0
-    assert not workers.wait(time.monotonic() + 0.01)
-    hold.set()
-    assert workers.wait(time.monotonic() + 10)
-    assert ended.wait(60)
-    assert workers.start("send", 1, lambda: None)
-    assert workers.wait(time.monotonic() + 10)
-
-
-def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    workers = Workers(lambda: None)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start)
-        assert not workers.start("send", 1, lambda: None)
-    assert not workers.is_running("send", 1)
-    assert workers.start("send", 1, lambda: None)
-    assert workers.wait(time.monotonic() + 10)

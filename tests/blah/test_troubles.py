@@ -11,10 +11,11 @@ import pytest
 from boinc_gahp.blah import ending
 from boinc_gahp.blah.fetches import Fetches
 from boinc_gahp.blah.following import Follower
-from boinc_gahp.blah.workers import Guard, Workers
+from boinc_gahp.blah.guard import Guard
 from boinc_gahp.errors import (
     TransportError,
 )
+from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.blah.desk import refuse
 from tests.blah.helpers import await_state, failed, row_of
@@ -212,7 +213,7 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
     site.proxy.fail("query_batch", note, times=None)
     site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
     with site.kept() as fresh:
-        fetches = Fetches(fresh, Workers(fresh.wake), Guard("the test"))
+        fetches = Fetches(fresh, Workers("test", fresh.wake), Guard("the test"))
 
         def is_home(sent: Sent) -> bool:
             fetches.begin(time.time())

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from boinc_gahp.bridge import Progress
 from boinc_gahp.bridge.meter import Interrupted, Meter
-from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.config import Staging
+from boinc_gahp.threads import in_parallel
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project  # noqa: F401  (fixture)
 

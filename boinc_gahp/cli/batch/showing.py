@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured, width_of
 from boinc_gahp.cli.words import printable
+from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -308,14 +308,5 @@ def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) ->
 def _with_instances(
     jobs: Iterable[BatchJob],
 ) -> Iterator[tuple[BatchJob, tuple[Instance, ...]]]:
-    """Yield jobs with their instances, in order; some are asked for at a time."""
-    coming = iter(jobs)
-    with ThreadPoolExecutor(_AT_A_TIME, "batch-show") as pool:
-        asked = deque((job, pool.submit(job.instances)) for job in islice(coming, 2 * _AT_A_TIME))
-        try:
-            while asked:
-                job, answer = asked.popleft()
-                yield job, answer.result()
-                asked.extend((more, pool.submit(more.instances)) for more in islice(coming, 1))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    """Return jobs with their instances, in order; some are asked for at a time."""
+    return in_order(lambda job: (job, job.instances()), jobs, threads=_AT_A_TIME, name="batch-show")

@@ -1,0 +1,296 @@
+"""Work on threads: on one, task by task, in turns of projects, on many things at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.threads import Pool, Workers, in_order, in_parallel, start
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Gate:
+    """Tasks that wait until they are let through."""
+
+    def __init__(self) -> None:
+        self.inside = threading.Semaphore(0)
+        self.open = threading.Event()
+
+    def task(self) -> None:
+        self.inside.release()
+        self.open.wait(60)
+
+
+def count(name: str) -> int:
+    return sum(thread.name.startswith(name) for thread in threading.enumerate())
+
+
+def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
+    pool = Pool("thrifty", lambda: 10)
+    done = threading.Semaphore(0)
+    for _ in range(20):
+        pool.submit(done.release)
+        assert done.acquire(timeout=60)
+        wait_for(lambda: pool._workers._idle == len(pool._workers._threads), "the thread is idle")
+    assert count("thrifty-") == 1
+    pool.close(20)
+    assert count("thrifty-") == 0
+
+
+def test_there_are_never_more_threads_than_the_size() -> None:
+    pool = Pool("bounded", lambda: 3)
+    gate = Gate()
+    done = threading.Semaphore(0)
+    for _ in range(3):
+        pool.submit(gate.task)
+    for _ in range(10):
+        pool.submit(done.release)
+    for _ in range(3):
+        assert gate.inside.acquire(timeout=60)
+    assert count("bounded-") == 3
+    assert not done.acquire(blocking=False)
+    gate.open.set()
+    for _ in range(10):
+        assert done.acquire(timeout=60)
+    pool.close(20)
+    assert count("bounded-") == 0
+
+
+def test_a_project_holds_half_of_what_the_others_leave_and_always_one() -> None:
+    pool = Pool("shared", lambda: 8)
+    gates = [Gate() for _ in range(6)]
+    for project, gate in enumerate(gates):
+        for _ in range(20):
+            pool.submit(gate.task, project)
+    for gate, share in zip(gates, [8, 4, 2, 1, 1, 1], strict=True):
+        for _ in range(share):
+            assert gate.inside.acquire(timeout=20)
+        assert not gate.inside.acquire(blocking=False)
+    assert count("shared-") == 17
+    for gate in gates:
+        gate.open.set()
+    pool.close(20, drop=False)
+    assert sum(gate.inside._value for gate in gates) == 6 * 20 - 17
+    assert count("shared-") == 0
+
+
+def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
+    pool = Pool("fair", lambda: 2)
+    first, other = Gate(), Gate()
+    order: list[str] = []
+    for _ in range(2):
+        pool.submit(first.task, "first")
+    pool.submit(other.task, "other")
+    for _ in range(2):
+        assert first.inside.acquire(timeout=20)
+    assert other.inside.acquire(timeout=20)
+    for name in ("other", "first"):
+        for _ in range(3):
+            pool.submit(lambda name=name: order.append(name), name)  # type: ignore[misc]
+    other.open.set()
+    wait_for(lambda: len(order) == 3, "the other's tasks")
+    assert order == ["other"] * 3
+    first.open.set()
+    wait_for(lambda: len(order) == 6, "all tasks")
+    pool.close(20)
+
+
+def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
+    pool = Pool("closing", lambda: 1)
+    gate = Gate()
+    begun = threading.Event()
+    pool.submit(gate.task)
+    assert gate.inside.acquire(timeout=60)
+    pool.submit(begun.set)
+    pool.close(0)
+    gate.open.set()
+    wait_for(lambda: count("closing-") == 0, "the thread has ended")
+    assert not begun.is_set()
+
+
+def test_tasks_are_all_done_at_the_end_where_none_may_be_dropped() -> None:
+    pool = Pool("thorough", lambda: 2)
+    done: list[int] = []
+    for number in range(100):
+        pool.submit(lambda number=number: done.append(number))  # type: ignore[misc]
+    pool.close(20, drop=False)
+    assert sorted(done) == list(range(100))
+    assert count("thorough-") == 0
+
+
+def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it() -> None:
+    ended, hold = threading.Event(), threading.Event()
+    workers = Workers("t", ended.set)
+
+    def task() -> None:
+        assert hold.wait(60)
+        raise ValueError("a fault")
+
+    assert workers.start(task, 1, "send")
+    assert not workers.start(task, 1, "send")
+    assert workers.start(task, 2, "send")
+    assert workers.is_running(1)
+    assert workers.count("send") == 2
+    assert workers.count("fetch") == 0
+    assert not workers.wait(time.monotonic() + 0.01)
+    hold.set()
+    assert workers.wait(time.monotonic() + 10)
+    assert ended.wait(60)
+    assert workers.start(lambda: None, 1)
+    assert workers.wait(time.monotonic() + 10)
+
+
+def test_what_a_thread_raises_goes_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def work() -> None:
+        raise ValueError("a fault")
+
+    start(work, "faulty").join(60)
+    workers = Workers("flawed")
+    assert workers.start(work)
+    assert workers.wait(time.monotonic() + 60)
+    workers.close(20)
+    assert ["'faulty'" in caplog.messages[0], "'flawed'" in caplog.messages[1]] == [True, True]
+    assert caplog.text.count("ValueError: a fault") == 2
+
+
+def test_a_thread_that_has_nothing_to_do_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boinc_gahp.threads._IDLE", 0.01)
+    workers, done = Workers("resting"), threading.Semaphore(0)
+    for _ in range(3):
+        assert workers.start(done.release)
+        assert done.acquire(timeout=60)
+        wait_for(lambda: not count("resting-"), "the thread has ended")
+    workers.close(20)
+
+
+def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers = Workers("t")
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        assert not workers.start(lambda: None, 1)
+    assert not workers.is_running(1)
+    assert workers.start(lambda: None, 1)
+    assert workers.wait(time.monotonic() + 10)
+
+
+def test_each_item_is_worked_on_once() -> None:
+    done = in_parallel(lambda item: item * item, range(100), threads=4, name="t")
+    assert sorted(done) == [(item, item * item) for item in range(100)]
+
+
+def test_no_more_threads_than_allowed_or_needed_are_started() -> None:
+    names: set[str] = set()
+    barrier = threading.Barrier(3, timeout=60)
+
+    def work(_: int) -> None:
+        names.add(threading.current_thread().name)
+        barrier.wait()
+
+    in_parallel(work, range(3), threads=8, name="few")
+    assert len(names) == 3
+    assert all(name.startswith("few") for name in names)
+
+
+def test_nothing_is_nothing() -> None:
+    assert in_parallel(str, [], threads=4, name="t") == []
+
+
+def test_the_first_error_stops_what_runs_and_what_has_not_begun() -> None:
+    stop = threading.Event()
+    begun: list[int] = []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            # Others are in the midst of their work: they have to be told.
+            assert stop.wait(60)
+            raise ValueError("broken off")
+        raise KeyError(item)
+
+    with pytest.raises(KeyError):
+        in_parallel(work, range(100), threads=2, name="t", stop=stop)
+    assert set(begun) <= {0, 1}
+
+
+@pytest.mark.parametrize("given", [0, 2])
+def test_with_a_limit_on_threads_all_is_done_by_those_there_are(
+    given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+    left = iter(range(given))
+
+    def limited(thread: threading.Thread) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    done = in_parallel(lambda item: item + 1, range(20), threads=8, name="t")
+    assert sorted(done) == [(item, item + 1) for item in range(20)]
+
+
+def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting() -> None:
+    stop, ended = threading.Event(), threading.Event()
+
+    def work(_: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(60)
+        ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        in_parallel(work, range(9), threads=1, name="t", stop=stop)
+    assert ended.wait(60)
+
+
+def test_in_order_a_few_are_worked_on_at_a_time_and_told_in_turn() -> None:
+    barrier = threading.Barrier(3, timeout=60)
+    read: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(6):
+            read.append(item)
+            yield item
+
+    def work(item: int) -> int:
+        barrier.wait()  # three are under way at once
+        return item * item
+
+    done = in_order(work, items(), threads=3, name="t")
+    assert next(done) == 0
+    assert len(read) == 3
+    assert list(done) == [1, 4, 9, 16, 25]
+
+
+def test_in_order_an_error_is_raised_in_its_turn_and_nothing_more_begun() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 2:
+            raise KeyError(item)
+        return item
+
+    done = in_order(work, range(100), threads=2, name="t")
+    assert [next(done), next(done)] == [0, 1]
+    with pytest.raises(KeyError):
+        next(done)
+    assert max(begun) <= 3
+
+
+def test_in_order_works_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert list(in_order(str, range(5), threads=3, name="t")) == ["0", "1", "2", "3", "4"]
