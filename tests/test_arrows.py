@@ -43,11 +43,14 @@ ARROWS = {
     "secret": set(),
     "text": set(),
     "backoff": set(),
+    "states": set(),
+    "client_exits": set(),
     "_version": set(),
     # The package itself hands out the Python API.
     "": {"remote"},
 }
-OPEN_TO_ALL = {"errors", "secret", "text", "backoff", "config", "_version", ""}
+OPEN_TO_ALL = {"errors", "secret", "text", "backoff", "states", "client_exits", "config"}
+OPEN_TO_ALL |= {"_version", ""}
 
 #: The protocol does no input or output of its own (``CONTRIBUTING.rst``, "The house").
 NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}

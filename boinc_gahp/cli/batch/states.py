@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp import client_exits
 from boinc_gahp.cli import words
 
 if TYPE_CHECKING:
@@ -147,28 +148,8 @@ def reason_words(job: BatchJob) -> str:
 
     parts = [MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
     parts += [
-        f"{status}: {_EXITS[status]}"
+        f"{status}: {client_exits.MEANINGS[status]}"
         for status in dict.fromkeys(job.exit_statuses)
-        if status in _EXITS
+        if status in client_exits.MEANINGS
     ]
     return "; ".join(parts)
-
-
-#: Exit statuses that BOINC's client, and not the program, sets (``lib/error_numbers.h``).
-_EXITS = {
-    -131: "an output was larger than its template allows",
-    -161: "an output was missing",
-    -185: "the program could not be started",
-    -186: "an input could not be downloaded",
-    -187: "an output could not be uploaded",
-    193: "a signal ended the program",
-    194: "the client aborted it",
-    195: "the program that the app ran failed",
-    196: "it used more disk than allowed",
-    197: "it ran for longer than allowed",
-    198: "it used more memory than allowed",
-    200: "its deadline came before it began",
-    202: "the project aborted it",
-    203: "the volunteer aborted it",
-    205: "there was no memory left",
-}
