@@ -1,50 +1,47 @@
 """What the exit statuses of a failed job's instances say of its program.
 
-BOINC's client reports one number for each instance that came to nothing. It is the program's own
-exit status; or, where the program crashed or could not even run, a number of the client's or of
-Windows (``lib/error_numbers.h``; ``client/app_control.cpp``, handle_exited_app). A program that the
-host's system ends by a signal which BOINC's library does not catch is reported with the number of
-the signal, 128 more if it left a core file: nothing tells that from an exit status.
+A program that the host's system ends by a signal which BOINC's library does not catch is reported
+with the number of the signal, 128 more if it left a core file: nothing tells that from an exit
+status.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp import client_exits
+
 if TYPE_CHECKING:
     from boinc_gahp.bridge import Failure
 
-#: What statuses mean that are not the program's own.
+#: The attribute of a job that asks for more of what was not enough.
+_MORE = {
+    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "BoincRscDiskBound",
+    client_exits.EXIT_TIME_LIMIT_EXCEEDED: "BoincRscFpopsBound",
+    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "BoincRscMemoryBound",
+}
+#: What statuses mean that are not the program's own, and what to do.
 MEANINGS = {
-    -131: "an output file is larger than the app's output template allows (max_nbytes)",
-    -161: "an output file was missing",
-    -185: "the program could not be started",
-    -186: "an input file could not be downloaded",
-    -187: "an output file could not be uploaded",
-    193: "a signal ended the program: it crashed",
-    194: "the BOINC client aborted it",
-    195: "the program that the app ran has failed",
-    196: "it used more disk than allowed: ask for more with BoincRscDiskBound",
-    197: "it ran for longer than allowed: ask for more with BoincRscFpopsBound",
-    198: "it used more memory than allowed: ask for more with BoincRscMemoryBound",
-    200: "it had not begun when its deadline came",
-    202: "the project aborted it",
-    203: "the volunteer aborted it",
-    205: "it ran out of memory",
-    -1073741819: "the program crashed on Windows: access violation",
-    -1073741515: "the program lacks a DLL on Windows",
-    -1073740940: "the program crashed on Windows: heap corruption",
-    -1073741571: "the program crashed on Windows: stack overflow",
+    status: meaning + (f": ask for more with {_MORE[status]}" if status in _MORE else "")
+    for status, meaning in client_exits.MEANINGS.items()
 }
 
 #: The client's; negative ones are as well, or those of a crash on Windows.
-_OF_CLIENT = range(193, 206)
-#: Of the client's, the one that an app which runs another program gives when that has failed.
-_CHILD_FAILED = 195
+_OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
 
-#: The program was not run, or somebody stopped it: that says nothing of the program. The negative
-#: ones from -195 on are those of clients before version 7.
-_NOT_RUN = frozenset({-185, -186, 194, 199, 200, 201, 202, 203, -195, -197, -221, -232, -233, -234})
+#: The program was not run, or somebody stopped it: that says nothing of the program.
+_NOT_RUN = {
+    client_exits.ERR_RESULT_START,
+    client_exits.ERR_RESULT_DOWNLOAD,
+    client_exits.EXIT_ABORTED_BY_CLIENT,
+    client_exits.EXIT_CLIENT_EXITING,
+    client_exits.EXIT_UNSTARTED_LATE,
+    client_exits.EXIT_MISSING_COPROC,
+    client_exits.EXIT_ABORTED_BY_PROJECT,
+    client_exits.EXIT_ABORTED_VIA_GUI,
+    # Of clients before version 7.
+    *(-195, -197, -221, -232, -233, -234),
+}
 
 #: How the states of instances begin whose programs ended well, so that the validator had them
 #: (``html/inc/result.inc``, state_string), and of those whose programs did not.
@@ -78,7 +75,9 @@ def last_status(failure: Failure) -> int:
 
 
 def _is_of_program(status: int) -> bool:
-    return status == _CHILD_FAILED or (status > 0 and status not in _OF_CLIENT)
+    # An app that runs another program says so of that, when it has failed.
+    is_child = status == client_exits.EXIT_CHILD_FAILED
+    return is_child or (status > 0 and status not in _OF_CLIENT)
 
 
 def _ended_well(failure: Failure) -> bool:

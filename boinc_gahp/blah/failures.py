@@ -24,6 +24,7 @@ from boinc_gahp.errors import (
     RpcError,
 )
 from boinc_gahp.ledger.jobs import Hold, ProgramFailure
+from boinc_gahp.states import CANCELLED
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.blah")
-
-#: The project's words for a job that somebody aborted (bits of its error_mask).
-_ABORTED = frozenset({"cancelled", "canceled"})
 
 #: The project says that it has no such job or batch, and not something else.
 IS_LOST = (BatchNotFound, JobNotFound)
@@ -76,7 +74,7 @@ def fail(kept: Kept, job: JobRow) -> bool:
     if failure is None:
         return False
     cpu_time = failure.result.cpu_time if failure.result else None
-    if not _ABORTED.isdisjoint(failure.words):
+    if not CANCELLED.isdisjoint(failure.words):
         hold = Hold(_aborted(kept, job, batch), HoldCode.ABORTED, 0)
     else:
         reason = reason_of(kept, job, batch, failure)

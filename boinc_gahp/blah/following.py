@@ -17,12 +17,13 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.blah import failures
 from boinc_gahp.blah.patience import going
 from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
+from boinc_gahp.states import LEDGER_STATES, JobState, job_state
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -50,13 +51,6 @@ _IN_VAIN = 4
 _NOTED_EVERY = 60.0
 
 _EVERYTHING = "0"
-_STATES: dict[str, Literal["queued", "running", "finished"]] = {
-    "UNSENT": "queued",
-    "QUEUED": "queued",
-    "IN_PROGRESS": "running",
-    "DONE": "finished",
-}
-_ERROR = "ERROR"
 
 
 @dataclass(slots=True)
@@ -90,7 +84,9 @@ class _Followed:
     @property
     def is_open(self) -> bool:
         """Whether the project may have news of it."""
-        return self.since == _EVERYTHING or any(word != "DONE" for word in self.words.values())
+        return self.since == _EVERYTHING or any(
+            job_state(word) is not JobState.DONE for word in self.words.values()
+        )
 
 
 class Follower:
@@ -280,16 +276,21 @@ class Follower:
         words = dict(pairs)
         news = {name: word for name, word in words.items() if batch.words.get(name) != word}
         told = words if everything else news
-        changes = {name: _STATES[word] for name, word in told.items() if word in _STATES}
+        states = {name: job_state(word) for name, word in told.items()}
+        changes = {
+            name: LEDGER_STATES[state] for name, state in states.items() if state in LEDGER_STATES
+        }
         if changes:
             self._jobs.statuses(batch.row.id, changes)
         batch.failing.difference_update(changes)
-        batch.failing.update(name for name, word in told.items() if word == _ERROR)
+        batch.failing.update(name for name, state in states.items() if state is JobState.FAILED)
         batch.words.update(news)
         self._changed = self._changed or bool(news)
         if "finished" in changes.values():
             self._kept.wake()
-        for word in set(news.values()) - _STATES.keys() - {_ERROR} - self._odd:
+        for word in set(news.values()) - self._odd:
+            if job_state(word) is not JobState.UNKNOWN:
+                continue
             self._odd.add(word)
             log.warning("%s says %r of a job, which means nothing here", self._kept.url, word)
 

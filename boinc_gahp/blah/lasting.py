@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.owners import explain_unknown, owner_key
-from boinc_gahp.blah.status_ad import COMPLETED, HELD, suspended, without_reason
+from boinc_gahp.blah.status_ad import suspended, without_reason
 from boinc_gahp.config import state_dir
 from boinc_gahp.ledger import Hold, KeeperLock
+from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class LastingTroubles:
                 self._shown.add(row.id)
                 return suspended(words)
             # That an earlier daemon has said it is not known: at the end it is taken back anyway.
-            is_over = answer[0] in {COMPLETED, HELD}
+            is_over = answer[0] in {HTCondorState.COMPLETED, HTCondorState.HELD}
             if not is_over and row.id not in self._shown:
                 return answer
             if not row.is_alive:

@@ -18,11 +18,12 @@ from boinc_gahp.blah.leases import look_every
 from boinc_gahp.blah.notes import Notes
 from boinc_gahp.blah.owners import known_owners, owner_key, owner_of
 from boinc_gahp.blah.projects import find_project
-from boinc_gahp.blah.status_ad import COMPLETED, RUNNING, status_ad, suspended
+from boinc_gahp.blah.status_ad import status_ad, suspended
 from boinc_gahp.config import state_dir
 from boinc_gahp.config.accounts import no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
+from boinc_gahp.states import HTCondorState
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
@@ -242,11 +243,15 @@ class Service:
         users and their programs wait for. After a restart this may say so once more.
         """
         with self._showing:
-            if answer[0] == RUNNING:
+            if answer[0] == HTCondorState.RUNNING:
                 self._shown_running.add(row.id)
-            elif answer[0] == COMPLETED and not row.told and row.id not in self._shown_running:
+            elif (
+                answer[0] == HTCondorState.COMPLETED
+                and not row.told
+                and row.id not in self._shown_running
+            ):
                 self._shown_running.add(row.id)
-                return RUNNING, "[ ]"
+                return HTCondorState.RUNNING, "[ ]"
         return answer
 
     def refresh_proxy(self, job_id: str) -> None:

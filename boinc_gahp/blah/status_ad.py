@@ -10,25 +10,11 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from boinc_gahp.states import LEDGER_WORDS, HTCondorState
 from boinc_gahp.text import shorten, visible
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobRow
-
-IDLE, RUNNING, REMOVED, COMPLETED, HELD, SUSPENDED = 1, 2, 3, 4, 5, 7
-
-_WORDS = {
-    "waiting": IDLE,
-    "sending": IDLE,
-    "queued": IDLE,
-    "running": RUNNING,
-    # Until all files are in place: HTCondor hands them over as soon as it hears of the end.
-    "finished": RUNNING,
-    "fetched": RUNNING,
-    "done": COMPLETED,
-    "failed": HELD,
-    "cancelled": REMOVED,
-}
 
 #: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
@@ -44,9 +30,9 @@ def status_ad(row: JobRow) -> tuple[int, str]:
     it is still to be held for the same reason.
     """
     is_held = row.state == "cancelled" and row.hold_reason is not None
-    word = HELD if is_held else _WORDS[row.state]
+    word = HTCondorState.HELD if is_held else LEDGER_WORDS[row.state].htcondor
     values: dict[str, str] = {}
-    if word == COMPLETED:
+    if word == HTCondorState.COMPLETED:
         values["ExitCode"] = str(row.exit_code or 0)
         # Of a program that a signal ended, no client tells the signal for sure.
         values["ExitBySignal"] = "false"
@@ -54,7 +40,7 @@ def status_ad(row: JobRow) -> tuple[int, str]:
             values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
-    elif word == HELD:
+    elif word == HTCondorState.HELD:
         reason = row.hold_reason or "the job failed, and nothing is known of the reason"
         return held_ad(reason, row.hold_code or 0, row.hold_subcode or 0)
     return word, _ad(values)
@@ -67,7 +53,7 @@ def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:
         "HoldReasonCode": str(int(code)),
         "HoldReasonSubCode": str(subcode),
     }
-    return HELD, _ad(values)
+    return HTCondorState.HELD, _ad(values)
 
 
 def _ad(values: dict[str, str]) -> str:
@@ -82,7 +68,7 @@ def suspended(reason: str) -> tuple[int, str]:
     from the ad of a job that is not held (``infnbatchjob.cpp``, ``ProcessRemoteAd``); the Job
     Router copies it to the original job.
     """
-    return SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
+    return HTCondorState.SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
 
 
 def without_reason(answer: tuple[int, str]) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.bridge.types import Failure, FetchResult
 from boinc_gahp.errors import JobNotFound, OutputError, RpcError
+from boinc_gahp.states import CANCELLED, ERROR_MEANINGS, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,19 +23,6 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Seconds for query_completed_job, which most projects cannot answer for such a job.
 _PATIENCE = 10.0
-
-#: The project's words for a job's error_mask (wire/query_batch__details_after, ...).
-MEANINGS = {
-    "couldnt_send_result": "no volunteer could take it",
-    "too_many_error_results": "too many instances failed",
-    "too_many_success_results": "too many instances succeeded without agreeing",
-    "too_many_total_results": "too many instances were made",
-    "cancelled": "it was cancelled",
-    "canceled": "it was cancelled",
-    "no_canonical_result": "no instances agreed",
-}
-#: Those of them that say that somebody aborted the job.
-CANCELLED = frozenset({"cancelled", "canceled"})
 
 
 def failed_job(context: Context, job_name: str, located: Located) -> tuple[FetchResult, str]:
@@ -115,7 +103,7 @@ class _Known:
 
 
 def _is_over(job: BatchJob) -> bool:
-    return job.status == "error" or bool(job.errors)
+    return job.state is JobState.FAILED or bool(job.errors)
 
 
 def _learn(context: Context, job: BatchJob) -> _Known:
@@ -162,7 +150,9 @@ def _completed(context: Context, job_name: str) -> CompletedJob | None:
 
 
 def _words(job: BatchJob) -> list[str]:
-    return [f"{word}: {MEANINGS[word]}" if word in MEANINGS else word for word in job.errors]
+    return [
+        f"{word}: {ERROR_MEANINGS[word]}" if word in ERROR_MEANINGS else word for word in job.errors
+    ]
 
 
 def _instances(context: Context, job: BatchJob) -> tuple[tuple[Instance, ...], RpcError | None]:

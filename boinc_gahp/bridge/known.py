@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.bridge import naming
 from boinc_gahp.bridge.singleflight import SingleFlight
-from boinc_gahp.rpc.types import BatchState
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Known:
 
         def ended(answer: tuple[Mapping[str, BatchJob], int]) -> bool:
             job = answer[0].get(job_name)
-            return job is not None and job.status == "error"
+            return job is not None and job.state is JobState.FAILED
 
         return self._failed.get(batch_id, ask, ended)[0].get(job_name)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.partner import ConversationError, Gahp
+from boinc_gahp.states import JobState, job_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,13 +97,13 @@ class Batch:
             self._looking = False
             self._min_mod_time = words[0]
             # Jobs that changed about when the batch was last looked at are reported again.
-            statuses = dict(zip(words[2::2], words[3::2], strict=True))
-            new = {job: status for job, status in statuses.items() if job not in self._asked}
-            view.show(new)
-            for job, status in new.items():
-                if status == "DONE":
+            states = zip(words[2::2], map(job_state, words[3::2]), strict=True)
+            new = {job: state for job, state in states if job not in self._asked}
+            view.show({job: state.value for job, state in new.items()})
+            for job, state in new.items():
+                if state is JobState.DONE:
                     self._fetch(job, view)
-                elif status == "ERROR":
+                elif state is JobState.FAILED:
                     raise ConversationError(f"the project gave up on job {job}")
 
         self._request(see, "BOINC_QUERY_BATCHES", self._min_mod_time, "1", self._name)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _STYLES = {
-    "UNSENT": "dim",
-    "IN_PROGRESS": "yellow",
-    "DONE": "cyan",
+    "queued": "dim",
+    "in progress": "yellow",
+    "done": "cyan",
     "right": "bold green",
-    "ERROR": "bold red",
+    "failed": "bold red",
     "wrong": "bold red",
 }
 _COLUMNS = 2
@@ -85,7 +85,7 @@ class View:
         table = Table(caption=f"{time.monotonic() - self._begun:.1f} s  {self._line}")
         for _ in range(_COLUMNS):
             table.add_column("job", no_wrap=True)
-            table.add_column("state", min_width=len("IN_PROGRESS"), no_wrap=True)
+            table.add_column("state", min_width=len("in progress"), no_wrap=True)
         items = list(self._states.items())
         rows = -(-len(items) // _COLUMNS)
         for row in range(rows):

@@ -16,6 +16,7 @@ from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.config import ledger_file
 from boinc_gahp.ledger.jobs import ALIVE, STATES
 from boinc_gahp.ledger.listing import Owner, all_debts
+from boinc_gahp.states import LEDGER_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -221,7 +222,7 @@ def _print_lists(
 def _print_project(project: _Project, now: float, *, with_account: bool) -> None:
     owner = project.owner
     states = [
-        f"{number} {words.STATE_WORDS[state]}"
+        f"{number} {LEDGER_WORDS[state].words}"
         for state, number in asdict(project.tally).items()
         if number
     ]

@@ -10,6 +10,7 @@ from boinc_gahp.cli import ledger_words as words
 from boinc_gahp.cli.ledger_list import as_json
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file
+from boinc_gahp.states import LEDGER_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +124,7 @@ def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
             "id on the project": batch.project_batch_id,
             "made": words.at(batch.created),
             "lease until": words.at(batch.lease_until),
-            "jobs": ", ".join(f"{counts[state]} {words.STATE_WORDS[state]}" for state in counts)
+            "jobs": ", ".join(f"{counts[state]} {LEDGER_WORDS[state].words}" for state in counts)
             or "none",
         }
     )

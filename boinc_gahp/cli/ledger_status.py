@@ -20,6 +20,7 @@ from boinc_gahp.config.places import expand
 from boinc_gahp.ledger.jobs import STATES
 from boinc_gahp.ledger.troubles import LASTING
 from boinc_gahp.localproject.atomic import write_atomically
+from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def _states(owner: Watched, now: float) -> Iterator[tuple[str, str, str]]:
         if number:
             since = (its.oldest or {}).get(state)
             age = "" if since is None else words.span(now - since.accepted)
-            yield words.STATE_WORDS[state], f"{number:,}", age
+            yield LEDGER_WORDS[state].words, f"{number:,}", age
 
 
 def _title(text: str) -> None:

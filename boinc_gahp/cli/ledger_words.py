@@ -12,6 +12,7 @@ from boinc_gahp.cli.words import at, columns, count, now, printable, size, span
 from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.states import LEDGER_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BATCH_WORDS",
-    "STATE_WORDS",
     "LedgerWish",
     "Opened",
     "at",
@@ -45,26 +45,6 @@ __all__ = [
     "span",
     "state_words",
 ]
-
-#: A job's states, as people know them.
-STATE_WORDS = {
-    "waiting": "waiting to be sent",
-    "sending": "being sent",
-    "queued": "queued on the project",
-    "running": "running",
-    "finished": "outputs to be fetched",
-    "fetched": "outputs in place",
-    "done": "completed",
-    "failed": "on hold",
-    "cancelled": "cancelled",
-}
-
-#: The same of a job whose program failed, with its exit code.
-_FAILED_WORDS = {
-    "finished": "failed, stderr to be written",
-    "fetched": "failed, stderr in place",
-    "done": "completed with exit code {}",
-}
 
 #: A batch's states.
 BATCH_WORDS = {
@@ -145,9 +125,10 @@ def cluster_proc(job: JobRow) -> str | None:
 
 def state_words(job: JobRow) -> str:
     """Return the state of a job for people."""
-    if job.exit_reason is not None and job.state in _FAILED_WORDS:
-        return _FAILED_WORDS[job.state].format(job.exit_code)
-    return STATE_WORDS[job.state]
+    state = LEDGER_WORDS[job.state]
+    if job.exit_reason is not None and state.failed:
+        return state.failed.format(job.exit_code)
+    return state.words
 
 
 def project_words(name: str) -> str:

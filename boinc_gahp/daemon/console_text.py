@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.commands import COMMANDS, PREFIXES, help_text
+from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
 #: Jobs of a batch that are listed one by one; of more, only the number in each status is told.
 LISTED_JOBS = 20
 
-#: What the words of BLAH_JOB_STATUS mean (``gridmanager-batch.rst``, "Result lines").
-STATUSES = {
-    "1": "idle",
-    "2": "running",
-    "3": "removed",
-    "4": "completed",
-    "5": "held",
-    "6": "transferring output",
-    "7": "suspended",
-}
 _ATTRIBUTE = re.compile(r'(\w+)\s*=\s*((?:"(?:[^"\\]|\\.)*"|[^";])*)(?:;|$)')
 
 #: A longer line of a help text goes on in the next one.
@@ -126,12 +117,20 @@ def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[
             yield f", the job is {values[0]}"
         case requests.BlahJobStatus(job_id=job_id):
             status, ad = values
-            yield f", {job_id} is {STATUSES.get(status, f'in status {status}')}"
+            yield f", {job_id} is {_htcondor_words(status)}"
             yield from (f"  {line}" for line in _attributes(ad))
         case requests.BlahJobCancel(job_id=job_id):
             yield f", {job_id} is not wanted any more"
         case requests.BlahJobRefreshProxy():
             yield ", nothing was to be done"
+
+
+def _htcondor_words(status: str) -> str:
+    """Return what a status of BLAH_JOB_STATUS means."""
+    try:
+        return HTCondorState(int(status)).words
+    except ValueError:
+        return f"in status {status}"
 
 
 def _attributes(ad: str) -> Iterator[str]:

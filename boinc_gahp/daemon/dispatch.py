@@ -112,7 +112,7 @@ def carry_out_blah(service: Service | Refusals, request: requests.BlahRequest) -
             return (service.submit(ad),)
         case requests.BlahJobStatus(job_id=job_id):
             status, ad = service.status(job_id)
-            return str(status), mask(ad) or NO_AD
+            return f"{status:d}", mask(ad) or NO_AD
         case requests.BlahJobCancel(job_id=job_id):
             service.cancel(job_id)
         case requests.BlahJobRefreshProxy(job_id=job_id):

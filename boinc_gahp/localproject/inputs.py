@@ -14,7 +14,8 @@ import zlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .client_errors import ERR_RESULT_DOWNLOAD, JobFailed
+from ..client_exits import ERR_RESULT_DOWNLOAD
+from .client_errors import JobFailed
 from .fetch import FetchError, fetch
 from .names import is_file_name
 from .store import md5_file

@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .client_errors import (
+from ..client_exits import (
     EXIT_DISK_LIMIT_EXCEEDED,
     EXIT_MEM_LIMIT_EXCEEDED,
     EXIT_TIME_LIMIT_EXCEEDED,
-    JobFailed,
 )
+from .client_errors import JobFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

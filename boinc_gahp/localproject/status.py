@@ -31,7 +31,12 @@ def status(core: Core) -> dict[str, Any]:
             "url": core.url,
             "jobs": _counts(overview.totals),
             "batches": [
-                {**asdict(batch), "jobs": _counts(batch.jobs)} for batch in overview.batches
+                {
+                    **asdict(batch),
+                    "state": batch.state and batch.state.name.lower(),
+                    "jobs": _counts(batch.jobs),
+                }
+                for batch in overview.batches
             ],
             "jobs_without_batch": _counts(overview.without_batch),
             "number_of_batches": overview.number,

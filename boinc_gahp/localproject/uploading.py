@@ -9,7 +9,8 @@ import shutil
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from .client_errors import ERR_FILE_TOO_BIG, ERR_NOT_FOUND, ERR_RESULT_UPLOAD, JobFailed, no_space
+from ..client_exits import ERR_FILE_TOO_BIG, ERR_NOT_FOUND, ERR_RESULT_UPLOAD
+from .client_errors import JobFailed, no_space
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

@@ -18,9 +18,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from ..client_exits import ERR_RESULT_START
 from ..templates import TemplateError, read_result, read_workunit
 from .behaviour import Behaviour
-from .client_errors import ERR_RESULT_START, JobFailed, no_space
+from .client_errors import JobFailed, no_space
 from .command_line import fill_in, split_command_line
 from .database import may_pass
 from .execution import Ended, execute

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.remote import controlling, fetching, finding, leases, watching
-from boinc_gahp.remote.job import BatchJob, state_of
+from boinc_gahp.remote.job import BatchJob
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.remote.watching import Forecast, Poll
 from boinc_gahp.rpc import BatchState
@@ -201,7 +201,7 @@ class Batch:
         """Count the jobs by their states; the project is asked for all of them."""
         found = dict.fromkeys(JobState, 0)
         for info in self.project.rpc.iter_jobs(self.id):
-            found[state_of(info)] += 1
+            found[info.state] += 1
         return Counts(
             queued=found[JobState.QUEUED],
             in_progress=found[JobState.IN_PROGRESS],
@@ -416,7 +416,7 @@ class Batch:
             ("batch", f"{self.name} (id {self.id})"),
             ("project", self.project.url),
             ("app", self.app_name),
-            ("state", self.state.name.lower().replace("_", " ")),
+            ("state", self.state.words),
             ("jobs", f"{done} done, {self.nerror_jobs} failed, of {self.njobs}"),
         ]
         cells = "".join(

@@ -21,7 +21,6 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.remote import finding, folders
 from boinc_gahp.remote.folders import Note
-from boinc_gahp.remote.job import state_of
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.threads import in_parallel
 
@@ -81,10 +80,9 @@ def jobs_of(
     finished: list[Finished] = []
     failed = unfinished = 0
     for job in jobs:
-        state = state_of(job)
-        if state is JobState.DONE:
+        if job.state is JobState.DONE:
             finished.append(Finished(job.name, job.id, job.canonical_instance_id))
-        elif state is JobState.FAILED:
+        elif job.state is JobState.FAILED:
             failed += 1
         else:
             unfinished += 1

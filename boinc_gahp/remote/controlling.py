@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict
 from boinc_gahp.remote import finding
-from boinc_gahp.remote.job import is_over
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ def abort(batch: Batch) -> None:
     if not batch.refresh().is_over:
         raise BatchConflict(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
-            f"{batch.state.name} again: it is still being submitted somewhere; abort it again when "
-            "that has ended"
+            f"{batch.state.words} again: it is still being submitted somewhere; abort it again "
+            "when that has ended"
         )
 
 
@@ -58,7 +57,7 @@ def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; those that are over stay as they are."""
     session = batch.project.session
     found = finding.jobs(session, batch.id, batch.name, jobs)
-    names = [job.name for job in found if not is_over(job)]
+    names = [job.name for job in found if not job.state.is_over]
     if names:
         session.bridge.abort_jobs(names, remember=False)
     batch.refresh()

@@ -12,7 +12,6 @@ from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.remote import finding, folders
 from boinc_gahp.remote.collecting import check_answers
-from boinc_gahp.remote.job import state_of
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.threads import in_order
 
@@ -89,7 +88,7 @@ def failures(
             check_answers(session, failure.trouble)
         return JobFailure(job.name, job.id, failure)
 
-    failed = (job for job in listed if state_of(job) is JobState.FAILED)
+    failed = (job for job in listed if job.state is JobState.FAILED)
     yield from in_order(ask, failed, threads=_THREADS, name="failure")
 
 

@@ -22,7 +22,6 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
 )
-from boinc_gahp.rpc.types import BatchState
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ _NAMED = 5
 _MAX_ID = 2**31 - 1
 #: Fewer bytes than 20 batches in a list.
 _FEW_JOBS = 100
-#: Where people have other words than the project.
-_STATE_WORDS = {BatchState.INIT: "being made"}
 _FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
 _NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
 
@@ -175,8 +172,7 @@ def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
 
 def _described(found: rpc.Batch) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.create_time))
-    state = _STATE_WORDS.get(found.state) or found.state.name.lower().replace("_", " ")
-    return f"{found.name!r} (id {found.id}, {state}, of {when})"
+    return f"{found.name!r} (id {found.id}, {found.state.words}, of {when})"
 
 
 def _several(found: Sequence[rpc.Batch]) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.remote.types import JobState
-
 if TYPE_CHECKING:
     import os
 
@@ -13,14 +11,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge import Failure
     from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.fetching import Fetched
-
-#: The project's words (``web-rpcs.rst``, "The RPCs", query_batch with details).
-_STATES = {
-    "queued": JobState.QUEUED,
-    "in_progress": JobState.IN_PROGRESS,
-    "done": JobState.DONE,
-    "error": JobState.FAILED,
-}
+    from boinc_gahp.remote.types import JobState
 
 
 class BatchJob:
@@ -56,12 +47,12 @@ class BatchJob:
     @property
     def state(self) -> JobState:
         """How it was doing."""
-        return state_of(self.info)
+        return self.info.state
 
     @property
     def is_over(self) -> bool:
         """Whether it is done, or has failed."""
-        return is_over(self.info)
+        return self.info.state.is_over
 
     @property
     def canonical_instance_id(self) -> int:
@@ -98,19 +89,3 @@ class BatchJob:
     def __repr__(self) -> str:
         more = f", {', '.join(self.errors)}" if self.errors else ""
         return f"<BatchJob {self.id} {self.name!r} {self.state.name.lower()}{more}>"
-
-
-def state_of(info: rpc.BatchJob) -> JobState:
-    """Return how a job is doing.
-
-    A job that was aborted when it had a canonical instance is in error for the project, and its
-    outputs are there all the same (``web-rpcs.rst``, "Queries").
-    """
-    if info.canonical_instance_id:
-        return JobState.DONE
-    return _STATES.get(info.status, JobState.UNKNOWN)
-
-
-def is_over(info: rpc.BatchJob) -> bool:
-    """Return whether a job is done, or has failed."""
-    return state_of(info) in (JobState.DONE, JobState.FAILED)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import (
@@ -20,6 +19,7 @@ from boinc_gahp.bridge import (
     RemoteFile,
     StagedFile,
 )
+from boinc_gahp.states import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,18 +91,3 @@ class Parameters:
     memory_bound: float | None = None
     disk_bound: float | None = None
     delay_bound: float | None = None
-
-
-class JobState(Enum):
-    """How a job is doing; the values are words for people."""
-
-    QUEUED = "queued"
-    """No volunteer has it yet."""
-    IN_PROGRESS = "in progress"
-    """At least one instance was sent."""
-    DONE = "done"
-    """It has a canonical instance: its outputs can be fetched."""
-    FAILED = "failed"
-    """It came to nothing, or was aborted before it was done."""
-    UNKNOWN = "unknown"
-    """A word that this program does not know; never read as success."""

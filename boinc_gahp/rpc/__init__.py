@@ -16,7 +16,6 @@ from boinc_gahp.rpc.types import (
     Batch,
     BatchDetails,
     BatchJob,
-    BatchState,
     BatchSubmission,
     CompletedJob,
     InputFile,
@@ -27,6 +26,7 @@ from boinc_gahp.rpc.types import (
     JobStatuses,
     UploadFile,
 )
+from boinc_gahp.states import BatchState
 
 __all__ = [
     "Batch",

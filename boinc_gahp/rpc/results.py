@@ -10,12 +10,12 @@ from boinc_gahp.rpc.replies import Incomplete, stderr_text
 from boinc_gahp.rpc.types import (
     Batch,
     BatchJob,
-    BatchState,
     CompletedJob,
     Instance,
     JobStatus,
     JobStatuses,
 )
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,27 +7,14 @@ seconds since the epoch, durations seconds, sizes bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from boinc_gahp.states import JobState, job_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-class BatchState(IntEnum):
-    """A batch's state (``web-rpcs.rst``, "Batch states")."""
-
-    INIT = 0
-    """Made by create_batch; its submit_batch has not ended, or ended half way."""
-    IN_PROGRESS = 1
-    """Submitted; COMPLETE is only noticed by query_batch and query_batches."""
-    COMPLETE = 2
-    """Every job has a canonical instance or an error."""
-    ABORTED = 3
-    RETIRED = 4
-    """Its files and records may be deleted; query_batches leaves it out."""
-    UNKNOWN = -1
-    """A number this program does not know; never read as success."""
+    from boinc_gahp.states import BatchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +145,15 @@ class BatchJob:
     errors: tuple[str, ...] = ()
     exit_statuses: tuple[int, ...] = ()
     cpu_time: float | None = None
+
+    @property
+    def state(self) -> JobState:
+        """How the job is doing.
+
+        A job that was aborted when it had a canonical instance is in error for the project, and
+        its outputs are there all the same (``web-rpcs.rst``, "Queries").
+        """
+        return JobState.DONE if self.canonical_instance_id else job_state(self.status)
 
 
 @dataclass(frozen=True, slots=True)

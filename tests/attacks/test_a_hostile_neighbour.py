@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from boinc_gahp.blah.status_ad import COMPLETED
 from boinc_gahp.config import Limits
 from boinc_gahp.localproject import LocalProject
+from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import Daemon
@@ -173,7 +173,7 @@ def test_jobs_of_the_batch_type_come_home_beside_a_project_that(
             else:
                 wait_for(lambda: proxy.count("result_file") >= 8, "outputs that trickle")
             good = gridmanager.submit_all([node.ad(f"good-{trouble}")])
-            assert gridmanager.follow(good)[good[0]].word == COMPLETED
+            assert gridmanager.follow(good)[good[0]].word == HTCondorState.COMPLETED
             assert (tmp_path / f"good-{trouble}.out").read_text() == "SOME TEXT\n"
             if trouble == "hangs":
                 gridmanager.cancel(*bad)

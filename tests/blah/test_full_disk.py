@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import classad2
 import pytest
 
-from boinc_gahp.blah.status_ad import COMPLETED, SUSPENDED
+from boinc_gahp.states import HTCondorState
 from tests.blah.helpers import await_status, failed
 from tests.blah.process import Gahp, write_settings
 from tests.helpers import wait_for
@@ -40,12 +40,12 @@ def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_until_the
     monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", full)
     with site.service() as service:
         job_id = service.submit(job.ad)
-        await_status(service, [job_id], SUSPENDED)
+        await_status(service, [job_id], HTCondorState.SUSPENDED)
         said = str(reason(service.status(job_id)[1]))
         assert f"'{job.iwd}/" in said
         assert "cannot be written: the disk is full: free some space" in said
         monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", write)
-        await_status(service, [job_id], COMPLETED)
+        await_status(service, [job_id], HTCondorState.COMPLETED)
         ad = service.status(job_id)[1]
         assert "ExitReason = undefined" in ad
         assert "ExitCode = 0" in ad
@@ -82,10 +82,14 @@ def test_a_ledger_that_cannot_be_written_is_told_of_its_jobs_until_it_can(site: 
         # No file can be written to, as on a full disk.
         resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
         site.local.resume_volunteers()
-        wait_for(lambda: gahp.told(job_id)[0] == SUSPENDED, "the job suspended", pause=0.1)
+        wait_for(
+            lambda: gahp.told(job_id)[0] == HTCondorState.SUSPENDED, "the job suspended", pause=0.1
+        )
         said = str(reason(gahp.told(job_id)[1]))
         assert f"the ledger {site.directory}/state/ledger.sqlite cannot be written" in said
         assert "check the disk's free space" in said
         resource.prlimit(gahp.pid, resource.RLIMIT_FSIZE, limits)
-        wait_for(lambda: gahp.told(job_id)[0] == COMPLETED, "the job completed", pause=0.1)
+        wait_for(
+            lambda: gahp.told(job_id)[0] == HTCondorState.COMPLETED, "the job completed", pause=0.1
+        )
     assert job.is_right()

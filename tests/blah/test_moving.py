@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.blah.status_ad import HELD, SUSPENDED
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.states import HTCondorState
 from tests.blah.front import both_ways
 from tests.blah.helpers import await_state, await_status, failed, row_of
 from tests.blah.process import write_settings
@@ -194,11 +194,11 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         wait_for(since, "the note")
         long_ago = "UPDATE project SET unknown_since = 5, trouble_since = 5"
         jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
-        await_status(service, [job_id], HELD)
+        await_status(service, [job_id], HTCondorState.HELD)
         ad = service.status(job_id)[1]
         assert "HoldReasonCode = 2303" in ad
         assert f"the settings have no project {site.proxy.url} with the account" in ad
-        service.told(job_id, HELD)
+        service.told(job_id, HTCondorState.HELD)
         service.cancel(job_id)
         assert [owed.job_id for owed in jobs.aborts_owed(*site.owner)] == [row_of(jobs, job_id).id]
     assert failed(site) == 0
@@ -221,7 +221,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
         assert service.status(job_id) == (1, "[ ]")
         long_ago = "UPDATE project SET trouble_since = trouble_since - 4000"
         jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
-        await_status(service, [job_id], SUSPENDED)
+        await_status(service, [job_id], HTCondorState.SUSPENDED)
         assert f'ExitReason = "{site.proxy.url}: ' in service.status(job_id)[1]
         wait_for(lambda: f"For 1 h, {site.proxy.url}: " in caplog.text, "the day's line")
         site.local.stop_web(False)

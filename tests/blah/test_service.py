@@ -12,12 +12,12 @@ import pytest
 
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.service import UnknownJob
-from boinc_gahp.blah.status_ad import SUSPENDED
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.ledger.jobs import Hold
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.blah.helpers import await_status, row_of
 from tests.helpers import wait_for
@@ -378,7 +378,7 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLoc
         with pytest.raises(LedgerError, match="cannot be opened"):
             service.submit(site.job().ad)
         status, told = service.status("boinc/00000000.1")
-        assert status == SUSPENDED
+        assert status == HTCondorState.SUSPENDED
         assert "cannot be opened" in told
         # Mending it is enough.
         (site.directory / "file").unlink()

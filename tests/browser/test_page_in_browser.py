@@ -101,11 +101,11 @@ def test_a_batch_is_submitted_watched_and_its_outputs_are_saved(
     person.sign_in()
     person.submit("watched", "first", file, jobs=2)
     person.sees("Submitted 2 jobs.")
-    person.sees("2 running")
+    person.sees("2 in progress")
     person.browser.script("window.here = true")
     gated.open("first")
     person.sees("2 done")
-    person.sees("completed")
+    person.sees("complete")
     assert person.browser.script("window.here") is True
     person.click("a[href$='outputs.zip']")
     saved = person.browser.downloads / "watched.zip"
@@ -119,7 +119,7 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(
 ) -> None:
     person.sign_in()
     person.submit("long", "second", file, jobs=8)
-    person.sees("2 running")
+    person.sees("2 in progress")
     person.browser.resize((1280, 300))
     person.click("#tick-" + person.value("document.querySelector('tbody tr:nth-child(7)').id")[4:])
     person.click("#retire summary")
@@ -142,7 +142,7 @@ def test_a_batch_is_aborted(
     request.addfinalizer(lambda: gated.open("never"))
     person.sign_in()
     batch_id = person.submit("unwanted", "never", file, jobs=3)
-    person.sees("2 running")
+    person.sees("2 in progress")
     person.click("tbody tr:last-child input")
     person.click(".below button")
     person.sees("1 job aborted.")

@@ -70,7 +70,7 @@ class Scene:
         for name in ("alice", "bob"):
             project.add_user(name)
         gone = self.submit("alice", "lattice", "lattice-spacing-0.06", 24, 4, hours_ago=26)
-        self.wait("4 running", "SELECT count(*) = 4 FROM result WHERE server_state = 4")
+        self.wait("4 in progress", "SELECT count(*) = 4 FROM result WHERE server_state = 4")
         with project.core.db.write() as connection:
             batches.abort(connection, gone)
             connection.execute("UPDATE result SET report_deadline = 1 WHERE server_state = 4")

@@ -151,7 +151,7 @@ def test_jobs_batches_troubles_and_debts_are_listed(
     token = jobs.token
     (running,) = (index for index, line in enumerate(lines) if f"boinc/{token}.{ids[0]} " in line)
     assert " 11.0 " in lines[running]
-    assert " running " in lines[running]
+    assert " in progress on the project " in lines[running]
     assert "orphan: HTCondor has not asked for 15 days" in lines[running + 1]
     assert f"boinc/{token}.{waiting} " in said.out
     assert "the project is still to be told to abort it" in said.out

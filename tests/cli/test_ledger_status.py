@@ -49,7 +49,7 @@ def test_jobs_by_state_the_last_poll_and_debts_are_shown_to_people(desk: Desk) -
     lines = [line.split() for line in out.splitlines()]
     assert [*URL.split(), "[project]", "none", "3", "min", "ago", "1", "abort"] in lines
     assert ["waiting", "to", "be", "sent", "1", "2", "h"] in lines
-    assert ["running", "1", "0", "s"] in lines
+    assert ["in", "progress", "on", "the", "project", "1", "0", "s"] in lines
     assert ["cancelled", "1"] in lines
     assert out.endswith("\nNobody needs to look at anything.\n")
 

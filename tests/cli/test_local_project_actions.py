@@ -263,8 +263,8 @@ def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host
     found = json.loads(text)
     assert found["running"] is False
     (batch,) = [batch for batch in found["batches"] if batch["name"] == "shown"]
-    assert batch["jobs"]["waiting"] == batch["jobs"]["total"] == 1
-    assert found["jobs_without_batch"]["waiting"] >= 1
+    assert batch["jobs"]["queued"] == batch["jobs"]["total"] == 1
+    assert found["jobs_without_batch"]["queued"] >= 1
     assert {host["name"]: host["behaviours"] for host in found["hosts"]} == {host: ["late=5"]}
     for row in rows(directory, "SELECT authenticator FROM user"):
         assert str(row["authenticator"]) not in out + text

@@ -27,7 +27,7 @@ _version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner t
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
     "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "gahp", "ledger", "logs",
-    "rpc", "secret", "templates", "text", "threads",
+    "rpc", "secret", "states", "templates", "text", "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
     "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests",

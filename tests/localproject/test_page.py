@@ -43,7 +43,7 @@ def states_of(bench: Bench, visitor: Visitor) -> int:
     """Make a batch with a job in each state; return its id. They are named for their states."""
     batch_id = visitor.sign_in().batch("five", 5, max_error_results="0")
     bench.now = time.time()
-    for number, name in enumerate(("aborted", "failed", "done", "running", "waiting"), 1):
+    for number, name in enumerate(("aborted", "failed", "done", "in progress", "queued"), 1):
         bench.set("workunit", f"id = {number}", name=name, name_key=name)
     visitor.send("jobs/1/abort")
     bench.transition()
@@ -61,7 +61,7 @@ def test_the_front_page_tells_how_each_batch_does(bench: Bench, visitor: Visitor
     told = text_of(card)
     assert "five" in told
     assert "uppercase submitter just now" in told
-    assert "1 done 1 failed 1 aborted 1 running 1 waiting" in told
+    assert "1 done 1 failed 1 aborted 1 in progress 1 queued" in told
     assert "60 %" in told
     widths = [float(part.get("width")) for part in card.xpath(".//rect")]
     assert widths == pytest.approx([20] * 5)
@@ -75,8 +75,8 @@ def test_the_front_page_counts_all_jobs_that_are_not_retired(
     visitor.batch("kept", 3)
     visitor.batch("gone", 4)
     visitor.send("batches/2/retire")
-    [waiting] = visitor.page().xpath("//*[@class='tile waiting']/dd/text()")
-    assert waiting == "3"
+    [queued] = visitor.page().xpath("//*[@class='tile queued']/dd/text()")
+    assert queued == "3"
     assert "gone" not in visitor.text()
     assert "1 retired batch" in visitor.text()
     assert "gone retired" in visitor.text("?show=retired")
@@ -92,35 +92,36 @@ def test_a_batch_page_lists_its_jobs_with_what_became_of_them(
         "aborted aborted 0",
         "failed failed too many instances failed; exit status 3 h1 1 10 s",
         "done done h2 1 10 s",
-        "running running h3 1",
-        "waiting waiting 1",
+        "in progress in progress h3 1",
+        "queued queued 1",
     ]
     assert page.findtext(".//title") == "five · Local BOINC project"
 
 
 def test_jobs_can_be_picked_by_state(bench: Bench, visitor: Visitor) -> None:
     states_of(bench, visitor)
-    for state in ("waiting", "running", "done", "failed", "aborted"):
+    for state in ("queued", "in_progress", "done", "failed", "aborted"):
         page = visitor.page(f"batches/1?state={state}")
-        assert page.xpath("//tbody/tr/th/a/bdi/text()") == [state]
-        assert text_of(found(page, "//a[@aria-current='true']")[0]) == f"{state} 1"
+        words = state.replace("_", " ")
+        assert page.xpath("//tbody/tr/th/a/bdi/text()") == [words]
+        assert text_of(found(page, "//a[@aria-current='true']")[0]) == f"{words} 1"
 
 
 def test_jobs_can_be_found_by_a_part_of_their_name(bench: Bench, visitor: Visitor) -> None:
     states_of(bench, visitor)
-    page = visitor.page("batches/1?name=AI")
-    assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["failed", "waiting"]
+    page = visitor.page("batches/1?name=UE")
+    assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["queued"]
     assert "No such jobs." in visitor.text("batches/1?name=%25")
 
 
 def test_a_large_batch_comes_in_pages(visitor: Visitor) -> None:
     visitor.sign_in().batch("large", 250)
-    answer = visitor.get("batches/1?state=waiting")
+    answer = visitor.get("batches/1?state=queued")
     assert len(answer.text) < 100_000
     page = html.fromstring(answer.text)
     assert len(found(page, "//tbody/tr")) == 100
     [more] = found(page, "//a[@rel='next']/@href")
-    assert more == "/test/batches/1?state=waiting&page=2"
+    assert more == "/test/batches/1?state=queued&page=2"
     last = visitor.page("batches/1?page=3")
     assert last.xpath("//tbody/tr/th/a/bdi/text()")[-1] == "large_249"
     assert "201–250 of 250" in text_of(last)
@@ -205,7 +206,7 @@ def test_every_state_of_a_batch_is_told_in_words(bench: Bench, visitor: Visitor)
     for value in BatchState:
         bench.set("batch", state=value)
         told.add(text_of(visitor.page("batches/1").xpath("//h1/../span")[0]))
-    assert told == {"empty", "in progress", "completed", "aborted", "retired"}
+    assert told == {"being made", "in progress", "complete", "aborted", "retired"}
 
 
 def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -> None:
@@ -274,7 +275,7 @@ def test_hosts_are_shown_with_their_work_and_their_behaviours(
     bench.set("host", "id = 6", active=0)
     page = visitor.page("hosts")
     told = {number: text_of(page.get_element_by_id(f"host-{number}")) for number in (1, 2, 3, 6)}
-    assert told[3].startswith("h3 working running_0 for ")
+    assert told[3].startswith("h3 working in progress_0 for ")
     assert told[1].startswith("h1 idle")
     assert "fail=3x2" in told[2]
     assert "Speed 1 GFLOPS Memory 1 GB Disk 1 GB Download 1 GB/s" in told[3]
@@ -371,19 +372,19 @@ def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(
     visitor.sign_in().batch("b")
     bench.set("batch", state=BatchState.IN_PROGRESS)
     bench.set("workunit", canonical_resultid=1)
-    assert "completed" in visitor.text("batches/1")
+    assert "complete" in visitor.text("batches/1")
 
 
-def test_a_job_that_hosts_had_and_lost_is_waiting_not_running(
+def test_a_job_that_hosts_had_and_lost_is_queued_not_in_progress(
     bench: Bench, visitor: Visitor
 ) -> None:
     visitor.sign_in().batch("b")
     bench.now = time.time()
     bench.transition()
     bench.send()
-    assert "1 running" in visitor.text("batches/1")
+    assert "1 in progress" in visitor.text("batches/1")
     bench.set("result", server_state=ServerState.OVER)
-    assert "1 waiting" in visitor.text("batches/1")
+    assert "1 queued" in visitor.text("batches/1")
 
 
 @pytest.mark.parametrize(
@@ -403,7 +404,7 @@ def test_a_job_that_hosts_had_and_lost_is_waiting_not_running(
         (words.speed, 2.5e12, "2.5 TFLOPS"),
         (words.credit, 0.0, "0.00"),
         (words.credit, 0.00034, "0.0003"),
-        (words.errors, 18, "too many instances failed, aborted"),
+        (words.errors, 18, "too many instances failed, it was cancelled"),
     ],
 )
 def test_numbers_are_written_for_people(function: object, value: float, told: str) -> None:

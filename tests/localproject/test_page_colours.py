@@ -22,7 +22,7 @@ TEXTS = [(text, ground) for text in ("ink", "soft", "accent") for ground in ("bg
     ("ink", "good"),
 ]
 #: What is no text, but tells something.
-MARKS = [(mark, "card") for mark in ("running", "done", "failed", "aborted")]
+MARKS = [(mark, "card") for mark in ("in-progress", "done", "failed", "aborted")]
 
 
 def luminance(colour: str) -> float:

@@ -23,7 +23,6 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.remote import Counts, JobState, controlling
-from boinc_gahp.remote.job import state_of
 from boinc_gahp.remote.watching import Poll
 from boinc_gahp.rpc import BatchJob
 from tests import faultproxy
@@ -166,10 +165,10 @@ def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None
 
 
 def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_said() -> None:
-    assert state_of(BatchJob(1, "j", 7, "error", ("cancelled",))) is JobState.DONE
-    assert state_of(BatchJob(1, "j", 0, "error", ("cancelled",))) is JobState.FAILED
-    assert state_of(BatchJob(1, "j", 0, "in_progress")) is JobState.IN_PROGRESS
-    assert state_of(BatchJob(1, "j", 0, "splendid")) is JobState.UNKNOWN
+    assert BatchJob(1, "j", 7, "error", ("cancelled",)).state is JobState.DONE
+    assert BatchJob(1, "j", 0, "error", ("cancelled",)).state is JobState.FAILED
+    assert BatchJob(1, "j", 0, "in_progress").state is JobState.IN_PROGRESS
+    assert BatchJob(1, "j", 0, "splendid").state is JobState.UNKNOWN
 
 
 def test_jobs_are_given_in_the_order_of_their_submission(site: Site) -> None:
@@ -336,7 +335,7 @@ def test_an_abort_that_does_not_last_is_said(site: Site) -> None:
         return True
 
     site.proxy.fail("abort_batch", undo, times=None)
-    with pytest.raises(BatchConflict, match="is IN_PROGRESS again: it is still being submitted"):
+    with pytest.raises(BatchConflict, match="is in progress again: it is still being submitted"):
         batch.abort()
 
 

@@ -18,6 +18,7 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.words import printable
 from boinc_gahp.errors import BatchConflict, GahpError
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -152,7 +153,7 @@ def retire(arguments: list[str], config: str | None) -> int:
     with opened(options) as project:
         found = _found(project, options.batch)
         batches = [each.batch for each in found if each.batch is not None]
-        at_stake = [batch for batch in batches if batch.state.name != "RETIRED"]
+        at_stake = [batch for batch in batches if batch.state is not BatchState.RETIRED]
         done = sum(batch.nover - batch.nerror_jobs for batch in at_stake)
         left = sum(batch.njobs - batch.nover for batch in at_stake if not batch.is_over)
         lost = []
@@ -180,7 +181,7 @@ def extend(arguments: list[str], config: str | None) -> int:
         parser.error(f"{words.at(until)} is too far off: --until never sets no end")
 
     def act(batch: Batch) -> str:
-        if batch.state.name == "RETIRED":
+        if batch.state is BatchState.RETIRED:
             raise BatchConflict(
                 f"batch {batch.id} ({printable(batch.name)}) of {batch.project.host} is retired: "
                 "there is nothing left to keep"
@@ -278,12 +279,12 @@ def _abort(batch: Batch) -> str:
         state, _ = states.batch_words(batch)
         return f"is {state} already: there is nothing to abort"
     done = batch.nover - batch.nerror_jobs
-    if batch.state.name == "INIT":
+    if batch.state is BatchState.INIT:
         remark(
             f"Batch {batch.id} is not submitted to its end: whether the abort lasts takes a few s."
         )
     batch.abort()
-    if batch.state.name != "ABORTED":
+    if batch.state is not BatchState.ABORTED:
         state, _ = states.batch_words(batch)
         return f"was over before it could be aborted: it is {state}"
     kept = f"; its {words.count(done, 'job')} done can still be fetched" if done else ""
@@ -291,7 +292,7 @@ def _abort(batch: Batch) -> str:
 
 
 def _retire(batch: Batch) -> str:
-    if batch.state.name == "RETIRED":
+    if batch.state is BatchState.RETIRED:
         return "is retired already"
     batch.retire()
     return "is retired"
@@ -303,7 +304,7 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
         return _each(options, [found], _abort)
     batch = found.batch
     jobs = list(batch.jobs(options.job))
-    alive = [job for job in jobs if job.state.name not in states.JOB_OVER]
+    alive = [job for job in jobs if not job.state.is_over]
     shown = [f"job {job.id}  {printable(job.name)}: {job.state.value}" for job in alive]
     what = words.count(len(alive), "job")
     question = f"Abort {what} of batch {batch.id} {printable(batch.name)}?"

@@ -14,6 +14,7 @@ from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured, width_of
+from boinc_gahp.states import BatchState
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ A batch that was retired is not listed, as projects tell of it no more when they
 "show" still finds it by its id.
 """
 
-_STATES = [name.lower() for name in states.BATCH_WORDS if name not in {"RETIRED", "UNKNOWN"}]
+_STATES = [
+    state.name.lower()
+    for state in BatchState
+    if state not in (BatchState.RETIRED, BatchState.UNKNOWN)
+]
 
 #: From this width on a bar is long.
 _WIDE = 120
@@ -119,7 +124,7 @@ def shown(batches: Sequence[Batch]) -> Iterator[str]:
 
 def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
     state = states.batch_words(batch)
-    made = batch.state.name != "INIT"
+    made = batch.state is not BatchState.INIT
     fraction = states.done_fraction(batch)
     created = batch.info.create_time
     return (

@@ -17,6 +17,7 @@ from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured, width_of
 from boinc_gahp.cli.words import printable
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Shows a batch and its jobs: on a terminal the first 50 jobs, on a pipe all. A ba
 is found by its id as long as the project has it.
 """
 
-_STATES = [name.lower() for name in states.JOB_WORDS if name != "UNKNOWN"]
+_STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
 
 #: Jobs that are shown on a terminal if nobody says how many.
 _SHOWN = 50
@@ -147,7 +148,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     rows = [("project", printable(batch.project.url)), ("app", printable(batch.app_name))]
     text, colour = states.batch_words(batch)
     rows.append(("state", coloured(text, colour, sys.stdout) + _remark(batch)))
-    if batch.state.name != "INIT":
+    if batch.state is not BatchState.INIT:
         fraction = states.done_fraction(batch)
         shown = coloured(bar(fraction, _BAR, sys.stdout), colour, sys.stdout)
         over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
@@ -161,7 +162,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     end = states.expected_end(batch, now)
     if end is not None:
         rows.append(("end", f"{words.ahead(end, now)} ({words.at(end)})"))
-    if batch.expire_time and batch.state.name != "RETIRED":
+    if batch.expire_time and batch.state is not BatchState.RETIRED:
         lease, shade = states.lease_words(batch, now)
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
     if batch.info.credit_canonical:
@@ -174,9 +175,9 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
 
 
 def _remark(batch: Batch) -> str:
-    if batch.state.name == "INIT":
+    if batch.state is BatchState.INIT:
         return ": its jobs are still to be sent, or that was broken off"
-    if batch.state.name == "RETIRED":
+    if batch.state is BatchState.RETIRED:
         return ": the project deletes its files and jobs"
     return ""
 
@@ -189,7 +190,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
     limit = options.limit
     if limit is None and not options.all and sys.stdout.isatty():
         limit = _SHOWN
-    counts: Counter[str] = Counter()
+    counts: Counter[JobState] = Counter()
     others = 0
 
     def wanted() -> Iterator[BatchJob]:
@@ -197,7 +198,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
         nonlocal others
         shown = 0
         for job in jobs:
-            counts[job.state.name] += 1
+            counts[job.state] += 1
             if not _is_wanted(job, options):
                 continue
             if limit is None or shown < limit:
@@ -222,7 +223,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
         print(f"… and {others:,} more{hint}")
     if options.job is None:
         print()
-        hint = "" if options.details or not counts["FAILED"] else " --details tells why."
+        hint = "" if options.details or not counts[JobState.FAILED] else " --details tells why."
         print(_summary(counts, any_shown) + hint)
 
 
@@ -275,14 +276,14 @@ def _cpu_time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
 
 
-def _summary(counts: Counter[str], any_shown: bool) -> str:
+def _summary(counts: Counter[JobState], any_shown: bool) -> str:
     total = counts.total()
     if not total:
         return "It has no jobs."
     listed = ", ".join(
-        coloured(f"{counts[name]:,} {text}", colour, sys.stdout)
-        for name, (text, colour) in states.JOB_WORDS.items()
-        if counts[name]
+        coloured(f"{counts[state]:,} {text}", colour, sys.stdout)
+        for state, (text, colour) in zip(JobState, map(states.job_words, JobState), strict=True)
+        if counts[state]
     )
     return f"{words.count(total, 'job')}: {listed}." + ("" if any_shown else " None is such.")
 

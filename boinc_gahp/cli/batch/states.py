@@ -1,43 +1,37 @@
-"""What batches and jobs are doing, in words and colours for people.
-
-States stand here by the names of :class:`~boinc_gahp.rpc.types.BatchState` and
-:class:`~boinc_gahp.remote.JobState`: importing these brings all that talks to a project, which
-takes a while, and help and completion need none of it.
-"""
+"""What batches and jobs are doing, in words and colours for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp import client_exits
 from boinc_gahp.cli import words
+from boinc_gahp.states import ERROR_MEANINGS, BatchState, JobState
 
 if TYPE_CHECKING:
-    from boinc_gahp.remote import Batch, BatchJob, JobState
+    from boinc_gahp.remote import Batch, BatchJob
 
-#: A batch's state, and its colour.
-BATCH_WORDS = {
-    "INIT": ("being made", "faint"),
-    "IN_PROGRESS": ("in progress", "yellow"),
-    "COMPLETE": ("complete", "green"),
-    "ABORTED": ("aborted", "red"),
-    "RETIRED": ("retired", "faint"),
-    "UNKNOWN": ("unknown", "red"),
+#: Of a batch's states.
+BATCH_COLOURS = {
+    BatchState.INIT: "faint",
+    BatchState.IN_PROGRESS: "yellow",
+    BatchState.COMPLETE: "green",
+    BatchState.ABORTED: "red",
+    BatchState.RETIRED: "faint",
+    BatchState.UNKNOWN: "red",
 }
 
-#: A job's state, and its colour.
-JOB_WORDS = {
-    "QUEUED": ("queued", "faint"),
-    "IN_PROGRESS": ("in progress", "yellow"),
-    "DONE": ("done", "green"),
-    "FAILED": ("failed", "red"),
-    "UNKNOWN": ("unknown", "red"),
+#: Of a job's states.
+_JOB_COLOURS = {
+    JobState.QUEUED: "faint",
+    JobState.IN_PROGRESS: "yellow",
+    JobState.DONE: "green",
+    JobState.FAILED: "red",
+    JobState.UNKNOWN: "red",
 }
 
 #: Seconds before the end of a lease from which on it is told.
 _SOON = 2 * 86400.0
-
-#: Jobs in these states stay as they are.
-JOB_OVER = ("DONE", "FAILED")
 
 
 def batch_words(batch: Batch) -> tuple[str, str]:
@@ -45,10 +39,10 @@ def batch_words(batch: Batch) -> tuple[str, str]:
 
     A batch is complete when every job is over: one of which all have failed is no good news.
     """
-    text, colour = BATCH_WORDS[batch.state.name]
-    if batch.state.name == "COMPLETE" and batch.nerror_jobs:
+    colour = BATCH_COLOURS[batch.state]
+    if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
         colour = "red" if batch.nerror_jobs >= batch.njobs else "yellow"
-    return text, colour
+    return batch.state.words, colour
 
 
 def done_fraction(batch: Batch) -> float:
@@ -62,7 +56,7 @@ def expected_end(batch: Batch, now: float) -> float | None:
     As its jobs came in while it was watched; else the project's own estimate, where it has one that
     is not past; else what the jobs that are over took, carried on.
     """
-    if batch.state.name != "IN_PROGRESS":
+    if batch.state is not BatchState.IN_PROGRESS:
         return None
     for estimate in (batch.expected_end, batch.info.est_completion_time):
         if estimate is not None and estimate > now:
@@ -95,7 +89,7 @@ def unsent_words(batch: Batch) -> str | None:
     """
     from boinc_gahp.remote.records import Records
 
-    if batch.state.name != "IN_PROGRESS" or batch.fraction_done or batch.gone:
+    if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None
     asked = Records(batch.project.session).common(batch.name, batch.id).get("app_version_num")
     if asked is None:
@@ -109,7 +103,7 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     After that the project may abort and retire it.
     """
     end = batch.expire_time
-    if not end or batch.state.name == "RETIRED":
+    if not end or batch.state is BatchState.RETIRED:
         return "", "faint"
     if end <= now:
         return f"over {words.span(now - end)}", "red"
@@ -124,10 +118,10 @@ def lease_warning(batch: Batch, now: float) -> str:
     if batch.lease_is_over:
         return (
             f"The lease of batch {batch.id} was over at {words.at(end)}, and a project ends a "
-            f"batch then: that may be why it is {batch.state.name.lower()}. Batches that are "
+            f"batch then: that may be why it is {batch.state.words}. Batches that are "
             "waited for or fetched from are kept."
         )
-    if batch.state.name in {"ABORTED", "RETIRED"} or end > now + _SOON:
+    if batch.state in (BatchState.ABORTED, BatchState.RETIRED) or end > now + _SOON:
         return ""
     left = f"ends in {words.span(end - now)}" if end > now else "is over"
     return (
@@ -138,37 +132,15 @@ def lease_warning(batch: Batch, now: float) -> str:
 
 def job_words(state: JobState) -> tuple[str, str]:
     """Return a job's state in words, and the colour for it."""
-    return JOB_WORDS[state.name]
+    return state.value, _JOB_COLOURS[state]
 
 
 def reason_words(job: BatchJob) -> str:
     """Return why a job failed, in words: the project's reasons, and what its exit statuses mean."""
-    from boinc_gahp.bridge.failed import MEANINGS
-
-    parts = [MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
+    parts = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
     parts += [
-        f"{status}: {_EXITS[status]}"
+        f"{status}: {client_exits.MEANINGS[status]}"
         for status in dict.fromkeys(job.exit_statuses)
-        if status in _EXITS
+        if status in client_exits.MEANINGS
     ]
     return "; ".join(parts)
-
-
-#: Exit statuses that BOINC's client, and not the program, sets (``lib/error_numbers.h``).
-_EXITS = {
-    -131: "an output was larger than its template allows",
-    -161: "an output was missing",
-    -185: "the program could not be started",
-    -186: "an input could not be downloaded",
-    -187: "an output could not be uploaded",
-    193: "a signal ended the program",
-    194: "the client aborted it",
-    195: "the program that the app ran failed",
-    196: "it used more disk than allowed",
-    197: "it ran for longer than allowed",
-    198: "it used more memory than allowed",
-    200: "its deadline came before it began",
-    202: "the project aborted it",
-    203: "the volunteer aborted it",
-    205: "there was no memory left",
-}

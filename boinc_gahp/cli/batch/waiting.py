@@ -21,6 +21,7 @@ from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import bar, coloured
 from boinc_gahp.cli.words import printable
 from boinc_gahp.errors import ProjectDown, TransportError
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -110,7 +111,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             return TIMED_OUT
         no_more_remarks()
         for batch in batches:
-            if batch.state.name == "INIT":
+            if batch.state is BatchState.INIT:
                 complain(
                     f"batch {batch.id} ({printable(batch.name)}) is still being made; if that was "
                     "broken off, repeat its submit with the same --name, or abort it: it is never "
@@ -196,7 +197,7 @@ def _line(batch: Batch, now: float) -> str:
         return f"{head}the project does not know it any more"
     text, _ = states.batch_words(batch)
     head += text
-    if batch.state.name != "INIT":
+    if batch.state is not BatchState.INIT:
         head += f", {batch.nover:,} of {words.count(batch.njobs, 'job')} over"
     if batch.nerror_jobs:
         head += f", {batch.nerror_jobs:,} failed"
@@ -258,7 +259,7 @@ class _View:
 
 def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
     state = ("gone", "red") if batch.gone else states.batch_words(batch)
-    if batch.state.name == "INIT":
+    if batch.state is BatchState.INIT:
         return (str(batch.id), batch.name, state, "", "", "", "", "", "")
     fraction = states.done_fraction(batch)
     end = None if batch.trouble is not None else states.expected_end(batch, now)
@@ -328,7 +329,7 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
     if text:
         print(text)
-    if done and batch.state.name != "RETIRED":
+    if done and batch.state is not BatchState.RETIRED:
         print(f"Its outputs: {command(options, 'fetch', batch.id)}")
 
 
@@ -338,7 +339,7 @@ def _done(batch: Batch) -> int:
 
 def _status(batches: Sequence[Batch]) -> int:
     """Return the exit status for batches that are over."""
-    aborted = [batch.state.name == "ABORTED" for batch in batches]
+    aborted = [batch.state is BatchState.ABORTED for batch in batches]
     if all(_done(batch) == batch.njobs for batch in batches) and not any(aborted):
         return DONE
     nothing = [was or _done(batch) == 0 for was, batch in zip(aborted, batches, strict=True)]

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.local_project.arguments import action_parser, opened
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -121,14 +122,15 @@ def _batches(found: dict[str, Any]) -> Iterator[str]:
     batches = found["batches"][:_SHOWN_BATCHES]
     without = found["jobs_without_batch"]
     if without["total"]:
-        nothing = dict.fromkeys(("id", "app", "user", "state"), "-")
+        nothing = dict.fromkeys(("id", "app", "user"), "-")
         batches = [*batches, {**nothing, "name": "(jobs without a batch)", "jobs": without}]
     yield from _table(
         "Batches",
         ("id", "name", "app", "user", "state", "jobs", "done", "failed", "aborted"),
         (
             (
-                *(batch[key] for key in ("id", "name", "app", "user", "state")),
+                *(batch[key] for key in ("id", "name", "app", "user")),
+                BatchState[batch["state"].upper()].words if "state" in batch else "-",
                 *(batch["jobs"][key] for key in ("total", "done", "failed", "aborted")),
             )
             for batch in batches

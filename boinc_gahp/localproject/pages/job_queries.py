@@ -38,7 +38,7 @@ class JobLine:
     @property
     def open(self) -> bool:
         """Whether it can still be aborted."""
-        return self.state in ("waiting", "running")
+        return self.state in ("queued", "in_progress")
 
     @property
     def elapsed_time(self) -> float:
@@ -69,7 +69,7 @@ def _state(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
     if job["error_mask"]:
         return "aborted" if job["error_mask"] & ErrorMask.CANCELLED else "failed"
     busy = any(row["server_state"] == ServerState.IN_PROGRESS for row in results)
-    return "running" if busy else "waiting"
+    return "in_progress" if busy else "queued"
 
 
 def jobs(
@@ -192,7 +192,7 @@ class Job:
     @property
     def open(self) -> bool:
         """Whether it can still be aborted."""
-        return self.state in ("waiting", "running")
+        return self.state in ("queued", "in_progress")
 
     @property
     def has_outputs(self) -> bool:
@@ -254,7 +254,7 @@ def _input(core: Core, number: int, file: WorkunitFile) -> InputFile:
 
 #: What an instance looks like on the page.
 _KINDS = {
-    Outcome.INIT: "waiting",
+    Outcome.INIT: "queued",
     Outcome.SUCCESS: "done",
     Outcome.DIDNT_NEED: "aborted",
 }
@@ -262,7 +262,7 @@ _KINDS = {
 
 def _kind(result: sqlite3.Row) -> str:
     if result["server_state"] != ServerState.OVER:
-        return "running" if result["server_state"] == ServerState.IN_PROGRESS else "waiting"
+        return "in_progress" if result["server_state"] == ServerState.IN_PROGRESS else "queued"
     if result["validate_state"] == ValidateState.INVALID:
         return "failed"
     return _KINDS.get(Outcome(result["outcome"]), "failed")
@@ -304,7 +304,7 @@ def _between(text: str, tag: str) -> str:
 
 
 def _history(row: sqlite3.Row, state: str, instances: list[Instance]) -> list[Event]:
-    events = [Event(row["create_time"], "waiting", "Job created")]
+    events = [Event(row["create_time"], "queued", "Job created")]
     for one in instances:
         events += _instance_history(row, one)
     events.sort(key=lambda event: event.time)
@@ -321,9 +321,11 @@ def _instance_history(row: sqlite3.Row, one: Instance) -> list[Event]:
     it, short = one.it, _short(row, one)
     events = []
     if one.create_time > row["create_time"]:
-        events.append(Event(one.create_time, "waiting", "Instance made", short))
+        events.append(Event(one.create_time, "queued", "Instance made", short))
     if it.sent_time:
-        events.append(Event(it.sent_time, "running", "Sent", short, one.host, it.report_deadline))
+        events.append(
+            Event(it.sent_time, "in_progress", "Sent", short, one.host, it.report_deadline)
+        )
     if it.received_time:
         events.append(Event(it.received_time, one.kind, f"Reported: {one.state}", short))
     elif one.over and it.sent_time:

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 BATCHES_A_PAGE = 50
 
-#: The states of a job that people ask for, in the order in which they are shown. A job is running
-#: while some host has an instance of it.
-STATES = ("waiting", "running", "done", "failed", "aborted")
+#: The states of a job that people ask for, in the order in which they are shown. A job is in
+#: progress while some host has an instance of it.
+STATES = ("queued", "in_progress", "done", "failed", "aborted")
 
 _OPEN = "w.canonical_resultid = 0 AND w.error_mask = 0"
-_RUNNING = (
+_IN_PROGRESS = (
     "EXISTS (SELECT 1 FROM result r WHERE r.workunitid = w.id "  # noqa: S608
     f"AND r.server_state = {ServerState.IN_PROGRESS:d})"
 )
 _CANCELLED = f"w.error_mask & {ErrorMask.CANCELLED:d}"
 #: What is true of the jobs in a state.
 WHERE = {
-    "waiting": f"{_OPEN} AND NOT {_RUNNING}",
-    "running": f"{_OPEN} AND {_RUNNING}",
+    "queued": f"{_OPEN} AND NOT {_IN_PROGRESS}",
+    "in_progress": f"{_OPEN} AND {_IN_PROGRESS}",
     "done": "w.canonical_resultid != 0",
     "failed": f"w.canonical_resultid = 0 AND w.error_mask != 0 AND NOT {_CANCELLED}",
     "aborted": f"w.canonical_resultid = 0 AND {_CANCELLED}",
@@ -43,8 +43,8 @@ WHERE = {
 class Counts:
     """How many jobs are in each of :data:`STATES`."""
 
-    waiting: int = 0
-    running: int = 0
+    queued: int = 0
+    in_progress: int = 0
     done: int = 0
     failed: int = 0
     aborted: int = 0
@@ -52,11 +52,11 @@ class Counts:
     @property
     def total(self) -> int:
         """All jobs."""
-        return self.ended + self.waiting + self.running
+        return self.ended + self.queued + self.in_progress
 
     @property
     def ended(self) -> int:
-        """The jobs that are neither waiting nor running."""
+        """The jobs that are neither queued nor in progress."""
         return self.done + self.failed + self.aborted
 
     @property
@@ -68,7 +68,7 @@ class Counts:
         """Return state, number, and where it begins and how long it is in a bar of 100."""
         parts = []
         begin = 0.0
-        for state in ("done", "failed", "aborted", "running", "waiting"):
+        for state in ("done", "failed", "aborted", "in_progress", "queued"):
             number = getattr(self, state)
             if number:
                 length = 100 * number / self.total
@@ -87,7 +87,7 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
     where, parameters = ("", ()) if batch_id is None else ("WHERE w.batch = ?", (batch_id,))
     found = {
         row["batch"]: Counts(
-            waiting=row["jobs"] - row["done"] - row["failed"] - row["aborted"],
+            queued=row["jobs"] - row["done"] - row["failed"] - row["aborted"],
             done=row["done"],
             failed=row["failed"],
             aborted=row["aborted"],
@@ -101,23 +101,26 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
     }
     # From the few results that hosts have to their jobs, not from all jobs to their results.
     for row in connection.execute(
-        "SELECT w.batch, count(DISTINCT w.id) AS running "  # noqa: S608
+        "SELECT w.batch, count(DISTINCT w.id) AS in_progress "  # noqa: S608
         "FROM result r INDEXED BY res_host CROSS JOIN workunit w ON w.id = r.workunitid "
         f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} AND {_OPEN} GROUP BY w.batch"
     ):
         if row["batch"] in found:
-            found[row["batch"]].running = row["running"]
-            found[row["batch"]].waiting -= row["running"]
+            found[row["batch"]].in_progress = row["in_progress"]
+            found[row["batch"]].queued -= row["in_progress"]
     return found
 
 
 @dataclass(slots=True)
 class Batch:
-    """A batch. Times are seconds since the epoch; 0: not yet, or never."""
+    """A batch, or the jobs of none, which has no state.
+
+    Times are seconds since the epoch; 0: not yet, or never.
+    """
 
     id: int
     name: str
-    state: str
+    state: BatchState | None
     user_id: int
     user: str
     app_id: int
@@ -131,16 +134,9 @@ class Batch:
     @property
     def open(self) -> bool:
         """Whether there is something left to abort."""
-        return self.state in ("empty", "in progress")
+        return self.state in (BatchState.INIT, BatchState.IN_PROGRESS)
 
 
-_STATE_WORDS = {
-    BatchState.INIT: "empty",
-    BatchState.IN_PROGRESS: "in progress",
-    BatchState.COMPLETE: "completed",
-    BatchState.ABORTED: "aborted",
-    BatchState.RETIRED: "retired",
-}
 _BATCH = (
     "SELECT b.*, u.name AS user_name, a.name AS app_name FROM batch b "
     "LEFT JOIN user u ON u.id = b.user_id LEFT JOIN app a ON a.id = b.app_id"
@@ -155,7 +151,7 @@ def _batch(row: sqlite3.Row, jobs: Counts) -> Batch:
     return Batch(
         id=row["id"],
         name=row["name"],
-        state=_STATE_WORDS[state],
+        state=state,
         user_id=row["user_id"],
         user=row["user_name"] or "",
         app_id=row["app_id"],
@@ -172,7 +168,7 @@ def batch(connection: sqlite3.Connection, batch_id: int) -> Batch | None:
     """Return a batch; 0 is for the jobs that belong to none."""
     jobs = counts(connection, batch_id).get(batch_id, Counts())
     if batch_id == 0:
-        return Batch(0, "Jobs without a batch", "", 0, "", 0, "", 0, 0, 0, 0, jobs)
+        return Batch(0, "Jobs without a batch", None, 0, "", 0, "", 0, 0, 0, 0, jobs)
     row = connection.execute(f"{_BATCH} WHERE b.id = ?", (batch_id,)).fetchone()
     if row is None:
         return None

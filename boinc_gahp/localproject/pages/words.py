@@ -5,21 +5,13 @@ from __future__ import annotations
 import time
 from datetime import datetime, timezone
 
-from ..states import AssimilateState, ErrorMask, FileDeleteState
+from ... import states
+from ..states import ERROR_WORDS, AssimilateState, BatchState, FileDeleteState
 
 #: Seconds of each unit of time.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _YEAR_2100 = 4_102_444_800
 
-#: What a job's error bits mean (``back-end.rst``, "Entities").
-ERRORS = {
-    ErrorMask.COULDNT_SEND_RESULT: "no host could take it",
-    ErrorMask.TOO_MANY_ERROR_RESULTS: "too many instances failed",
-    ErrorMask.TOO_MANY_SUCCESS_RESULTS: "too many successes without agreement",
-    ErrorMask.TOO_MANY_TOTAL_RESULTS: "too many instances in all",
-    ErrorMask.CANCELLED: "aborted",
-    ErrorMask.NO_CANONICAL_RESULT: "no canonical result",
-}
 #: What has become of a job's, or an instance's, files; with ``no_delete`` the file deleter leaves
 #: them where they are, and is done.
 DELETIONS = {
@@ -119,7 +111,18 @@ def count(number: float) -> str:
 
 def errors(mask: int) -> str:
     """Return what the bits of an error mask say; empty for 0."""
-    return ", ".join(words for bit, words in ERRORS.items() if mask & bit)
+    return ", ".join(states.ERROR_MEANINGS[word] for bit, word in ERROR_WORDS.items() if mask & bit)
+
+
+def job_state(state: str) -> str:
+    """Return what one of the states of :data:`.queries.STATES` is called."""
+    # An aborted job is a failed one for a project.
+    return state if state == "aborted" else states.JobState[state.upper()].value
+
+
+def batch_state(state: BatchState) -> str:
+    """Return what a batch's state is called."""
+    return states.BatchState[state.name].words
 
 
 def deletion(state: int) -> str:
@@ -152,6 +155,8 @@ FILTERS = {
         credit,
         count,
         errors,
+        job_state,
+        batch_state,
         deletion,
         assimilation,
         readable,

@@ -17,7 +17,8 @@ import pytest
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import Project as Rpc
-from boinc_gahp.rpc.types import BatchState, BatchSubmission, InputFile, Job
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
+from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up, wait_for
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
-from boinc_gahp.rpc.types import BatchState
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from tests.cli.batch.conftest import Command, Site

@@ -25,11 +25,9 @@ print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name i
 """
 
 
-def test_there_are_words_for_every_state() -> None:
-    assert list(states.BATCH_WORDS) == [state.name for state in BatchState]
-    assert {name: text for name, (text, _) in states.JOB_WORDS.items()} == {
-        state.name: state.value for state in JobState
-    }
+def test_every_state_has_a_colour() -> None:
+    assert [states.job_words(state)[0] for state in JobState] == [s.value for s in JobState]
+    assert list(states.BATCH_COLOURS) == list(BatchState)
 
 
 def test_help_and_completion_import_nothing_that_takes_long() -> None:

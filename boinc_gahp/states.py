@@ -1,0 +1,144 @@
+"""What jobs and batches are doing: one set of words, and what others say for the same.
+
+Words for people are those of :class:`JobState` and :class:`BatchState`: on the command line, in the
+Python API, on the local project's pages and in the documentation. A project, HTCondor and the
+ledger have words of their own; the tables here lead from theirs to these.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+from typing import Literal, NamedTuple
+
+
+class JobState(Enum):
+    """How a job is doing; the values are words for people."""
+
+    QUEUED = "queued"
+    """No volunteer has it yet."""
+    IN_PROGRESS = "in progress"
+    """At least one instance was sent."""
+    DONE = "done"
+    """It has a canonical instance: its outputs can be fetched."""
+    FAILED = "failed"
+    """It came to nothing, or was aborted before it was done."""
+    UNKNOWN = "unknown"
+    """A word that this program does not know; never read as success."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job is done, or has failed."""
+        return self in (JobState.DONE, JobState.FAILED)
+
+
+class BatchState(IntEnum):
+    """A batch's state (``web-rpcs.rst``, "Batch states")."""
+
+    INIT = 0
+    """Made by create_batch; its submit_batch has not ended, or ended half way."""
+    IN_PROGRESS = 1
+    """Submitted; COMPLETE is only noticed by query_batch and query_batches."""
+    COMPLETE = 2
+    """Every job has a canonical instance or an error."""
+    ABORTED = 3
+    RETIRED = 4
+    """Its files and records may be deleted; query_batches leaves it out."""
+    UNKNOWN = -1
+    """A number this program does not know; never read as success."""
+
+    @property
+    def words(self) -> str:
+        """The state in words for people: ``being made``, ``in progress``, ``complete``, ..."""
+        return "being made" if self is BatchState.INIT else self.name.lower().replace("_", " ")
+
+
+class HTCondorState(IntEnum):
+    """HTCondor's JobStatus (``gridmanager-batch.rst``, "Result lines")."""
+
+    IDLE = 1
+    RUNNING = 2
+    REMOVED = 3
+    COMPLETED = 4
+    HELD = 5
+    TRANSFERRING_OUTPUT = 6
+    SUSPENDED = 7
+
+    @property
+    def words(self) -> str:
+        """The state in words for people: ``idle``, ``transferring output``, ..."""
+        return self.name.lower().replace("_", " ")
+
+
+#: What BOINC_QUERY_BATCHES says of jobs: query_batch2's words (``web-rpcs.rst``, "Queries").
+STATUS_WORDS = {
+    JobState.QUEUED: "UNSENT",
+    JobState.IN_PROGRESS: "IN_PROGRESS",
+    JobState.DONE: "DONE",
+    JobState.FAILED: "ERROR",
+}
+
+#: A project's words for how a job is doing (``web-rpcs.rst``, "The RPCs" and "Queries").
+_PROJECTS_WORDS = {word: state for state, word in STATUS_WORDS.items()} | {
+    # query_batch2 of older projects.
+    "QUEUED": JobState.QUEUED,
+    # query_batch with details.
+    "queued": JobState.QUEUED,
+    "in_progress": JobState.IN_PROGRESS,
+    "done": JobState.DONE,
+    "error": JobState.FAILED,
+}
+
+
+def job_state(word: str) -> JobState:
+    """Return what a project's word for a job means, of query_batch or of query_batch2."""
+    return _PROJECTS_WORDS.get(word, JobState.UNKNOWN)
+
+
+#: What the ledger calls the states of jobs that are on a project.
+LEDGER_STATES: dict[JobState, Literal["queued", "running", "finished"]] = {
+    JobState.QUEUED: "queued",
+    JobState.IN_PROGRESS: "running",
+    JobState.DONE: "finished",
+}
+
+
+class LedgerWords(NamedTuple):
+    """What a state of the ledger's is for HTCondor, and in words for people.
+
+    ``failed`` are the words where the job's program failed, with ``{}`` for its exit code.
+    """
+
+    htcondor: HTCondorState
+    words: str
+    failed: str = ""
+
+
+#: Of the states that HTCondor's jobs have in the ledger (:data:`boinc_gahp.ledger.rows.STATES`).
+LEDGER_WORDS = {
+    "waiting": LedgerWords(HTCondorState.IDLE, "waiting to be sent"),
+    "sending": LedgerWords(HTCondorState.IDLE, "being sent"),
+    "queued": LedgerWords(HTCondorState.IDLE, "queued on the project"),
+    "running": LedgerWords(HTCondorState.RUNNING, "in progress on the project"),
+    # Running until all files are in place: HTCondor hands them over as soon as it hears of the end.
+    "finished": LedgerWords(
+        HTCondorState.RUNNING, "outputs to be fetched", "failed, stderr to be written"
+    ),
+    "fetched": LedgerWords(HTCondorState.RUNNING, "outputs in place", "failed, stderr in place"),
+    "done": LedgerWords(HTCondorState.COMPLETED, "completed", "completed with exit code {}"),
+    "failed": LedgerWords(HTCondorState.HELD, "on hold"),
+    "cancelled": LedgerWords(HTCondorState.REMOVED, "cancelled"),
+}
+
+#: A project's words for why a job failed, the bits of its error_mask, and what they mean
+#: (``web-rpcs.rst``, "Queries").
+ERROR_MEANINGS = {
+    "couldnt_send_result": "no volunteer could take it",
+    "too_many_error_results": "too many instances failed",
+    "too_many_success_results": "too many instances succeeded without agreeing",
+    "too_many_total_results": "too many instances were made",
+    "cancelled": "it was cancelled",
+    "canceled": "it was cancelled",
+    "no_canonical_result": "no instances agreed",
+}
+#: Those of them that say that somebody aborted the job.
+CANCELLED = frozenset({"cancelled", "canceled"})
