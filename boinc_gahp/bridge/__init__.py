@@ -28,7 +28,7 @@ from boinc_gahp.bridge.types import (
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.bridge import Bridge
-    from boinc_gahp.bridge.fetch import NoResult
+    from boinc_gahp.bridge.fetching.fetch_output import NoResult
     from boinc_gahp.bridge.leftovers import sweep
     from boinc_gahp.bridge.temporary import NotNow, remove_all
     from boinc_gahp.templates import TemplateError
@@ -69,7 +69,7 @@ __all__ = [
 #: one, needs nothing of it.
 _LATE = {
     "Bridge": "boinc_gahp.bridge.bridge",
-    "NoResult": "boinc_gahp.bridge.fetch",
+    "NoResult": "boinc_gahp.bridge.fetching.fetch_output",
     "NotNow": "boinc_gahp.bridge.temporary",
     "TemplateError": "boinc_gahp.templates",
     "remove_all": "boinc_gahp.bridge.temporary",

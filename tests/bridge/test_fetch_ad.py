@@ -14,9 +14,9 @@ import pytest
 from boinc_gahp.blah.kept import Gate, Withdrawn
 from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult
 from boinc_gahp.bridge.failed import failure
-from boinc_gahp.bridge.fetch import fetch_output
+from boinc_gahp.bridge.fetching.fetch_output import fetch_output
+from boinc_gahp.bridge.fetching.selection import plain_names, select
 from boinc_gahp.bridge.looking import look_at
-from boinc_gahp.bridge.selection import plain_names, select
 from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.errors import NotFound, OutputError
 from tests.bridge.scripted import Script, batch, error, job
