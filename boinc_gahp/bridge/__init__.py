@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge.gate import OPEN, EventGate, Gate, Stopped
+from boinc_gahp.bridge.gate import OPEN, Gate, Stopped
 from boinc_gahp.bridge.types import (
     AdFiles,
     BatchLook,
@@ -42,7 +42,6 @@ __all__ = [
     "Client",
     "CollectRequest",
     "Collected",
-    "EventGate",
     "Failure",
     "FetchRequest",
     "FetchResult",
