@@ -28,7 +28,8 @@ from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.ledger.jobs import Hold
 
 if TYPE_CHECKING:
-    from boinc_gahp.blah.kept import Gate, Kept
+    from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.bridge import Gate
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.blah")

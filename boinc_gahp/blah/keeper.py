@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.blah.ending import Ender
-from boinc_gahp.blah.fetches import Fetches
+from boinc_gahp.blah.fetching_queue import Fetches
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.guard import Guard
 from boinc_gahp.blah.kept import Kept

@@ -1,7 +1,6 @@
 """What the parts of a keeper share, and the gates that keep a cancelled job's directory untouched.
 
-Nothing may be written into a job's directory once its BLAH_JOB_CANCEL was answered: HTCondor takes
-the directory for its own then, and may start a new attempt in it.
+A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.bridge.gate.Gate`).
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.patience import longest_pause
 from boinc_gahp.blah.pauses import Pauses
+from boinc_gahp.bridge import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
@@ -29,63 +28,6 @@ CLEARING = 10.0
 
 class Withdrawn(Exception):
     """HTCondor has cancelled the job meanwhile: leave its directory as it is."""
-
-
-class Gate:
-    """What stands before a job's directory while its outputs are fetched; for any thread.
-
-    Every change in the directory (a write, rename, mkdir or removal of what may be another's) is
-    made inside ``with gate:``, short ones only, for a cancel waits for it. It may be entered by
-    several threads, and again inside itself.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._closed = False
-        self._clearings: set[Callable[[], None]] = set()
-
-    def check(self) -> None:
-        """Raise Withdrawn if the gate is closed."""
-        if self._closed:
-            raise Withdrawn
-
-    def close(self) -> None:
-        """Let nobody in from now on; returns when everybody is out."""
-        with self._changed:
-            self._closed = True
-            self._changed.wait_for(lambda: self._inside == 0)
-            # A fetch may be waiting for the network: what it has begun is not left until it wakes.
-            while self._clearings:
-                self._clearings.pop()()
-
-    def at_close(self, clear: Callable[[], None]) -> None:
-        """Have ``clear``, which never fails, called when the gate is closed; from inside only."""
-        with self._changed:
-            self._clearings.add(clear)
-
-    def not_at_close(self, clear: Callable[[], None]) -> None:
-        """Take :meth:`at_close` back; harmless where it was not called."""
-        with self._changed:
-            self._clearings.discard(clear)
-
-    def __enter__(self) -> None:
-        """Go in; raises Withdrawn if the gate is closed."""
-        with self._changed:
-            self.check()
-            self._inside += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Come out."""
-        with self._changed:
-            self._inside -= 1
-            if not self._inside:
-                self._changed.notify_all()
 
 
 class Gates:
@@ -103,7 +45,7 @@ class Gates:
     @contextmanager
     def open(self, job_id: int) -> Iterator[Gate]:
         """Have a gate for the job as long as the block runs; one fetch of a job at a time."""
-        gate = Gate()
+        gate = Gate(error=Withdrawn)
         with self._changed:
             self._gates[job_id] = gate
         try:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge.gate import OPEN, EventGate, Gate, Stopped
+from boinc_gahp.bridge.gate import OPEN, Gate, Stopped
 from boinc_gahp.bridge.journal import Journal, Sending
 from boinc_gahp.bridge.types import (
     AdFiles,
@@ -29,7 +29,7 @@ from boinc_gahp.bridge.types import (
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.bridge import Bridge
-    from boinc_gahp.bridge.fetch import NoResult
+    from boinc_gahp.bridge.fetching.fetch_output import NoResult
     from boinc_gahp.bridge.leftovers import sweep
     from boinc_gahp.bridge.temporary import NotNow, remove_all
     from boinc_gahp.templates import TemplateError
@@ -43,7 +43,6 @@ __all__ = [
     "Client",
     "CollectRequest",
     "Collected",
-    "EventGate",
     "Failure",
     "FetchRequest",
     "FetchResult",
@@ -72,7 +71,7 @@ __all__ = [
 #: one, needs nothing of it.
 _LATE = {
     "Bridge": "boinc_gahp.bridge.bridge",
-    "NoResult": "boinc_gahp.bridge.fetch",
+    "NoResult": "boinc_gahp.bridge.fetching.fetch_output",
     "NotNow": "boinc_gahp.bridge.temporary",
     "TemplateError": "boinc_gahp.templates",
     "remove_all": "boinc_gahp.bridge.temporary",

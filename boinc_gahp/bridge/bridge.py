@@ -6,12 +6,13 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import collect, control, failed, fetch, looking, query, submit, withdrawing
+from boinc_gahp.bridge import collect, control, failed, looking, query, submit, withdrawing
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.boinc_submit import GridmanagerJournal, PersonsJournal
 from boinc_gahp.bridge.context import Context
-from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
+from boinc_gahp.bridge.fetching import fetch_output
+from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.journal import Journal
 from boinc_gahp.bridge.judging import Judged
@@ -168,12 +169,12 @@ class Bridge:
         return query.query_batches(self._context, names, min_mod_time, client)
 
     def fetch_output(self, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
-        """See :func:`boinc_gahp.bridge.fetch.fetch_output`."""
-        return fetch.fetch_output(self._context, request, gate)
+        """See :func:`boinc_gahp.bridge.fetching.fetch_output.fetch_output`."""
+        return fetch_output.fetch_output(self._context, request, gate)
 
     def write_failure(self, request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
-        """See :func:`boinc_gahp.bridge.fetch.write_failure`."""
-        fetch.write_failure(request, text, gate)
+        """See :func:`boinc_gahp.bridge.fetching.fetch_output.write_failure`."""
+        fetch_output.write_failure(request, text, gate)
 
     def collect(
         self, request: CollectRequest, gate: Gate, count: Callable[[int], object]

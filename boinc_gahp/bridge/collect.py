@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from boinc_gahp.bridge.deliver import deliver, write_text
-from boinc_gahp.bridge.delivered import Delivered
-from boinc_gahp.bridge.fetch import opener_of, outputs_of
+from boinc_gahp.bridge.fetching.delivered import Delivered
+from boinc_gahp.bridge.fetching.engine import deliver, write_text
+from boinc_gahp.bridge.fetching.fetch_output import opener_of, outputs_of
+from boinc_gahp.bridge.fetching.locate import Located
+from boinc_gahp.bridge.fetching.selection import DEV_NULL, plain_names, select
+from boinc_gahp.bridge.fetching.stderr import unwrap
+from boinc_gahp.bridge.fetching.uploaded import Uploaded
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.known import JobIds
-from boinc_gahp.bridge.locate import Located
-from boinc_gahp.bridge.selection import DEV_NULL, plain_names, select
-from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.bridge.types import OWN, Collected, FetchRequest
-from boinc_gahp.bridge.uploaded import Uploaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

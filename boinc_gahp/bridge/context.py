@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.delivered import Delivered
 from boinc_gahp.bridge.digests import Digests
+from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.staging import Uploads
 
 if TYPE_CHECKING:

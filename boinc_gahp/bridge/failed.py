@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.stderr import unwrap
+from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.bridge.types import Failure, FetchResult
 from boinc_gahp.errors import JobNotFound, OutputError, RpcError
 from boinc_gahp.states import CANCELLED, ERROR_MEANINGS, JobState
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.locate import Located
+    from boinc_gahp.bridge.fetching.locate import Located
     from boinc_gahp.rpc import BatchJob, CompletedJob, Instance
 
 log = logging.getLogger("boinc_gahp.bridge")

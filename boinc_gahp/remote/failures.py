@@ -11,7 +11,7 @@ from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.remote import finding, folders
-from boinc_gahp.remote.collecting import check_answers
+from boinc_gahp.remote.fetching_batch import check_answers
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.threads import in_order
 

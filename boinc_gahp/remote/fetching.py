@@ -15,8 +15,8 @@ from boinc_gahp.bridge import OPEN
 from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.errors import OutputError
-from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
 from boinc_gahp.remote.failures import JobFailure, failures
+from boinc_gahp.remote.fetching_batch import Collector, Finished, Tally, jobs_of
 from boinc_gahp.remote.folders import folder_name
 from boinc_gahp.remote.zips import FetchedZip, fetch_zip
 

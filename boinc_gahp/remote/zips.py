@@ -21,7 +21,7 @@ from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote import folders
-from boinc_gahp.remote.collecting import Collector, Finished, Tally, jobs_of
+from boinc_gahp.remote.fetching_batch import Collector, Finished, Tally, jobs_of
 from boinc_gahp.remote.folders import folder_name
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from boinc_gahp.bridge.stderr import unwrap
+from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.rpc import ClientOptions, Project, refusals
 from boinc_gahp.rpc.pages import is_page, page_text, page_title

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.bridge import OPEN, AdFiles, Failure
+from boinc_gahp.bridge.fetching.unzip import Archive
 from boinc_gahp.bridge.temporary import Temporaries
-from boinc_gahp.bridge.unzip import Archive
 from boinc_gahp.config import Jobs
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote import failures, folders

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.blah.kept import Gate, Kept
-    from boinc_gahp.bridge import FetchRequest, FetchResult
+    from boinc_gahp.blah.kept import Kept
+    from boinc_gahp.bridge import FetchRequest, FetchResult, Gate
     from tests.blah.helpers import Site
     from tests.blah.onproject import Sent
 

@@ -1,4 +1,4 @@
-"""Gates, patience and the threads of keepers."""
+"""Gates by job, patience and the threads of keepers."""
 
 from __future__ import annotations
 
@@ -7,49 +7,9 @@ import time
 
 import pytest
 
-from boinc_gahp.blah.kept import Gate, Gates, Withdrawn
+from boinc_gahp.blah.kept import Gates, Withdrawn
 from boinc_gahp.blah.patience import Patience
 from tests.helpers import wait_for
-
-
-def test_a_closed_gate_lets_nobody_in() -> None:
-    gate = Gate()
-    gate.check()
-    with gate, gate:
-        pass
-    gate.close()
-    with pytest.raises(Withdrawn):
-        gate.check()
-    with pytest.raises(Withdrawn), gate:
-        pytest.fail("somebody came in")
-
-
-def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_again() -> None:
-    gate = Gate()
-    inside, leave = threading.Event(), threading.Event()
-    refused = []
-
-    def write() -> None:
-        with gate:
-            inside.set()
-            assert leave.wait(60)
-        try:
-            gate.check()
-        except Withdrawn:
-            refused.append(True)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    assert inside.wait(60)
-    closer = threading.Thread(target=gate.close)
-    closer.start()
-    wait_for(lambda: gate._closed, "the gate begins to close")
-    assert closer.is_alive()
-    leave.set()
-    closer.join(60)
-    writer.join(60)
-    assert not closer.is_alive()
-    assert refused
 
 
 def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_jobs() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.blah import ending
-from boinc_gahp.blah.fetches import Fetches
+from boinc_gahp.blah.fetching_queue import Fetches
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.guard import Guard
 from boinc_gahp.errors import (

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from boinc_gahp.bridge.context import Context
-from boinc_gahp.bridge.delivered import Delivered
+from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.known import Known
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.rpc import ClientOptions, Project

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.download import gunzip
+from boinc_gahp.bridge.fetching.download import gunzip
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:

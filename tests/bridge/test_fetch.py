@@ -9,9 +9,9 @@ import pytest
 
 from boinc_gahp.bridge import (
     Bridge,
-    EventGate,
     FetchRequest,
     FetchResult,
+    Gate,
     JobRequest,
     LocalFile,
     Stopped,
@@ -350,9 +350,9 @@ def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(
     with healthy.bridge() as bridge:
         asked = healthy.count("query_batch")
         with pytest.raises(Stopped):
-            bridge.fetch_output(everything("upper#1.0", home), EventGate(closed))
+            bridge.fetch_output(everything("upper#1.0", home), Gate(closed))
         assert healthy.count("query_batch") == asked
         assert contents(home) == {}
         closed.clear()
-        bridge.fetch_output(everything("upper#1.0", home), EventGate(closed))
+        bridge.fetch_output(everything("upper#1.0", home), Gate(closed))
     assert contents(home)["out"] == TEXT.upper()

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from boinc_gahp.blah.kept import Gate, Withdrawn
-from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult
+from boinc_gahp.bridge import AdFiles, FetchRequest, Gate, NoResult, Stopped
 from boinc_gahp.bridge.failed import failure
-from boinc_gahp.bridge.fetch import fetch_output
+from boinc_gahp.bridge.fetching.fetch_output import fetch_output
+from boinc_gahp.bridge.fetching.selection import plain_names, select
 from boinc_gahp.bridge.looking import look_at
-from boinc_gahp.bridge.selection import plain_names, select
 from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.errors import NotFound, OutputError
 from tests.bridge.scripted import Script, batch, error, job
@@ -24,8 +23,6 @@ from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, done, fai
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from boinc_gahp.bridge.gate import Gate as AnyGate
 
 DIRECTORY = "/home/me/job"
 Pairs = tuple[tuple[str, str], ...]
@@ -114,7 +111,7 @@ def fetch(
     *,
     ad: AdFiles = AdFiles("logs/job.out"),  # noqa: B008  (frozen)
     err: str = "errors/deep/job.err",
-    gate: AnyGate | None = None,
+    gate: Gate | None = None,
     specs: Pairs = (),
 ) -> None:
     request = FetchRequest(JOB, str(home), err, "ALL", specs, ad)
@@ -216,7 +213,7 @@ def test_nothing_appears_after_a_cancel_at_any_step(
         gate = Closing(steps, home)
         try:
             fetch(script(), home, gate=gate)
-        except Withdrawn:
+        except Stopped:
             gate.join()
         else:
             break
@@ -241,9 +238,9 @@ def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wa
     (room.path / "member").write_bytes(b"half")
     gate.close()
     assert found(tmp_path) == {}
-    with pytest.raises(Withdrawn):
+    with pytest.raises(Stopped):
         file.write(b"the rest")
-    with pytest.raises(Withdrawn):
+    with pytest.raises(Stopped):
         file.commit()
     # Another attempt of the job may have a temporary file of that name by now.
     other = Temporaries().file(tmp_path / "out")

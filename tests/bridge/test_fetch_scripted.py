@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from boinc_gahp.bridge.fetch import fetch_output
+from boinc_gahp.bridge.fetching.fetch_output import fetch_output
 from boinc_gahp.bridge.types import FetchRequest, FetchResult
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
 from tests.bridge.scripted import Arguments, Script, batch, error, job

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.names import below, new_file, shown
+from boinc_gahp.bridge.fetching.names import below, new_file, shown
 from boinc_gahp.errors import OutputError
 
 #: Names, the odd ones often.

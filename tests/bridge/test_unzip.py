@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.unzip import Archive
+from boinc_gahp.bridge.fetching.unzip import Archive
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.uploaded import Absent, Uploaded
+from boinc_gahp.bridge.fetching.uploaded import Absent, Uploaded
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
 from tests.helpers import refusal
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from boinc_gahp.errors import GahpError
     from boinc_gahp.remote import Batch
-    from boinc_gahp.remote.collecting import Jobs
     from boinc_gahp.remote.failures import JobFailure
     from boinc_gahp.remote.fetching import Fetched, FetchedZip
+    from boinc_gahp.remote.fetching_batch import Jobs
     from boinc_gahp.remote.types import Progress
 
 #: Errors of single jobs that are told one by one.

@@ -172,10 +172,10 @@ def _zip(batch: Batch, options: Namespace) -> int:
 def _failed(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.remote import collecting, failures
+    from boinc_gahp.remote import failures, fetching_batch
 
     where = _directory(batch, options)
-    known = collecting.jobs_of(batch.project.session, batch.id, batch.name, options.job)
+    known = fetching_batch.jobs_of(batch.project.session, batch.id, batch.name, options.job)
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
         for failure in batch.failures(jobs=options.job):

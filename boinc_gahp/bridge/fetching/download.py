@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.fetching.uploaded import Uploaded
     from boinc_gahp.bridge.temporary import TemporaryFile
-    from boinc_gahp.bridge.uploaded import Uploaded
 
 log = logging.getLogger("boinc_gahp.bridge")
 

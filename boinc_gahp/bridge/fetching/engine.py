@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.destinations import check_destination, explain
 from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.download import Output, download
-from boinc_gahp.bridge.selection import (
+from boinc_gahp.bridge.fetching.download import Output, download
+from boinc_gahp.bridge.fetching.selection import (
     Delivery,
     checked,
     job_directory,
@@ -21,10 +21,10 @@ from boinc_gahp.bridge.selection import (
     stderr_path,
     stdout_path,
 )
+from boinc_gahp.bridge.fetching.unzip import Archive
+from boinc_gahp.bridge.fetching.uploaded import Absent
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.bridge.types import OWN
-from boinc_gahp.bridge.unzip import Archive
-from boinc_gahp.bridge.uploaded import Absent
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.fetching.uploaded import Uploaded
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.bridge.types import FetchRequest
-    from boinc_gahp.bridge.uploaded import Uploaded
 
 _CHUNK = 1 << 20
 

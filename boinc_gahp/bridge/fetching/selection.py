@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.names import new_file, shown
+from boinc_gahp.bridge.fetching.names import new_file, shown
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import zlib
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO
 
-from boinc_gahp.bridge.names import below
+from boinc_gahp.bridge.fetching.names import below
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ _TROUBLE = (
 class Archive:
     """The files in an archive, by their checked names; a context manager.
 
-    A name is a path below a directory (:func:`~boinc_gahp.bridge.names.below`); no two names are
-    the same, or one the other's directory; every member is a file or a directory.
+    A name is a path below a directory (:func:`~boinc_gahp.bridge.fetching.names.below`); no two
+    names are the same, or one the other's directory; every member is a file or a directory.
 
     Args:
         file: the archive, a real file; the caller closes it.

@@ -7,15 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import locate
-from boinc_gahp.bridge.deliver import deliver, write_text
-from boinc_gahp.bridge.download import Output
 from boinc_gahp.bridge.failed import failed_job
+from boinc_gahp.bridge.fetching import locate
+from boinc_gahp.bridge.fetching.download import Output
+from boinc_gahp.bridge.fetching.engine import deliver, write_text
+from boinc_gahp.bridge.fetching.selection import plain_names, select, stderr_path, stdout_path
+from boinc_gahp.bridge.fetching.stderr import unwrap
+from boinc_gahp.bridge.fetching.uploaded import Uploaded
 from boinc_gahp.bridge.gate import OPEN
-from boinc_gahp.bridge.selection import plain_names, select, stderr_path, stdout_path
-from boinc_gahp.bridge.stderr import unwrap
 from boinc_gahp.bridge.types import FetchResult
-from boinc_gahp.bridge.uploaded import Uploaded
 from boinc_gahp.errors import NotFound, OutputError, RpcError
 from boinc_gahp.templates import read_output_template, read_templates
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.fetching.locate import Located
     from boinc_gahp.bridge.gate import Gate
-    from boinc_gahp.bridge.locate import Located
     from boinc_gahp.bridge.types import FetchRequest
     from boinc_gahp.rpc import CompletedJob, Instance, OutputStream
     from boinc_gahp.templates import OutputTemplate

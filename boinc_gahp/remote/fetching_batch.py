@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.bridge import CollectRequest, EventGate, Progress, Stopped
+from boinc_gahp.bridge import CollectRequest, Gate, Progress, Stopped
 from boinc_gahp.bridge.temporary import NotNow
 from boinc_gahp.errors import (
     GahpError,
@@ -106,43 +106,6 @@ def check_answers(session: Session, error: RpcError) -> None:
             raise trouble from error
 
 
-class StopGate(EventGate):
-    """A gate that is closed by either of two events, or by :meth:`close`."""
-
-    def __init__(self, halt: threading.Event, stop: threading.Event | None) -> None:
-        super().__init__(halt)
-        self._halt = halt
-        self._stop = stop
-        self._lock = threading.Lock()
-        self._clearings: set[Callable[[], None]] = set()
-
-    def check(self) -> None:
-        """Raise Stopped if it is closed."""
-        if self._stop is not None and self._stop.is_set():
-            self._halt.set()
-        super().check()
-
-    def close(self) -> None:
-        """Close it, and remove what was begun: threads may wait for the network for long."""
-        self._halt.set()
-        with self._lock:
-            clearings = list(self._clearings)
-        for clear in clearings:
-            clear()
-
-    def at_close(self, clear: Callable[[], None]) -> None:
-        """Have ``clear`` called when it is closed, at once if it is."""
-        with self._lock:
-            self._clearings.add(clear)
-        if self._halt.is_set():
-            clear()
-
-    def not_at_close(self, clear: Callable[[], None]) -> None:
-        """Take it back."""
-        with self._lock:
-            self._clearings.discard(clear)
-
-
 class Tally:
     """Counts what has come, in any thread; told by the thread that fetches to whoever asks."""
 
@@ -203,7 +166,7 @@ class Collector:
         self._halt = threading.Event()
         self._fatal: BaseException | None = None
         self._in_vain = 0
-        self.gate = StopGate(self._halt, stop)
+        self.gate = Gate(self._halt, *([stop] if stop is not None else []))
 
     def each(self, work: Callable[[Finished], None], jobs: list[Finished], threads: int) -> None:
         """Do ``work`` on every job; what concerns one job only goes into :attr:`errors`.
