@@ -22,7 +22,7 @@ from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from boinc_gahp.cli.table import Cell
     from boinc_gahp.remote import Batch, BatchJob
@@ -45,15 +45,26 @@ _BAR = 30
 #: Columns that an instance's name has, however narrow the terminal is.
 _LEAST = 12
 
-_COLUMNS = (
-    Column("id", rank=3, right=True),
-    Column("job", minimum=24, middle=True),
-    Column("state"),
-    Column("cpu time", rank=2, right=True),
+
+def _cpu_time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
+
+
+#: Columns, and what is in them.
+_COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
+    (Column("id", rank=3, right=True), lambda job: str(job.id)),
+    (Column("job", minimum=24, middle=True), lambda job: job.name),
+    (Column("state"), lambda job: states.job_words(job.state)),
+    (Column("cpu time", rank=2, right=True), lambda job: _cpu_time(job.cpu_time)),
 )
-_DETAILS = (
-    Column("exit statuses", rank=1, minimum=7),
-    Column("why", minimum=16),
+_DETAILS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
+    (
+        Column("exit statuses", rank=1, minimum=7),
+        lambda job: ", ".join(map(str, job.exit_statuses)),
+    ),
+    (Column("why", minimum=16), states.reason_words),
 )
 
 
@@ -236,10 +247,10 @@ def _lines(
     def rows() -> Iterator[tuple[Cell, ...]]:
         for job, its in found:
             coming.append((job, its))
-            yield _row(job, details=details)
+            yield tuple(value(job) for _, value in columns)
 
     columns = _COLUMNS + (_DETAILS if details else ())
-    made = table.lines(columns, rows(), sys.stdout)
+    made = table.lines([column for column, _ in columns], rows(), sys.stdout)
     yield from islice(made, 1)
     for line in made:
         yield line
@@ -262,18 +273,6 @@ def _instance_lines(instances: tuple[Instance, ...]) -> Iterator[str]:
             room = width - len(head) - table.cells(rest)
             name = table.cut(name, max(_LEAST, room), middle=True)
         yield coloured(f"{head}{name}{rest}", "faint", sys.stdout)
-
-
-def _row(job: BatchJob, *, details: bool) -> tuple[Cell, ...]:
-    cpu_time = "" if job.cpu_time is None else _cpu_time(job.cpu_time)
-    row: tuple[Cell, ...] = (str(job.id), job.name, states.job_words(job.state), cpu_time)
-    if not details:
-        return row
-    return (*row, ", ".join(map(str, job.exit_statuses)), states.reason_words(job))
-
-
-def _cpu_time(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
 
 
 def _summary(counts: Counter[JobState], any_shown: bool) -> str:
