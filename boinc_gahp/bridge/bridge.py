@@ -107,6 +107,21 @@ class Bridge:
         request = replace(request, lease=lease, answer_by=answer_by, name_is_given=True)
         return self.submit(request, GridmanagerJournal(self._context, request))
 
+    def jobs_there(self, request: SubmitRequest) -> tuple[int | None, int]:
+        """Return the project's id of the batch of this name, and how many of the jobs it has.
+
+        None and 0 if there is none; nothing is changed.
+
+        Raises:
+            BatchConflict: a submit would not be taken.
+            RpcError: the project could not be asked.
+        """
+        details = looking.look_up(self._context.project, request)
+        if details is None:
+            return None, 0
+        left = looking.missing(self._context.project, request, details)
+        return details.batch.id, len(request.jobs) - len(left)
+
     @property
     def max_post_bytes(self) -> int:
         """The largest request, in bytes, that the project's settings allow."""

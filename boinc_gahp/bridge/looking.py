@@ -1,14 +1,18 @@
-"""A batch by its id, for when its name will not do."""
+"""A batch as the project has it: by its id, or as a request means it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge import naming
 from boinc_gahp.bridge.types import BatchLook
+from boinc_gahp.errors import BatchConflict, NotFound, NotOwner
 from boinc_gahp.states import STATUS_WORDS, BatchState
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.types import SubmitRequest
+    from boinc_gahp.rpc import BatchDetails, Project
 
 
 def look_at(context: Context, batch_id: int) -> BatchLook:
@@ -29,3 +33,60 @@ def look_at(context: Context, batch_id: int) -> BatchLook:
     state = details.batch.state
     complete = state not in (BatchState.INIT, BatchState.UNKNOWN)
     return BatchLook(details.batch.name, complete, pairs)
+
+
+def look_up(project: Project, request: SubmitRequest) -> BatchDetails | None:
+    """Return the batch that the project finds under the request's name, or None.
+
+    Raises:
+        BatchConflict: it is another one, as far as the name tells.
+        RpcError: the project could not be asked.
+    """
+    name = request.batch_name
+    try:
+        details = naming.find(project, name)
+    except NotFound:
+        return None
+    except NotOwner as error:
+        if request.name_is_given:
+            return None
+        raise BatchConflict(
+            f"{project.host} has a batch named {name!r} that belongs to another account: choose "
+            "another name"
+        ) from error
+    if details.batch.name != name:
+        raise BatchConflict(
+            f"{project.host} finds the batch {details.batch.name!r} under the name {name!r}, since "
+            "it ignores case, accents and trailing spaces: choose another name"
+        )
+    return details
+
+
+def missing(project: Project, request: SubmitRequest, details: BatchDetails) -> set[str]:
+    """Return the names of the jobs that are still to be sent into a batch.
+
+    Raises:
+        BatchConflict: the batch holds other jobs, or takes no more.
+    """
+    batch = details.batch
+    there = {job.name for job in details.jobs}
+    wanted = {job.name for job in request.jobs}
+    strangers, left = there - wanted, wanted - there
+    what = f"batch {batch.name!r} (id {batch.id}) of {project.host}"
+    if strangers:
+        raise BatchConflict(
+            f"{what} holds {len(strangers)} jobs that are not in this request, for example "
+            f"{min(strangers)!r}: choose another batch name"
+        )
+    if batch.state is BatchState.UNKNOWN:
+        raise BatchConflict(
+            f"{what} is in a state that this program does not know: look at it on the project's "
+            "web site"
+        )
+    is_closed = left and batch.state is not BatchState.INIT
+    if is_closed or batch.state in (BatchState.ABORTED, BatchState.RETIRED):
+        raise BatchConflict(
+            f"{what} is {batch.state.name} with {len(there)} of these {len(wanted)} jobs, and a "
+            "batch takes jobs only once: choose another batch name"
+        )
+    return left

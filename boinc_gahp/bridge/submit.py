@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.bridge import checks, naming
+from boinc_gahp.bridge import checks, looking
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.boinc_submit import UNDO_TIME
 from boinc_gahp.bridge.journal import Sending
@@ -41,8 +41,6 @@ from boinc_gahp.errors import (
     InputGone,
     JobRefused,
     JobsNotListed,
-    NotFound,
-    NotOwner,
     PermissionDenied,
     ProjectDown,
     ProjectError,
@@ -192,62 +190,13 @@ class _Submission:
     # -- step 2
 
     def _look_up(self) -> BatchDetails | None:
-        """Return the batch that the project finds under this name, or None."""
-        request = self._request
-        name = request.batch_name
-        try:
-            details = naming.find(self._project, name)
-        except NotFound:
-            return None
-        except NotOwner as error:
-            if request.name_is_given:
-                return None
-            raise BatchConflict(
-                f"{self._project.host} has a batch named {name!r} that belongs to another "
-                "account: choose another name"
-            ) from error
-        self.sending = self.sending.seen(details, request)
-        if details.batch.name != name:
-            raise BatchConflict(
-                f"{self._project.host} finds the batch {details.batch.name!r} under the name "
-                f"{name!r}, since it ignores case, accents and trailing spaces: choose another name"
-            )
+        details = looking.look_up(self._project, self._request)
+        if details is not None:
+            self.sending = self.sending.seen(details, self._request)
         return details
 
     def _missing(self, details: BatchDetails) -> set[str]:
-        """Return the names of the jobs that are still to be sent into this batch.
-
-        Raises:
-            BatchConflict: the batch holds other jobs, or takes no more.
-        """
-        batch = details.batch
-        there = {job.name for job in details.jobs}
-        strangers = there - self._wanted
-        missing = self._wanted - there
-        what = f"batch {batch.name!r} (id {batch.id}) of {self._project.host}"
-        if strangers:
-            raise BatchConflict(
-                f"{what} holds {len(strangers)} jobs that are not in this request, for example "
-                f"{min(strangers)!r}: choose another batch name"
-            )
-        if batch.state in (BatchState.ABORTED, BatchState.RETIRED):
-            raise BatchConflict(
-                f"{what} is {batch.state.name} with {len(there)} of these {len(self._wanted)} "
-                "jobs: choose another batch name"
-            )
-        if batch.state is BatchState.INIT:
-            return missing
-        if batch.state is BatchState.UNKNOWN:
-            raise BatchConflict(
-                f"{what} is in a state that this program does not know: look at it on the "
-                "project's web site"
-            )
-        if missing:
-            raise BatchConflict(
-                f"{what} is {batch.state.name} with {len(there)} of these {len(self._wanted)} "
-                "jobs, and a batch takes jobs only once: choose another batch name"
-            )
-        return set()
+        return looking.missing(self._project, self._request, details)
 
     def _create(self) -> BatchDetails:
         """Create the batch; return what its name then gives.

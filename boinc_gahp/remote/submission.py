@@ -17,15 +17,12 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
     GahpError,
-    NotFound,
-    NotOwner,
     StagingError,
 )
 from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.app import unknown_app
 from boinc_gahp.remote.comparing import Comparison
 from boinc_gahp.remote.request import build_request, list_of, new_batch_name, unmeasured
-from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -223,7 +220,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     if options.get("name") is not None and refusal is None:
         comparison = Comparison(session, request)
         try:
-            batch_id, there = _already(session, request)
+            batch_id, there = session.bridge.jobs_there(request)
             comparison.check()
         except BatchConflict as error:
             refusal = error
@@ -323,38 +320,6 @@ def _absent_staged(
                     ),
                 )
     return found
-
-
-def _already(session: Session, request: SubmitRequest) -> tuple[int | None, int]:
-    """Return the id of the batch of this name, and how many of the jobs it has.
-
-    Raises:
-        BatchConflict: a submit would not be taken.
-    """
-    name = request.batch_name
-    try:
-        details = session.rpc.query_batch(batch_name=name)
-    except NotFound:
-        return None, 0
-    except NotOwner as error:
-        raise BatchConflict(
-            f"{session.rpc.host} has a batch named {name!r} that belongs to another account: "
-            "choose another name"
-        ) from error
-    wanted = {job.name for job in request.jobs}
-    there = {job.name for job in details.jobs}
-    state = details.batch.state
-    if details.batch.name != name or there - wanted:
-        raise BatchConflict(
-            f"{session.rpc.host} has a batch {details.batch.name!r} (id {details.batch.id}) with "
-            "other jobs than these: choose another name"
-        )
-    if wanted - there and state is not BatchState.INIT:
-        raise BatchConflict(
-            f"{session.rpc.host} has a batch {name!r} (id {details.batch.id}) that is {state.name} "
-            f"with {len(there)} of these {len(wanted)} jobs, and takes no more: choose another name"
-        )
-    return details.batch.id, len(there)
 
 
 # -- how many fit
