@@ -10,6 +10,7 @@
     ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
+    │   ├── BatchGivenUp     another name: this one's batch is being aborted
     │   └── JobsNotListed    the project's admin: jobs that were taken do not exist
     ├── WrongBatch           whoever named a batch: what the name stands for has to be made clear
     │   ├── NoSuchBatch      ... no batch of the account has this name or id
@@ -136,6 +137,12 @@ class BatchConflict(GahpError):
     """The batch's name is taken, or the batch is in a state that excludes what was asked."""
 
     code = "BG-BATCH-CONFLICT"
+
+
+class BatchGivenUp(BatchConflict):
+    """An error was answered for the batch before, and an abort of it is owed."""
+
+    code = "BG-BATCH-GIVEN-UP"
 
 
 class JobsNotListed(BatchConflict):

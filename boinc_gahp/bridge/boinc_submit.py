@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import naming
 from boinc_gahp.bridge.journal import Journal, Sending
-from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
+from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,10 +34,6 @@ _ABORT_AGAIN = 60.0
 _PATIENCE_MARGIN = 30.0
 
 
-class _GivenUp(BatchConflict):
-    """An abort of the batch is owed: the ledger has it already."""
-
-
 class PersonsJournal(Journal):
     """Of a BOINC_SUBMIT that somebody typed: nothing is promised, but what is owed counts."""
 
@@ -54,7 +50,7 @@ class PersonsJournal(Journal):
         """Return what an earlier process has left.
 
         Raises:
-            BatchConflict: it has given this batch up, and an error was answered for it.
+            BatchGivenUp: it has given this batch up, and an error was answered for it.
         """
         try:
             return self._left()
@@ -71,8 +67,8 @@ class PersonsJournal(Journal):
                 return Sending(debt.batch_id, sent=True, unclear=True)
         return Sending()
 
-    def _given_up(self) -> _GivenUp:
-        return _GivenUp(
+    def _given_up(self) -> BatchGivenUp:
+        return BatchGivenUp(
             f"batch {self._request.batch_name!r} was given up before, and is being aborted on "
             f"{self._context.project.host}: choose another batch name"
         )
@@ -108,7 +104,7 @@ class GridmanagerJournal(PersonsJournal):
         """Return what an earlier process has left.
 
         Raises:
-            BatchConflict: it has given this batch up, and an error was answered for it.
+            BatchGivenUp: it has given this batch up, and an error was answered for it.
             LedgerError: the ledger cannot be read.
         """
         try:
@@ -121,7 +117,7 @@ class GridmanagerJournal(PersonsJournal):
         """See :class:`Journal`.
 
         Raises:
-            BatchConflict: another process has given the batch up.
+            BatchGivenUp: another process has given the batch up.
             LedgerError: it could not be written.
         """
         if self._ledger is not None and not self._ledger.begin_submit(
@@ -136,7 +132,7 @@ class GridmanagerJournal(PersonsJournal):
 
     def failed(self, sending: Sending, error: BaseException) -> None:
         """See to it that none of the batch's jobs exists or appears."""
-        if isinstance(error, _GivenUp):
+        if isinstance(error, BatchGivenUp):
             return
         project = self._context.project.until(time.monotonic() + UNDO_TIME)
         if self._is_unread:

@@ -181,8 +181,8 @@ def test_a_submit_reaches_the_bridge_whole(conversation: Conversation) -> None:
     ((_, request, answer_by),) = [call for call in conversation.bridge.calls if call[0] == "submit"]
     assert (request.batch_name, request.app_name) == ("b", "app")
     assert [(job.name, job.args) for job in request.jobs] == [("j1", ("a b", "")), ("j2", ())]
-    (only,) = request.jobs[1].inputs
-    assert (only.path, only.logical_name) == ("/in put", "in")
+    ((open_name, only),) = request.jobs[1].inputs.items()
+    assert (only.path, open_name) == ("/in put", "in")
     assert request.rsc_fpops_est == 1e12
     assert request.rsc_fpops_bound is None
     assert (request.rsc_memory_bound, request.rsc_disk_bound) == (5, 6)
