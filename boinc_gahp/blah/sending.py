@@ -31,7 +31,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
+from boinc_gahp.blah.giving_up import GivingUp
 from boinc_gahp.blah.sending_attempt import Attempt
 from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
@@ -43,6 +43,7 @@ from boinc_gahp.blah.sending_verdict import (
     is_about_project,
     verdict_on,
 )
+from boinc_gahp.bridge.aborting import ABORT_AGAIN
 from boinc_gahp.errors import (
     GahpError,
     JobRefused,

@@ -72,10 +72,10 @@ class Promise:
                 raise
             return
         for debt in debts:
-            if debt.batch_name == self._name:
-                self._batch_id = debt.batch_id
+            if debt.name == self._name:
+                self._batch_id = debt.project_batch_id
                 self._unclear = True
-                if debt.kind == "abort":
+                if debt.state == "giving_up":
                     raise self._given_up()
 
     def found(self, details: BatchDetails) -> None:

@@ -93,7 +93,7 @@ def test_old_aborted_jobs_and_debts_of_boinc_requests_go(store: Store) -> None:
     ledger.owe_abort(URL, ACCOUNT, "c", 8, 0.0)
     assert forget(JobLedger(store)) == 3
     assert ledger.aborted_jobs(URL, ACCOUNT) == {"c_1"}
-    assert [debt.batch_id for _, _, debt in all_debts(store)] == [8]
+    assert [batch.project_batch_id for batch in all_debts(store)] == [8]
     ledger.close()
 
 
