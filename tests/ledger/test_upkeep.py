@@ -37,8 +37,9 @@ def aged(store: Store, days: float) -> None:
         connection.execute(
             "UPDATE job SET changed = changed - ?, asked = asked - ?", (days * DAY,) * 2
         )
-        connection.execute("UPDATE batch SET changed = changed - ?", (days * DAY,))
-        connection.execute("UPDATE debt SET recorded = recorded - ?", (days * DAY,))
+        connection.execute(
+            "UPDATE batch SET changed = changed - ?, sent = sent - ?", (days * DAY,) * 2
+        )
         connection.execute("UPDATE aborted_job SET recorded = recorded - ?", (days * DAY,))
 
     store.write(change)
