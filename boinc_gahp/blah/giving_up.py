@@ -1,11 +1,9 @@
 """Batches that cannot be submitted as they are: taken back for good, and their jobs sent otherwise.
 
-A batch of which jobs may be on the project is aborted first, and that is final only if no
-submit_batch can still be running that would undo it: so at least :data:`ABORT_AGAIN` seconds after
-the last one whose end is unknown (``web-rpcs.rst``, "submit_batch"). Nor may what a PHP that was
-killed has left behind be making jobs still: so it is aborted until the project has listed as many
-jobs twice, :data:`ABORT_AGAIN` seconds apart, or all of them. Until then the batch stays
-``giving_up`` in the ledger, over any number of restarts.
+A batch of which jobs may be on the project is aborted first, at least :data:`ABORT_AGAIN` seconds
+after the last submit_batch whose end is unknown, until its end is certain
+(:mod:`boinc_gahp.bridge.aborting`). Until then the batch stays ``giving_up`` in the ledger, over
+any number of restarts.
 
 A project that refuses a batch and does not say which job it means is asked about the halves, and
 about theirs, until a job that is refused is alone. Each half is a batch of its own from the moment
@@ -26,7 +24,8 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.patience import is_ahead
 from boinc_gahp.blah.sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.bridge import Sending
-from boinc_gahp.errors import GahpError, LedgerError, NotFound, RpcError
+from boinc_gahp.bridge.aborting import ABORT_AGAIN
+from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.ledger import Hold
 from boinc_gahp.ledger.halving import Part
 
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds after an unclear submit_batch before which an abort may be undone by it; and between
-#: aborts until one lasts.
-ABORT_AGAIN = 60.0
 #: Depth of halving at which there are :data:`_DISJOINT` parts.
 _DEPTH = 4
 _DISJOINT = 2**_DEPTH
@@ -109,56 +105,31 @@ class GivingUp:
             log.error("Batch %s is tried again later: %s", batch.name, trouble)
 
     def _go_on(self, batch: BatchRow) -> None:
+        if batch.project_batch_id is not None and not self._is_time(batch, batch.project_batch_id):
+            return
+        njobs = len(self._jobs.jobs_of(batch.id))
+        is_clear = batch.id in self._clear
+        bridge = self._kept.bridge
+        if bridge.abort_until_certain(batch, self._jobs, njobs=njobs, is_clear=is_clear):
+            self._is_over(batch)
+            self._kept.wake()
+
+    def _is_time(self, batch: BatchRow, project_batch_id: int) -> bool:
+        """Tell whether an abort may be final by now; have it be so later if that is not known."""
         now = time.time()
-        if batch.project_batch_id is None:
-            self._kept.bridge.withdraw_empty(batch.name)
-        elif batch.not_before == 0:
-            # Its last job was cancelled; when its last submit_batch ended is not known. An abort
-            # saves volunteers' time, even if it should not last.
-            self._jobs.give_up(batch.id, now + ABORT_AGAIN)
+        if is_ahead(batch.not_before, now, self._kept.longest_pause):
+            return False
+        if 0 < batch.not_before <= now:
+            return True
+        # The clock was set back, or its last job was cancelled: when its last submit_batch ended
+        # is not known.
+        self._jobs.give_up(batch.id, now + ABORT_AGAIN)
+        if batch.not_before == 0:
+            # It saves volunteers' time, even if it should not last.
             try:
-                self._kept.bridge.withdraw(batch.project_batch_id, batch.name, retire=False)
+                self._kept.bridge.abort_once(project_batch_id, batch.name)
             except RpcError as error:
                 log.info("Batch %s is aborted later: %s", batch.name, error)
-            return
-        elif is_ahead(batch.not_before, now, self._kept.longest_pause):
-            return
-        elif batch.not_before > now:
-            # The clock was set back: how long ago the last submit_batch was is not known any more.
-            self._jobs.give_up(batch.id, now + ABORT_AGAIN)
-            return
-        elif not self._is_final(batch, batch.project_batch_id):
-            return
-        self._is_over(batch)
-        self._kept.wake()
-
-    def _is_final(self, batch: BatchRow, project_batch_id: int) -> bool:
-        """Abort the batch; tell whether that is the end of it, and put it off if not."""
-        bridge = self._kept.bridge
-        if batch.id not in self._clear:
-            if not bridge.withdraw(project_batch_id, batch.name, retire=False):
-                return self._wait(batch, None)
-            jobs = self._count(project_batch_id)
-            if jobs not in {batch.listed, len(self._jobs.jobs_of(batch.id))}:
-                return self._wait(batch, jobs)
-        # Once more, for what came between the abort and the look.
-        return bridge.withdraw(project_batch_id, batch.name) or self._wait(batch, None)
-
-    def _count(self, project_batch_id: int) -> int:
-        """Return how many jobs the project lists of a batch."""
-        try:
-            return len(self._kept.bridge.look_at(project_batch_id).jobs)
-        except NotFound:
-            return 0
-
-    def _wait(self, batch: BatchRow, jobs: int | None) -> bool:
-        if jobs is None:
-            trouble = "it was aborted, and the project does not say that it is"
-        else:
-            trouble = (
-                f"it was aborted with {jobs} jobs; it is looked at again whether there are more"
-            )
-        self._jobs.postpone(batch.id, time.time() + ABORT_AGAIN, trouble, listed=jobs)
         return False
 
     def _is_over(self, batch: BatchRow) -> None:

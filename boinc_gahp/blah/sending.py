@@ -31,7 +31,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.giving_up import ABORT_AGAIN, GivingUp
+from boinc_gahp.blah.giving_up import GivingUp
 from boinc_gahp.blah.sending_action import (
     Action,
     Attempt,
@@ -44,6 +44,7 @@ from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
 from boinc_gahp.blah.sending_sizes import Sizes
 from boinc_gahp.bridge import Sending
+from boinc_gahp.bridge.aborting import ABORT_AGAIN
 from boinc_gahp.errors import (
     GahpError,
     JobRefused,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge import naming
+from boinc_gahp.bridge.aborting import ABORT_AGAIN
 from boinc_gahp.bridge.journal import Journal, Sending
 from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
 
@@ -26,9 +27,6 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Seconds kept back for undoing a submission before its answer is due.
 UNDO_TIME = 10.0
-#: A second abort this much later: a running submit undoes an early one (``web-rpcs.rst``,
-#: "submit_batch").
-_ABORT_AGAIN = 60.0
 #: Seconds past the gridmanager's patience after which a submission that nobody asked about is
 #: given up.
 _PATIENCE_MARGIN = 30.0
@@ -61,10 +59,10 @@ class PersonsJournal(Journal):
     def _left(self) -> Sending:
         debts = () if self._ledger is None else self._ledger.debts(*self._key[:2], time.time())
         for debt in debts:
-            if debt.batch_name == self._request.batch_name:
-                if debt.kind == "abort":
+            if debt.name == self._request.batch_name:
+                if debt.state == "giving_up":
                     raise self._given_up()
-                return Sending(debt.batch_id, sent=True, unclear=True)
+                return Sending(debt.project_batch_id, sent=True, unclear=True)
         return Sending()
 
     def _given_up(self) -> BatchGivenUp:
@@ -158,7 +156,7 @@ class GridmanagerJournal(PersonsJournal):
 
     def _abort(self, project: Project, batch_id: int, *, unclear: bool) -> None:
         """Abort the batch, now and once more if a submit_batch may still be running."""
-        again = time.time() + (_ABORT_AGAIN if unclear else 0.0)
+        again = time.time() + (ABORT_AGAIN if unclear else 0.0)
         try:
             if self._ledger is not None:
                 self._ledger.owe_abort(*self._key, batch_id, again)

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import collect, control, failed, looking, query, submit, withdrawing
+from boinc_gahp.bridge import aborting, collect, control, failed, looking, query, submit
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.boinc_submit import GridmanagerJournal, PersonsJournal
 from boinc_gahp.bridge.context import Context
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.config import Settings
     from boinc_gahp.errors import GahpError, ProjectError
-    from boinc_gahp.ledger import Ledger
+    from boinc_gahp.ledger import BatchRow, JobLedger, Ledger
     from boinc_gahp.rpc import Batch, BatchJob, Project
 
 _A_PERSON = Client()
@@ -169,12 +169,20 @@ class Bridge:
         return set(Association(self._context.project, 0, 1).absent(names))
 
     def withdraw_empty(self, name: str) -> bool:
-        """See :func:`boinc_gahp.bridge.withdrawing.withdraw_empty`."""
-        return withdrawing.withdraw_empty(self._context, name)
+        """See :func:`boinc_gahp.bridge.aborting.withdraw_empty`."""
+        return aborting.withdraw_empty(self._context, name)
 
-    def withdraw(self, batch_id: int, name: str, *, retire: bool = True) -> bool:
-        """See :func:`boinc_gahp.bridge.withdrawing.withdraw`."""
-        return withdrawing.withdraw(self._context, batch_id, name, retire=retire)
+    def abort_once(self, batch_id: int, name: str) -> bool:
+        """See :func:`boinc_gahp.bridge.aborting.abort_once`."""
+        return aborting.abort_once(self._context, batch_id, name)
+
+    def abort_until_certain(
+        self, batch: BatchRow, jobs: JobLedger, *, njobs: int, is_clear: bool
+    ) -> bool:
+        """See :func:`boinc_gahp.bridge.aborting.abort_until_certain`."""
+        return aborting.abort_until_certain(
+            self._context, batch, jobs, njobs=njobs, is_clear=is_clear
+        )
 
     def query_batches(
         self, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON

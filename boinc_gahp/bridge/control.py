@@ -1,4 +1,4 @@
-"""BOINC_ABORT_JOBS, BOINC_RETIRE_BATCH, BOINC_SET_LEASE, and the paying of debts."""
+"""BOINC_ABORT_JOBS, BOINC_RETIRE_BATCH, BOINC_SET_LEASE, and the end of batches."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import naming
+from boinc_gahp.bridge import aborting, naming
 from boinc_gahp.errors import (
     BadAuthenticator,
     JobNotFound,
     LedgerError,
     NoFileAccess,
     NoSubmitAccess,
-    NotFound,
     NotOwner,
     ProjectDown,
     ProjectError,
     RpcError,
 )
-from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.ledger import Debt, Ledger
+    from boinc_gahp.ledger import BatchRow, Ledger
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -35,10 +33,6 @@ _JOBS_PER_ABORT = 500
 #: Jobs that an error names one by one.
 _NAMED = 10
 
-#: An abort is looked at again after this, to see whether it lasts.
-_AGAIN = 60.0
-#: So long after a submit_batch was sent, no part of it is at work any more on the project.
-_LINGERING = 900.0
 #: How long past its time, and how long after a gridmanager came to be able to ask about it, an
 #: unanswered submission that nobody asks about is given up.
 _GRACE = 120.0
@@ -189,7 +183,7 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
 
 
 def settle(context: Context, *, alone: bool = False) -> None:
-    """Pay the debts to this project that are due; what cannot be paid now stays owed.
+    """Abort BOINC_SUBMIT's batches that are due; what cannot be done now stays owed.
 
     Raises nothing: trouble is logged.
 
@@ -197,91 +191,55 @@ def settle(context: Context, *, alone: bool = False) -> None:
         context: the project.
         alone: no gridmanager can ask this process about its batches.
     """
-    if context.ledger is None:
+    ledger = context.ledger
+    if ledger is None:
         return
     now = time.time()
     try:
-        for debt in context.ledger.debts(*context.owner, now):
-            if debt.kind == "abort" and debt.due <= now:
-                _pay(context, context.ledger, debt)
-            elif (
-                debt.kind == "submitting"
-                and _is_given_up(context, debt, now, alone=alone)
-                and context.ledger.give_up(*context.owner, debt, now)
-            ):
-                log.warning(
-                    "Batch %s (id %d) was being submitted when a daemon died, and nobody has "
-                    "asked about it since: it is aborted",
-                    debt.batch_name,
-                    debt.batch_id,
-                )
-                _pay(context, context.ledger, debt)
+        for batch in ledger.debts(*context.owner, now):
+            if batch.state == "giving_up":
+                is_due = batch.not_before <= now
+            else:
+                is_due = _is_given_up(context, batch, now, alone=alone)
+                is_due = is_due and ledger.give_up(batch, now)
+                if is_due:
+                    log.warning(
+                        "Batch %s (id %d) was being submitted when a daemon died, and nobody has "
+                        "asked about it since: it is aborted",
+                        batch.name,
+                        batch.project_batch_id,
+                    )
+            if is_due:
+                _abort_batch(context, ledger, batch)
     except LedgerError as error:
         log.warning("What is owed to %s is not paid now: %s", context.project.host, error)
 
 
-def _is_given_up(context: Context, debt: Debt, now: float, *, alone: bool) -> bool:
+def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
     """Return whether a submission is over and nobody waits for it.
 
     A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time to,
     however long ago the submission was: the submit node may have been down for days.
     """
     if alone:
-        return now > debt.due + FORGOTTEN
+        return now > batch.not_before + FORGOTTEN
     return (
-        now > debt.due + _GRACE
+        now > batch.not_before + _GRACE
         and context.known.age > _GRACE
-        and not context.known.was_mentioned(debt.batch_name)
+        and not context.known.was_mentioned(batch.name)
     )
 
 
-def _pay(context: Context, ledger: Ledger, debt: Debt) -> None:
-    """Abort a batch, and see that it stays so.
-
-    A retired batch is let be: an abort would take it back to the living ones
-    (``web-rpcs.rst``, "Batch states").
-    """
+def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
     try:
-        paid = _is_over(context, debt)
-    except NotFound:
-        paid = True
+        is_certain = aborting.abort_until_certain(context, batch, ledger)
     except RpcError as error:
-        log.warning("Batch %d is still to be aborted: %s", debt.batch_id, error)
-        paid = False
-    if paid:
-        ledger.paid(*context.owner, debt.batch_id)
-        log.info("Batch %s (id %d) is aborted", debt.batch_name, debt.batch_id)
-    else:
-        ledger.owe_abort(*context.owner, debt.batch_name, debt.batch_id, time.time() + _AGAIN)
-
-
-def _is_over(context: Context, debt: Debt) -> bool:
-    """Abort a batch; return whether no job of it runs or will appear.
-
-    A submit_batch that still runs undoes the abort when it ends. One whose PHP was killed does not,
-    but what PHP had started may go on to insert jobs into the aborted batch. So, unless the last
-    submit_batch is long over, the batch has to have as many jobs as when it was aborted before.
-    """
-    project = context.project
-    before = project.query_batch(batch_id=debt.batch_id)
-    if before.batch.state is BatchState.RETIRED:
-        return True
-    project.abort_batch(batch_id=debt.batch_id)
-    after = project.query_batch(batch_id=debt.batch_id)
-    if after.batch.state not in (BatchState.ABORTED, BatchState.RETIRED):
-        return False
-    seen = len(before.jobs)
-    if time.time() < debt.sent + _LINGERING:
-        seen = context.known.remember_aborted(debt.batch_id, len(after.jobs))
-    if len(after.jobs) == seen:
-        return True
-    log.info(
-        "Batch %s (id %d) is aborted with %d jobs; whether more appear is seen in a minute",
-        debt.batch_name,
-        debt.batch_id,
-        len(after.jobs),
-    )
-    return False
+        log.warning("Batch %s is still to be aborted: %s", batch.name, error)
+        ledger.postpone(batch.id, time.time() + aborting.ABORT_AGAIN, str(error))
+        return
+    if is_certain:
+        ledger.paid(*context.owner, batch.project_batch_id)
+        log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
 
 
 def _note(context: Context, write: Callable[[Ledger], None], otherwise: str) -> None:

@@ -116,7 +116,6 @@ class Known:
         self._ids: Recent[str, int] = Recent(MAX_NAMES)
         self._shadowed: Recent[str, int] = Recent(MAX_NAMES)
         self._submitted: Recent[str, bool] = Recent(MAX_NAMES)
-        self._aborted: Recent[int, int] = Recent(MAX_NAMES)
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, Instance] = Recent(MAX_NAMES)
@@ -155,12 +154,6 @@ class Known:
     def is_submitted(self, name: str) -> bool:
         """Return whether this process has seen the batch in a later state than INIT."""
         return self._submitted.get(name) is not None
-
-    def remember_aborted(self, batch_id: int, njobs: int) -> int:
-        """Note how many jobs an aborted batch has; return how many it had before, or -1."""
-        before = self._aborted.get(batch_id)
-        self._aborted.set(batch_id, njobs)
-        return -1 if before is None else before
 
     def forget_batch(self, name: str) -> None:
         """Drop what is remembered of a batch: it was retired."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import Client
-    from boinc_gahp.ledger import Debt
+    from boinc_gahp.ledger import BatchRow
     from boinc_gahp.rpc import Batch
 
 log = logging.getLogger("boinc_gahp.bridge")
@@ -63,11 +63,11 @@ def query_batches(
     """
     since = _mod_time(min_mod_time)
     debts = _debts(context)
-    submitting = frozenset(debt.batch_name for debt in debts if debt.kind == "submitting")
+    submitting = frozenset(batch.name for batch in debts if batch.state == "sent")
     if client.gridmanager:
         for name in submitting.intersection(names):
             _put_off(context, name)
-    given_up = {debt.batch_name for debt in debts if debt.kind == "abort" and client.gridmanager}
+    given_up = {batch.name for batch in debts if batch.state == "giving_up" and client.gridmanager}
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[tuple[str, str], ...]] = []
@@ -267,7 +267,7 @@ def _unslash(text: str) -> str:
     return text.replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _debts(context: Context) -> tuple[Debt, ...]:
+def _debts(context: Context) -> tuple[BatchRow, ...]:
     """Return what the ledger says of submissions that are under way or given up, by any process."""
     if context.ledger is None:
         return ()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.ledger_words import Opened
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import BatchRow, Debt, JobRow
+    from boinc_gahp.ledger import BatchRow, JobRow
     from boinc_gahp.ledger.jobs import Tally, Trouble
     from boinc_gahp.ledger.troubles import Lasting
 
@@ -47,7 +47,7 @@ class _Project:
     aborts: int
     jobs: Sequence[JobRow] = ()
     batches: Sequence[BatchRow] = ()
-    debts: Sequence[Debt] = ()
+    debts: Sequence[BatchRow] = ()
 
     @property
     def retirements(self) -> int:
@@ -122,13 +122,13 @@ def run_parser(config: str | None = None) -> Parser:
 def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str | None) -> _Found:
     jobs = ledger.jobs
     owners = jobs.all_owners()
-    debts: dict[tuple[str, str], list[Debt]] = {}
+    debts: dict[tuple[str, str], list[BatchRow]] = {}
     listed = {owner_key(each.url, each.account) for each in owners}
-    for url, account, debt in all_debts(ledger.store):
-        key = owner_key(url, account)
+    for batch in all_debts(ledger.store):
+        key = owner_key(batch.project_url, batch.account)
         if key not in listed | debts.keys():
-            owners.append(Owner(url, account, ""))
-        debts.setdefault(key, []).append(debt)
+            owners.append(Owner(batch.project_url, batch.account, ""))
+        debts.setdefault(key, []).append(batch)
     if only is not None:
         chosen = [owner for owner in owners if _chosen(owner, only)]
         if not chosen:
@@ -245,9 +245,10 @@ def _print_project(project: _Project, now: float, *, with_account: bool) -> None
         )
         if number
     ]
-    for debt in project.debts:
-        what = "to be aborted" if debt.kind == "abort" else "whose submission was cut short"
-        owed.append(f"batch {words.printable(debt.batch_name)} {what}")
+    for batch in project.debts:
+        is_given_up = batch.state == "giving_up"
+        what = "to be aborted" if is_given_up else "whose submission was cut short"
+        owed.append(f"batch {words.printable(batch.name)} {what}")
     if owed:
         print("    owed: " + ", ".join(owed))
 
@@ -288,7 +289,7 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
                     "aborts": project.aborts,
                     "retirements": project.retirements,
                     "giving_up": project.given_up,
-                    "debts": [asdict(debt) for debt in project.debts],
+                    "debts": [_debt_as_json(batch) for batch in project.debts],
                 },
                 "batches": [
                     {**asdict(batch), "jobs": found.counts[batch.id]} for batch in project.batches
@@ -300,6 +301,16 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
             for project in found.projects
         ],
         "wrong": [each._asdict() for each in found.wrong],
+    }
+
+
+def _debt_as_json(batch: BatchRow) -> dict[str, Any]:
+    return {
+        "batch_name": batch.name,
+        "batch_id": batch.project_batch_id,
+        "kind": "abort" if batch.state == "giving_up" else "submitting",
+        "due": batch.not_before,
+        "sent": batch.sent,
     }
 
 

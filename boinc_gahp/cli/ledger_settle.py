@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.blah.settling import Settlement
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import Debt, Store
+    from boinc_gahp.ledger import BatchRow, Store
 
 _DESCRIPTION = """\
 Does now what is owed to projects: aborts of cancelled jobs, retirement of batches that have ended,
@@ -147,22 +147,22 @@ def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
             yield f"job {abort.job_name}: {words.printable(job.trouble)}"
 
 
-def _debts(store: Store) -> dict[tuple[str, str], list[Debt]]:
-    """Return the debts of BOINC_* requests, by project and account.
+def _debts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
+    """Return BOINC_SUBMIT's batches of which something is owed, by project and account.
 
-    A submission that may still be under way is none.
+    Of a submission that may still be under way, nothing is.
     """
     now = words.now()
-    found: dict[tuple[str, str], list[Debt]] = {}
-    for url, account, debt in all_debts(store):
-        if debt.kind == "abort" or debt.due < now:
-            found.setdefault((url, account), []).append(debt)
+    found: dict[tuple[str, str], list[BatchRow]] = {}
+    for batch in all_debts(store):
+        if batch.state == "giving_up" or batch.not_before < now:
+            found.setdefault((batch.project_url, batch.account), []).append(batch)
     return found
 
 
 def _debt_lines(
-    before: dict[tuple[str, str], list[Debt]],
-    after: dict[tuple[str, str], list[Debt]],
+    before: dict[tuple[str, str], list[BatchRow]],
+    after: dict[tuple[str, str], list[BatchRow]],
     worked_for: set[tuple[str, str]],
     quiet: bool,
 ) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _debt_lines(
         of = f"{owner[0]}: {{}} of BOINC_SUBMIT requests that were cut short"
         if done > 0 and not quiet:
             yield of.format(f"done: {words.count(done, 'abort')}")
-        waiting = [debt.due for debt in left if debt.kind == "submitting"]
+        waiting = [batch.not_before for batch in left if batch.state == "sent"]
         if owner_key(*owner) not in worked_for:
             why = "no settings have this project"
         elif waiting:

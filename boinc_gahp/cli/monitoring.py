@@ -228,7 +228,9 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
             f"{HoldCode.ACCOUNT:d}: condor_q -hold tells what is wrong with the account",
             *mine,
         )
-    forgotten = sum(debt.kind == "submitting" and debt.due + UNPAID < now for debt in its.debts)
+    forgotten = sum(
+        batch.state == "sent" and batch.not_before + UNPAID < now for batch in its.debts
+    )
     if its.unpaid or forgotten:
         batches = words.count(its.unpaid + forgotten, "batch", "batches")
         yield Finding(

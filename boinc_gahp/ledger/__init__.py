@@ -1,4 +1,4 @@
-"""What must outlive the process, on SQLite: jobs from HTCondor, debts to projects, aborted jobs."""
+"""What must outlive the process, on SQLite: jobs from HTCondor, batches, aborted jobs."""
 
 from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.jobs import (
@@ -13,14 +13,13 @@ from boinc_gahp.ledger.jobs import (
     Waiting,
 )
 from boinc_gahp.ledger.keeping import KeeperLock
-from boinc_gahp.ledger.ledger import Debt, Ledger
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.store import Store
 from boinc_gahp.ledger.upkeep import tend
 
 __all__ = [
     "ALIVE",
     "BatchRow",
-    "Debt",
     "Hold",
     "JobLedger",
     "JobRow",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable
 
+    from boinc_gahp.ledger.store import Store
+
 
 class Batches(Requests):
     """What the keeper does with batches. A change that a state does not allow changes nothing."""
@@ -178,19 +180,8 @@ class Batches(Requests):
     def postpone(
         self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
     ) -> None:
-        """Note why the batch has to wait, and until when (seconds since the epoch).
-
-        Since when there is something is kept. ``listed``: how many jobs it had on the project when
-        it was aborted just now.
-        """
-        words = None if trouble is None else text(trouble)
-        self._change_batch(
-            "SET not_before = ?, listed = ?, trouble = ?, trouble_since = "
-            "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END",
-            (until, listed, words, words, time.time()),
-            batch_id,
-            ("planned", "sent", "submitted", "giving_up", "ended"),
-        )
+        """See :func:`postpone`."""
+        postpone(self._store, batch_id, until, trouble, listed)
 
     def drop_from_batch(self, batch_id: int) -> None:
         """End a batch that never came to be, or was given up, and is over on the project.
@@ -305,14 +296,35 @@ class Batches(Requests):
     def _change_batch(
         self, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
     ) -> bool:
-        """Change a batch if it is in one of ``states``; tell whether it was."""
-        statement = (
-            f"UPDATE batch {setting}, changed = ? WHERE id = ? AND state IN {sql_set(states)}"
-        )
-        parameters = (*values, time.time(), batch_id)
-        return self._store.write(
-            lambda connection: connection.execute(statement, parameters).rowcount == 1
-        )
+        return _change_batch(self._store, setting, values, batch_id, states)
+
+
+def postpone(
+    store: Store, batch_id: int, until: float, trouble: str | None, listed: int | None = None
+) -> None:
+    """Note why a batch has to wait, and until when (seconds since the epoch).
+
+    Since when there is something is kept. ``listed``: how many jobs it had on the project when it
+    was aborted just now.
+    """
+    words = None if trouble is None else text(trouble)
+    _change_batch(
+        store,
+        "SET not_before = ?, listed = ?, trouble = ?, trouble_since = "
+        "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END",
+        (until, listed, words, words, time.time()),
+        batch_id,
+        ("planned", "sent", "submitted", "giving_up", "ended"),
+    )
+
+
+def _change_batch(
+    store: Store, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
+) -> bool:
+    """Change a batch if it is in one of ``states``; tell whether it was."""
+    statement = f"UPDATE batch {setting}, changed = ? WHERE id = ? AND state IN {sql_set(states)}"
+    parameters = (*values, time.time(), batch_id)
+    return store.write(lambda connection: connection.execute(statement, parameters).rowcount == 1)
 
 
 def _known(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:

@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.config.urls import identity
+from boinc_gahp.ledger.batches import postpone
 from boinc_gahp.ledger.filesystem import MOUNTINFO
 from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.rows import OF_SUBMIT, batch_rows
 from boinc_gahp.ledger.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class Debt:
-    """Something owed to a project.
-
-    Attributes:
-        batch_name: the batch, by the name it was submitted under.
-        batch_id: the batch, by the project's id.
-        kind: ``submitting``: a submit_batch may be under way, or its submitter died; ``abort``:
-            an abort_batch is owed.
-        due: for ``submitting`` when its submitter gives up, or HTCondor last asked for the batch
-            after that; for ``abort`` the time before which it must not be paid; seconds since the
-            epoch.
-        sent: when the last submit_batch of the batch was about to be sent, or, where that is not
-            known, when the debt was first written down; seconds since the epoch.
-    """
-
-    batch_name: str
-    batch_id: int
-    kind: Literal["submitting", "abort"]
-    due: float
-    sent: float = field(default=0.0, compare=False)
+    from boinc_gahp.ledger.rows import BatchRow
 
 
 class Ledger:
-    """What must outlive the process: debts to projects, and the jobs that were aborted.
+    """What must outlive a process that does BOINC_* requests: its batches, and jobs it has aborted.
 
     Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.urls.identity`) and
     an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
@@ -119,7 +99,7 @@ class Ledger:
             (identity(project_url), account, text(batch_name)),
         )
 
-    # Submissions under way, and aborts owed.
+    # BOINC_SUBMIT's batches: submissions under way, and aborts owed.
 
     def begin_submit(
         self, project_url: str, account: str, batch_name: str, batch_id: int, give_up_at: float
@@ -131,22 +111,24 @@ class Ledger:
         Returns:
             Whether it may be sent: not if by now an abort of the batch is owed. That stays owed.
         """
-        debt = Debt(batch_name, batch_id, "submitting", give_up_at)
-        return self._owe(project_url, account, debt, instead_of="submitting")
+        row = (project_url, account, batch_id, text(batch_name), "sent", give_up_at)
+        changed = self._change(
+            f"{_NOTE}, sent = excluded.sent WHERE state = 'sent'", (*row, *(time.time(),) * 3)
+        )
+        return changed == 1
 
     def put_off(self, project_url: str, account: str, batch_name: str, until: float) -> None:
         """Let a submission not be given up before ``until``: the batch is asked about."""
         self._change(
-            "UPDATE debt SET due = ? WHERE project_url = ? AND account = ? AND batch_name = ? "
-            "AND kind = 'submitting' AND due < ?",
-            (until, project_url, account, text(batch_name), until),
+            f"UPDATE batch SET not_before = ? WHERE {OF_SUBMIT} "  # noqa: S608
+            "AND name = ? AND state = 'sent' AND not_before < ?",
+            (until, identity(project_url), account, text(batch_name), until),
         )
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the note of a submission: it went well, or the batch was asked about again."""
         self._change(
-            "DELETE FROM debt WHERE identity = ? AND account = ? AND batch_name = ? "
-            "AND kind = 'submitting'",
+            f"DELETE FROM batch WHERE {OF_SUBMIT} AND name = ? AND state = 'sent'",  # noqa: S608
             (identity(project_url), account, text(batch_name)),
         )
 
@@ -154,59 +136,58 @@ class Ledger:
         self, project_url: str, account: str, batch_name: str, batch_id: int, not_before: float
     ) -> None:
         """Note that the batch has to be aborted, not before then; replaces begin_submit's note."""
-        self._owe(project_url, account, Debt(batch_name, batch_id, "abort", not_before))
+        row = (project_url, account, batch_id, text(batch_name), "giving_up", not_before)
+        self._change(_NOTE, (*row, *(time.time(),) * 3))
 
-    def give_up(self, project_url: str, account: str, debt: Debt, not_before: float) -> bool:
+    def give_up(self, batch: BatchRow, not_before: float) -> bool:
         """Turn a submission's note, as :meth:`debts` gave it, into an abort that is owed.
 
         Returns:
             Whether it was still as it was: else somebody is at it.
         """
         changed = self._change(
-            "UPDATE debt SET kind = 'abort', due = ? WHERE identity = ? AND account = ? "
-            "AND batch_id = ? AND kind = 'submitting' AND due = ?",
-            (not_before, identity(project_url), account, debt.batch_id, debt.due),
+            "UPDATE batch SET state = 'giving_up', not_before = ? "
+            "WHERE id = ? AND state = 'sent' AND not_before = ?",
+            (not_before, batch.id, batch.not_before),
         )
         return changed == 1
 
-    def debts(self, project_url: str, account: str, now: float) -> tuple[Debt, ...]:
-        """Return all that is owed, soonest first; what is due before ``now`` comes first of all."""
-        with self.store.read() as connection:
-            rows = connection.execute(
-                "SELECT batch_name, batch_id, kind, due, recorded FROM debt "
-                "WHERE identity = ? AND account = ? ORDER BY due > ?, due, batch_id",
-                (identity(project_url), account, now),
-            )
-            return tuple(Debt(*row) for row in rows)
+    def postpone(
+        self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
+    ) -> None:
+        """See :func:`boinc_gahp.ledger.batches.postpone`; ``batch_id``: the ledger's."""
+        postpone(self.store, batch_id, until, trouble, listed)
 
-    def paid(self, project_url: str, account: str, batch_id: int) -> None:
-        """Drop what was owed for a batch."""
+    def debts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:
+        """Return BOINC_SUBMIT's batches, soonest first; what is due before ``now`` comes first."""
+        with self.store.read() as connection:
+            return tuple(
+                batch_rows(
+                    connection,
+                    f"WHERE {OF_SUBMIT} ORDER BY batch.not_before > ?, batch.not_before, "
+                    "batch.project_batch_id",
+                    (identity(project_url), account, now),
+                )
+            )
+
+    def paid(self, project_url: str, account: str, batch_id: int | None) -> None:
+        """Drop what was owed for a batch; ``batch_id``: the project's."""
         self._change(
-            "DELETE FROM debt WHERE identity = ? AND account = ? AND batch_id = ?",
+            f"DELETE FROM batch WHERE {OF_SUBMIT} AND project_batch_id = ?",  # noqa: S608
             (identity(project_url), account, batch_id),
         )
-
-    def _owe(
-        self, project_url: str, account: str, debt: Debt, *, instead_of: str | None = None
-    ) -> bool:
-        """Write a debt down, in the place of any other of the batch (or only of that kind).
-
-        Returns:
-            Whether it was written.
-        """
-        row = (debt.batch_id, text(debt.batch_name), debt.kind, debt.due, time.time())
-        changed = self._change(
-            "INSERT INTO debt "
-            "(project_url, account, batch_id, batch_name, kind, due, recorded) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due, "
-            "recorded = CASE excluded.kind WHEN 'submitting' THEN excluded.recorded "
-            "ELSE recorded END "
-            "WHERE kind = coalesce(?, kind)",
-            (project_url, account, *row, instead_of),
-        )
-        return changed == 1
 
     def _change(self, statement: str, *rows: tuple[object, ...]) -> int:
         """Execute ``statement`` for each row; return how many rows of the table that changed."""
         return self.store.write(lambda connection: connection.executemany(statement, rows).rowcount)
+
+
+#: Writes a batch of BOINC_SUBMIT's down, in the place of what is noted of it.
+_NOTE: Final = (
+    "INSERT INTO batch (project_url, project_account, project_batch_id, name, state, not_before, "
+    "sent, created, changed, app_name, together, lease_until) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0) "
+    "ON CONFLICT (identity, project_account, project_batch_id) WHERE project_id IS NULL "
+    "DO UPDATE SET name = excluded.name, state = excluded.state, "
+    "not_before = excluded.not_before, changed = excluded.changed"
+)

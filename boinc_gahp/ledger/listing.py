@@ -7,7 +7,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.ledger.ledger import Debt
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, chunks
 from boinc_gahp.ledger.rows import (
@@ -115,15 +114,21 @@ class Listing(Requests):
         return []
 
     def find_batches(self, words: str) -> list[BatchRow]:
-        """Return the batches with this name; else those whose names begin so, oldest first."""
+        """Return the batches with this name; else those whose names begin so, oldest first.
+
+        None of BOINC_SUBMIT's, of which there is nothing to show.
+        """
         name = text(words)
         with self._store.read() as connection:
-            found = batch_rows(connection, "WHERE batch.name = ?", (name,))
+            found = batch_rows(
+                connection, "WHERE batch.project_id IS NOT NULL AND batch.name = ?", (name,)
+            )
             if found or not name:
                 return found
             return batch_rows(
                 connection,
-                "WHERE substr(batch.name, 1, ?) = ? ORDER BY batch.id",
+                "WHERE batch.project_id IS NOT NULL AND substr(batch.name, 1, ?) = ? "
+                "ORDER BY batch.id",
                 (len(name), name),
             )
 
@@ -184,14 +189,14 @@ class Listing(Requests):
             yield "WHERE instr(job.job_directory, ?) > 0", (text(words),)
 
 
-def all_debts(store: Store) -> list[tuple[str, str, Debt]]:
-    """Return what BOINC_* requests left owed, with project URL and account; of any version."""
+def all_debts(store: Store) -> list[BatchRow]:
+    """Return BOINC_SUBMIT's batches that may be on their way, or have to be aborted."""
     with store.read() as connection:
-        rows = connection.execute(
-            "SELECT url, account, batch_name, batch_id, kind, due, recorded FROM "
-            "(SELECT project_url AS url, * FROM debt) ORDER BY url, account, due"
+        return batch_rows(
+            connection,
+            "WHERE batch.project_id IS NULL "
+            "ORDER BY batch.project_url, batch.project_account, batch.not_before",
         )
-        return [(url, account, Debt(*rest)) for url, account, *rest in rows]
 
 
 def _drop_jobs(

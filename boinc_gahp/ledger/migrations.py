@@ -170,6 +170,127 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )
         """,
     ),
+    (
+        # BOINC_SUBMIT's batches become batches like HTCondor's others, without jobs. They have no
+        # project_id, so that daemons of earlier versions, which may still run, do not find them
+        # in this table; and only with the project and the account their id tells which they are.
+        # sent: of these, when the last submit_batch was about to be sent. What is in joins has no
+        # new name that is another table's: those daemons name columns without their table.
+        f"""
+        CREATE TABLE batch_5 (
+            id               INTEGER PRIMARY KEY AUTOINCREMENT,
+            name             TEXT NOT NULL,
+            project_id       INTEGER REFERENCES project (id),
+            project_url      TEXT,
+            project_account  TEXT,
+            app_name         TEXT NOT NULL,
+            together         TEXT NOT NULL,
+            state            TEXT NOT NULL CHECK (state IN
+                ('planned', 'sent', 'submitted', 'giving_up', 'ended', 'retired')),
+            project_batch_id INTEGER,
+            created          REAL NOT NULL,
+            changed          REAL NOT NULL,
+            lease_until      REAL NOT NULL,
+            not_before       REAL NOT NULL DEFAULT 0,
+            sent             REAL,
+            listed           INTEGER,
+            trouble          TEXT,
+            trouble_since    REAL,
+            identity         TEXT GENERATED ALWAYS AS ({IDENTITY_SQL}) VIRTUAL,
+            CHECK (project_id IS NOT NULL OR (project_url IS NOT NULL
+                AND project_account IS NOT NULL AND project_batch_id IS NOT NULL
+                AND state IN ('sent', 'giving_up') AND sent IS NOT NULL))
+        )
+        """,
+        """
+        INSERT INTO batch_5 (id, name, project_id, app_name, together, state, project_batch_id,
+            created, changed, lease_until, not_before, listed, trouble, trouble_since)
+        SELECT id, name, project_id, app_name, together, state, project_batch_id,
+            created, changed, lease_until, not_before, listed, trouble, trouble_since FROM batch
+        """,
+        # Ids of batches that were dropped are in logs.
+        "DELETE FROM sqlite_sequence WHERE name = 'batch_5'",
+        "UPDATE sqlite_sequence SET name = 'batch_5' WHERE name = 'batch'",
+        "DROP TABLE batch",
+        "ALTER TABLE batch_5 RENAME TO batch",
+        "CREATE INDEX batch_of_project ON batch (project_id, state)",
+        "CREATE UNIQUE INDEX batch_name ON batch (name) WHERE project_id IS NOT NULL",
+        """
+        CREATE UNIQUE INDEX batch_of_submit ON batch (identity, project_account, project_batch_id)
+            WHERE project_id IS NULL
+        """,
+        """
+        INSERT INTO batch (name, project_url, project_account, app_name, together, state,
+            project_batch_id, created, changed, lease_until, not_before, sent)
+        SELECT batch_name, project_url, account, '', '',
+            CASE kind WHEN 'abort' THEN 'giving_up' ELSE 'sent' END,
+            batch_id, recorded, recorded, 0, due, recorded FROM debt
+        """,
+        # Daemons of earlier versions have these rows in debt: what they write there is written
+        # into batch, and what is written into batch they find there. Nobody else uses debt.
+        """
+        CREATE TRIGGER debt_inserted AFTER INSERT ON debt
+        WHEN NOT EXISTS (SELECT * FROM batch WHERE project_id IS NULL
+            AND (project_url, project_account, project_batch_id)
+                = (NEW.project_url, NEW.account, NEW.batch_id))
+        BEGIN
+            INSERT INTO batch (name, project_url, project_account, app_name, together, state,
+                project_batch_id, created, changed, lease_until, not_before, sent)
+            VALUES (NEW.batch_name, NEW.project_url, NEW.account, '', '',
+                CASE NEW.kind WHEN 'abort' THEN 'giving_up' ELSE 'sent' END,
+                NEW.batch_id, NEW.recorded, NEW.recorded, 0, NEW.due, NEW.recorded);
+        END
+        """,
+        """
+        CREATE TRIGGER debt_updated AFTER UPDATE ON debt
+        BEGIN
+            UPDATE batch SET name = NEW.batch_name, project_url = NEW.project_url,
+                project_account = NEW.account, project_batch_id = NEW.batch_id,
+                state = CASE NEW.kind WHEN 'abort' THEN 'giving_up' ELSE 'sent' END,
+                not_before = NEW.due, sent = NEW.recorded
+            WHERE project_id IS NULL AND (project_url, project_account, project_batch_id)
+                = (OLD.project_url, OLD.account, OLD.batch_id);
+        END
+        """,
+        """
+        CREATE TRIGGER debt_deleted AFTER DELETE ON debt
+        BEGIN
+            DELETE FROM batch
+            WHERE project_id IS NULL AND (project_url, project_account, project_batch_id)
+                = (OLD.project_url, OLD.account, OLD.batch_id);
+        END
+        """,
+        """
+        CREATE TRIGGER batch_inserted AFTER INSERT ON batch
+        WHEN NEW.project_id IS NULL AND NOT EXISTS (SELECT * FROM debt
+            WHERE (project_url, account, batch_id)
+                = (NEW.project_url, NEW.project_account, NEW.project_batch_id))
+        BEGIN
+            INSERT INTO debt (project_url, account, batch_id, batch_name, kind, due, recorded)
+            VALUES (NEW.project_url, NEW.project_account, NEW.project_batch_id, NEW.name,
+                CASE NEW.state WHEN 'giving_up' THEN 'abort' ELSE 'submitting' END,
+                NEW.not_before, NEW.sent);
+        END
+        """,
+        """
+        CREATE TRIGGER batch_updated AFTER UPDATE ON batch WHEN NEW.project_id IS NULL
+        BEGIN
+            UPDATE debt SET project_url = NEW.project_url, account = NEW.project_account,
+                batch_id = NEW.project_batch_id, batch_name = NEW.name,
+                kind = CASE NEW.state WHEN 'giving_up' THEN 'abort' ELSE 'submitting' END,
+                due = NEW.not_before, recorded = NEW.sent
+            WHERE (project_url, account, batch_id)
+                = (OLD.project_url, OLD.project_account, OLD.project_batch_id);
+        END
+        """,
+        """
+        CREATE TRIGGER batch_deleted AFTER DELETE ON batch WHEN OLD.project_id IS NULL
+        BEGIN
+            DELETE FROM debt WHERE (project_url, account, batch_id)
+                = (OLD.project_url, OLD.project_account, OLD.project_batch_id);
+        END
+        """,
+    ),
 )
 
 VERSION: Final = len(MIGRATIONS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from boinc_gahp.config.urls import identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, owner_row
-from boinc_gahp.ledger.rows import PROJECT_IDENTITY, project_id
+from boinc_gahp.ledger.rows import OF_SUBMIT, PROJECT_IDENTITY, project_id
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,7 +29,7 @@ class Moving(Requests):
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
-                "UNION SELECT account FROM debt WHERE identity = ? "
+                "UNION SELECT project_account FROM batch WHERE project_id IS NULL AND identity = ? "
                 "UNION SELECT account FROM aborted_job WHERE identity = ? ORDER BY account",
                 (identity(url),) * 3,
             )
@@ -64,13 +64,15 @@ class Moving(Requests):
                     (target, source),
                 ).rowcount
                 connection.execute("DELETE FROM project WHERE id = ?", (source,))
-            debts, _ = (
-                connection.execute(
-                    f"UPDATE OR REPLACE {table} SET project_url = ?, account = ? "  # noqa: S608
-                    "WHERE identity = ? AND account = ?",
-                    (*new, *was),
-                ).rowcount
-                for table in ("debt", "aborted_job")
+            debts = connection.execute(
+                "UPDATE OR REPLACE batch SET project_url = ?, project_account = ? "  # noqa: S608
+                f"WHERE {OF_SUBMIT}",
+                (*new, *was),
+            ).rowcount
+            connection.execute(
+                "UPDATE OR REPLACE aborted_job SET project_url = ?, account = ? "
+                "WHERE identity = ? AND account = ?",
+                (*new, *was),
             )
             return Moved(jobs, batches, debts)
 

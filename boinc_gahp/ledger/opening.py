@@ -42,10 +42,10 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         connection.execute(f"PRAGMA journal_size_limit = {LOG_KEPT:d}")
         upgrade(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         connection.close()
         raise

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from boinc_gahp.ledger.ledger import Debt
-    from boinc_gahp.ledger.rows import State
+    from boinc_gahp.ledger.rows import BatchRow, State
     from boinc_gahp.ledger.store import Store
 
 
@@ -97,7 +96,7 @@ class Overview:
     retirements: int = 0
     given_up: int = 0
     unpaid: int = 0
-    debts: tuple[Debt, ...] = ()
+    debts: tuple[BatchRow, ...] = ()
 
     @property
     def owed(self) -> int:
@@ -111,13 +110,12 @@ def overview(store: Store, watch: Watch) -> list[Overview]:
     Raises:
         LedgerError: the ledger cannot be read.
     """
-    debts: dict[tuple[str, str], list[Debt]] = {}
-    urls = {}
-    for url, account, debt in all_debts(store):
+    debts: dict[tuple[str, str], list[BatchRow]] = {}
+    for batch in all_debts(store):
         # A submission whose time is not over may be under way.
-        if debt.kind == "abort" or debt.due < watch.now:
-            urls[identity(url), account] = url
-            debts.setdefault((identity(url), account), []).append(debt)
+        if batch.state == "giving_up" or batch.not_before < watch.now:
+            owner = (identity(batch.project_url), batch.account)
+            debts.setdefault(owner, []).append(batch)
     with store.read() as connection:
         owners = connection.execute(
             "SELECT id, url, account, name, trouble, trouble_since, polled FROM project ORDER BY id"
@@ -127,7 +125,10 @@ def overview(store: Store, watch: Watch) -> list[Overview]:
             for row in owners
         ]
     # Of BOINC_* requests alone there are debts, and nothing else.
-    found += [Overview(urls[key], key[1], "", debts=tuple(its)) for key, its in debts.items()]
+    found += [
+        Overview(its[-1].project_url, account, "", debts=tuple(its))
+        for (_, account), its in debts.items()
+    ]
     return found
 
 
@@ -135,7 +136,7 @@ def _of_owner(
     connection: sqlite3.Connection,
     row: tuple[int, str, str, str, str | None, float, float | None],
     watch: Watch,
-    debts: Iterable[Debt],
+    debts: Iterable[BatchRow],
 ) -> Overview:
     owner, url, account, name, trouble, since, polled = row
     tally = Tally(

@@ -162,13 +162,19 @@ class JobRow:
 class BatchRow:
     """A batch. Times are seconds since the epoch.
 
+    One of BOINC_SUBMIT's has no jobs, app or lease in the ledger, and is ``sent`` (a submit_batch
+    may be under way, or its submitter died) or ``giving_up``; a keeper has nothing to do with it.
+
     Attributes:
-        project_batch_id: the project's id of it, once it is known.
+        project_batch_id: the project's id of it, once it is known; always of BOINC_SUBMIT's.
         lease_until: when the project may expire it.
-        not_before: when it is to be tried again.
+        not_before: when it is to be tried again; of BOINC_SUBMIT's that are ``sent`` when its
+            submitter gives up, or HTCondor last asked for the batch after that.
         trouble: the latest that went wrong with it, for people.
         trouble_since: since when something has.
         listed: how many jobs it had on the project when it was last aborted.
+        sent: of BOINC_SUBMIT's, when the last submit_batch was about to be sent, or, where that is
+            not known, when it was first written down.
     """
 
     id: int
@@ -185,6 +191,7 @@ class BatchRow:
     trouble: str | None
     trouble_since: float | None = None
     listed: int | None = None
+    sent: float | None = None
 
 
 class Waiting(NamedTuple):
@@ -262,13 +269,17 @@ _SELECT_JOBS_BRIEFLY: Final = SELECT_JOBS.replace(_DESCRIPTION, "").replace(
 )
 
 SELECT_BATCHES: Final = """
-    SELECT batch.id, batch.name, project.url, project.account, batch.app_name, batch.together,
+    SELECT batch.id, batch.name, coalesce(project.url, batch.project_url),
+        coalesce(project.account, batch.project_account), batch.app_name, batch.together,
         batch.state, batch.project_batch_id, batch.created, batch.lease_until,
         batch.not_before, batch.trouble, batch.trouble_since,
-        batch.listed
+        batch.listed, batch.sent
     FROM batch
-    CROSS JOIN project ON project.id = batch.project_id
+    LEFT JOIN project ON project.id = batch.project_id
 """
+
+#: A condition on rows of ``batch``: those of a project and an account that are BOINC_SUBMIT's.
+OF_SUBMIT: Final = "batch.project_id IS NULL AND batch.identity = ? AND batch.project_account = ?"
 
 #: What tells projects apart: what follows the scheme of an address in its usual form.
 PROJECT_IDENTITY: Final = "substr(project.url, instr(project.url, ':') + 1)"

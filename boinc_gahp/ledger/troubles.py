@@ -164,7 +164,7 @@ _OF_ABORTS = (
     "AND job.changed <= ? GROUP BY project.id"
 )
 _OF_DEBTS = (
-    "SELECT project_url, account, '', NULL, max(due, recorded), "
-    "'batch ' || batch_name || ' is still to be aborted', 0 "
-    "FROM debt WHERE kind = 'abort' AND max(due, recorded) <= ?"
+    "SELECT project_url, project_account, '', NULL, max(not_before, sent), "
+    "'batch ' || name || ' is still to be aborted', 0 FROM batch "
+    "WHERE project_id IS NULL AND state = 'giving_up' AND max(not_before, sent) <= ?"
 )

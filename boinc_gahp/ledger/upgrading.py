@@ -39,6 +39,8 @@ def upgrade(connection: sqlite3.Connection) -> None:
     """Bring the ledger up to date; does nothing to one that is."""
     if version(connection) == VERSION and not _split(connection):
         return
+    # A table that is made anew is dropped first. Inside a transaction this would do nothing.
+    connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Again, now that no other process can be at it.

@@ -98,7 +98,10 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
                     (before,),
                 ),
                 ("DELETE FROM aborted_job WHERE recorded < ?", (before,)),
-                ("DELETE FROM debt WHERE max(due, recorded) < ?", (before,)),
+                (
+                    "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
+                    (before,),
+                ),
             )
         )
     )

@@ -37,14 +37,14 @@ def abort(batch: Batch) -> None:
     if batch.state in (BatchState.COMPLETE, BatchState.RETIRED):
         return
     may_be_undone = batch.state is BatchState.INIT
-    lasts = session.bridge.withdraw(batch.id, batch.name, retire=False)
+    lasts = session.bridge.abort_once(batch.id, batch.name)
     for look in range(_LOOKS if may_be_undone or not lasts else 0):
         if not _BACKOFF.wait(look, stop=session.closing):
             break
         # With every job aborted it may be complete instead: that is an end as well.
         lasts = batch.refresh().is_over
         if not lasts:
-            session.bridge.withdraw(batch.id, batch.name, retire=False)
+            session.bridge.abort_once(batch.id, batch.name)
     if not batch.refresh().is_over:
         raise BatchConflict(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "

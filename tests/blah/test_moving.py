@@ -172,7 +172,7 @@ def test_what_is_meant_has_to_be_clear(
         assert "say with --account which of the keys" in ledger("move", old.url, elsewhere.url)[1]
         chosen = ("--account", "f" * 16)
         assert "0 jobs, 0 batches, 1 debt" in ledger("move", old.url, elsewhere.url, *chosen)[1]
-        assert [debt.batch_id for debt in debts.debts(*site.owner, 0.0)] == [5]
+        assert [debt.project_batch_id for debt in debts.debts(*site.owner, 0.0)] == [5]
 
 
 def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_somebody_can(

@@ -10,6 +10,7 @@ import pytest
 
 from boinc_gahp.blah import giving_up
 from boinc_gahp.blah.codes import HoldCode
+from boinc_gahp.bridge import aborting
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.desk import Desk, desk_of, for_sending, refuse
@@ -196,7 +197,7 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
     (batch,) = desk.batches("giving_up")
     desk.sender.give_up(batch)
     (batch,) = desk.batches("giving_up")
-    assert time.time() < batch.not_before <= time.time() + giving_up.ABORT_AGAIN
+    assert time.time() < batch.not_before <= time.time() + aborting.ABORT_AGAIN
     desk.run()
     desk.check_once(ids)
 

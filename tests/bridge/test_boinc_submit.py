@@ -24,7 +24,7 @@ from tests.bridge.test_submit import answer_by, set_state, state_of
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge import SubmitRequest
-    from boinc_gahp.ledger import Debt
+    from boinc_gahp.ledger import BatchRow
     from tests.bridge.conftest import Site
     from tests.faultproxy import Exchange
 
@@ -49,7 +49,7 @@ def owner(site: Site) -> tuple[str, str]:
         return project.url, project.account
 
 
-def debts(site: Site) -> tuple[Debt, ...]:
+def debts(site: Site) -> tuple[BatchRow, ...]:
     return site.ledger.debts(*owner(site), time.time())
 
 
@@ -84,8 +84,8 @@ def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(s
         bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     (debt,) = debts(site)
-    assert (debt.batch_id, debt.kind) == (number, "abort")
-    assert debt.due > time.time() + 30
+    assert (debt.project_batch_id, debt.state) == (number, "giving_up")
+    assert debt.not_before > time.time() + 30
 
 
 def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:

@@ -12,7 +12,8 @@ from boinc_gahp.bridge.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.ledger import Ledger
-from tests.bridge.scripted import Arguments, Script, batch, error, job
+from tests.bridge.scripted import Arguments, Script, error
+from tests.bridge.test_aborting import Batch, long_ago
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,46 +194,10 @@ def test_a_batch_is_named(known: bool) -> None:
     assert context.known.batch_id("b") is None
 
 
-class Batch:
-    """A batch that can be looked at and aborted."""
-
-    def __init__(self, state: int, *, undone: int = 0) -> None:
-        self.state = state
-        self.undone = undone
-        self.jobs = 1
-        self.script = Script(
-            {
-                "query_batch": lambda _: batch(
-                    7, "b", self.state, *(job(n, f"b#1.{n}") for n in range(1, self.jobs + 1))
-                ),
-                "abort_batch": self.abort,
-            }
-        )
-
-    def abort(self, arguments: Arguments) -> str:
-        assert arguments["batch_id"] == ["7"]
-        if self.undone:
-            self.undone -= 1
-        else:
-            self.state = 3
-        return "<success/>"
-
-
-def long_ago(ledger: Ledger) -> None:
-    """Let what is owed have been written down hours ago."""
-    ledger.store.write(lambda connection: connection.execute("UPDATE debt SET recorded = 1"))
-
-
-def make_due(ledger: Ledger) -> None:
-    """Let the time of what is owed come."""
-    ledger.store.write(lambda connection: connection.execute("UPDATE debt SET due = 1"))
-
-
-def owing(ledger: Ledger, found: Batch, due: float = -1.0, *, just_sent: bool = False) -> Context:
+def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
     context = found.script.context(ledger)
     ledger.owe_abort(*context.owner, "b", 7, time.time() + due)
-    if not just_sent:
-        long_ago(ledger)
+    long_ago(ledger)
     return context
 
 
@@ -241,7 +206,7 @@ def test_an_abort_that_is_due_is_paid(state: int, ledger: Ledger) -> None:
     found = Batch(state)
     context = owing(ledger, found)
     control.settle(context)
-    assert found.state == 3
+    assert found.state == 4
     assert found.script.count("abort_batch") == 1
     assert ledger.debts(*context.owner, time.time()) == ()
 
@@ -254,67 +219,13 @@ def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
     assert len(ledger.debts(*context.owner, time.time())) == 1
 
 
-def test_an_abort_that_a_running_submit_undid_is_owed_again(ledger: Ledger) -> None:
-    found = Batch(1, undone=1)
-    context = owing(ledger, found)
-    control.settle(context)
-    [debt] = ledger.debts(*context.owner, time.time())
-    assert debt.kind == "abort"
-    assert 0 < debt.due - time.time() <= 60
-
-
-def test_of_a_submit_that_was_just_sent_the_batch_is_looked_at_until_no_more_jobs_appear(
-    ledger: Ledger,
-) -> None:
-    found = Batch(1)
-    context = owing(ledger, found, just_sent=True)
-    for jobs, owed in ((1, 1), (3, 1), (4, 1), (4, 0)):
-        found.jobs = jobs
-        make_due(ledger)
-        control.settle(context)
-        assert len(ledger.debts(*context.owner, time.time())) == owed
-    assert found.script.count("abort_batch") == 4
-
-
-def test_jobs_that_appear_between_two_looks_are_waited_for_however_old_a_debt_is(
-    ledger: Ledger,
-) -> None:
-    found = Batch(1)
-    context = owing(ledger, found)
-
-    def abort(_: Arguments) -> str:
-        found.state = 3
-        found.jobs += 1
-        return "<success/>"
-
-    found.script.replies["abort_batch"] = abort
-    control.settle(context)
-    assert len(ledger.debts(*context.owner, time.time())) == 1
-
-
-def test_a_retired_batch_is_left_alone(ledger: Ledger) -> None:
-    found = Batch(4)
-    context = owing(ledger, found)
-    control.settle(context)
-    assert found.script.count("abort_batch") == 0
-    assert ledger.debts(*context.owner, time.time()) == ()
-
-
-def test_a_batch_that_is_gone_needs_no_abort(ledger: Ledger) -> None:
-    found = Batch(1)
-    found.script.replies["query_batch"] = error("no such batch")
-    context = owing(ledger, found)
-    control.settle(context)
-    assert ledger.debts(*context.owner, time.time()) == ()
-
-
 def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     found = Batch(1)
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     context = owing(ledger, found)
     control.settle(context)
     [debt] = ledger.debts(*context.owner, time.time())
-    assert debt.due > time.time()
+    assert debt.not_before > time.time()
 
 
 def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
@@ -337,7 +248,7 @@ def test_a_submission_that_nobody_asks_about_is_given_up(ledger: Ledger) -> None
     found = Batch(1)
     context = submitting(ledger, found, ago=121, age=121)
     control.settle(context)
-    assert found.state == 3
+    assert found.state == 4
     assert ledger.debts(*context.owner, time.time()) == ()
 
 
@@ -358,7 +269,7 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
         context.known.mention(["b"])
     control.settle(context)
     assert found.script.asked == []
-    assert [debt.kind for debt in ledger.debts(*context.owner, time.time())] == ["submitting"]
+    assert [debt.state for debt in ledger.debts(*context.owner, time.time())] == ["sent"]
 
 
 @pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])

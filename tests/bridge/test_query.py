@@ -277,8 +277,8 @@ def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
     ledger.owe_abort(*context.owner, "other", 8, time.time())
     query_batches(context, ["b"], since, GRIDMANAGER)
     debts = ledger.debts(*context.owner, time.time())
-    assert [debt.batch_name for debt in debts].count("b") == left
-    assert [debt.batch_name for debt in debts].count("other") == 1
+    assert [debt.name for debt in debts].count("b") == left
+    assert [debt.name for debt in debts].count("other") == 1
 
 
 @pytest.mark.parametrize(

@@ -326,8 +326,8 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abo
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     with site.project() as project:
         (debt,) = site.ledger.debts(project.url, project.account, time.time())
-    assert (debt.batch_name, debt.kind) == (request.batch_name, "abort")
-    assert debt.due > time.time() + 30
+    assert (debt.name, debt.state) == (request.batch_name, "giving_up")
+    assert debt.not_before > time.time() + 30
 
 
 def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> None:
@@ -341,14 +341,15 @@ def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> N
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
     with site.project() as project:
         owner = (project.url, project.account)
-    (debt,) = site.ledger.debts(*owner, time.time())
+    states = []
     with site.bridge() as bridge:
         for _ in range(2):
             # A submit_batch that was just sent may go on: the abort is seen to last.
             (debt,) = site.ledger.debts(*owner, time.time())
-            site.ledger.owe_abort(*owner, debt.batch_name, debt.batch_id, time.time() - 1)
+            site.ledger.postpone(debt.id, time.time() - 1, None, listed=debt.listed)
             bridge.settle()
-            assert state_of(site, request.batch_name) is BatchState.ABORTED
+            states.append(state_of(site, request.batch_name))
+    assert states == [BatchState.ABORTED, BatchState.RETIRED]
     assert site.ledger.debts(*owner, time.time()) == ()
 
 
@@ -375,7 +376,7 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
         assert hang.reached.wait(60)
         with site.project() as project:
             (debt,) = site.ledger.debts(project.url, project.account, time.time())
-        assert (debt.batch_name, debt.kind) == (request.batch_name, "submitting")
+        assert (debt.name, debt.state) == (request.batch_name, "sent")
         hang.release()
         done.result(60)
 

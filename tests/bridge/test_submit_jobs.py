@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import JobRequest, Journal, LocalFile, RemoteFile, SubmitRequest
-from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, NotFound, StagingError
+from boinc_gahp.bridge import (
+    JobRequest,
+    Journal,
+    LocalFile,
+    RemoteFile,
+    SubmitRequest,
+)
+from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
@@ -170,38 +176,6 @@ def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_
         bridge.submit(other)
         bridge.withdraw_empty(other.batch_name)
         assert state_of(site, other.batch_name) is BatchState.IN_PROGRESS
-
-
-def test_a_batch_that_is_taken_back_is_aborted_whatever_it_was(site: Site) -> None:
-    request = site.batch()
-    with site.bridge() as bridge:
-        batch_id = bridge.submit(request)
-        assert bridge.withdraw(batch_id, request.batch_name)
-        assert state_of(site, request.batch_name) is BatchState.RETIRED
-        assert bridge.withdraw(batch_id, request.batch_name)
-        assert site.proxy.count("abort_batch") == 2
-        # An abort that a running submit_batch undoes is none.
-        success = faultproxy.body(b"<abort_batch><success>1</success></abort_batch>")
-        site.proxy.fail("abort_batch", success)
-        more = site.batch()
-        other = bridge.submit(more)
-        assert not bridge.withdraw(other, more.batch_name)
-        assert bridge.withdraw(other, more.batch_name)
-        with site.project() as project, pytest.raises(NotFound):
-            project.query_batch(batch_id=batch_id + 1000)
-        assert bridge.withdraw(batch_id + 1000, request.batch_name)
-
-
-def test_a_batch_counts_as_gone_if_its_id_is_anothers_or_is_unknown_twice(site: Site) -> None:
-    request = site.batch()
-    with site.bridge() as bridge:
-        batch_id = bridge.submit(request)
-        assert bridge.withdraw(batch_id, "of before the backup")
-        assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
-        error = b"<error><error_num>-1</error_num><error_msg>no such batch</error_msg></error>"
-        site.proxy.fail("query_batch", faultproxy.body(b"<query_batch>%s</query_batch>" % error))
-        assert not bridge.withdraw(batch_id, request.batch_name)
-        assert bridge.withdraw(batch_id, request.batch_name)
 
 
 def test_a_request_that_the_web_server_finds_too_large_is_not_repeated(site: Site) -> None:

@@ -103,11 +103,11 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
     hang.release()
     with site.project() as project:
         (debt,) = site.ledger.debts(project.url, project.account, time.time())
-        assert debt.kind == "submitting"
-        assert 0 < debt.due - time.time() < 310
+        assert debt.state == "sent"
+        assert 0 < debt.not_before - time.time() < 310
         # The time until nobody waits for it any more has passed.
         site.ledger.begin_submit(
-            project.url, project.account, debt.batch_name, debt.batch_id, time.time() - 1000
+            project.url, project.account, debt.name, debt.project_batch_id or 0, time.time() - 1000
         )
     with site.bridge() as bridge:
         bridge._context.known._born -= 1000
@@ -129,14 +129,14 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
 
     def settle_when_due(bridge: Bridge) -> None:
         # What is looked at once a minute.
-        site.ledger.owe_abort(*owner, debt.batch_name, debt.batch_id, time.time() - 1)
+        site.ledger.owe_abort(*owner, debt.name, debt.project_batch_id or 0, time.time() - 1)
         bridge.settle()
 
     def alive() -> int:
         with site.local.core.db.read() as connection:
             (count,) = connection.execute(
                 "SELECT count(*) FROM workunit WHERE batch = ? AND error_mask = 0",
-                (debt.batch_id,),
+                (debt.project_batch_id,),
             ).fetchone()
         return int(count)
 
@@ -148,7 +148,7 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
         site.local.create_work("uppercase", [job])
         with site.local.core.db.write() as connection:
             connection.execute(
-                "UPDATE workunit SET batch = ? WHERE name = ?", (debt.batch_id, job.name)
+                "UPDATE workunit SET batch = ? WHERE name = ?", (debt.project_batch_id, job.name)
             )
         assert alive() == 1
         settle_when_due(bridge)

@@ -155,7 +155,7 @@ def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, settle: An
         0,
         f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
     )
-    assert site.batch_states() == [BatchState.ABORTED]
+    assert site.batch_states() == [BatchState.RETIRED]
     assert settle() == (0, "Nothing is owed.\n")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import Debt, JobLedger, Ledger, Store
+from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 from tests.ledger.jobs import MINE, new_job
 
@@ -108,7 +108,9 @@ def first_version(path: Path) -> None:
 def test_a_ledger_of_the_first_version_keeps_its_debts_and_gets_jobs(path: Path) -> None:
     first_version(path)
     ledger = Ledger(path)
-    assert ledger.debts(*MINE, 0.0) == (Debt("b", 7, "abort", 1000.0),)
+    (batch,) = ledger.debts(*MINE, 0.0)
+    assert (batch.name, batch.project_batch_id, batch.not_before) == ("b", 7, 1000.0)
+    assert batch.state == "giving_up"
     assert ledger.aborted_jobs(*MINE) == {"b#1.0"}
     jobs = JobLedger(ledger.store)
     assert jobs.accept(new_job("d")).id == 1

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.config.urls import identity
+from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.halving import Halving, Part
 from boinc_gahp.ledger.jobs import ProgramFailure
 from tests.ledger.jobs import HOLD, MINE, in_request, new_job
@@ -28,6 +29,20 @@ INDICES = st.integers(0, 255)
 PLANS = st.lists(INDICES, min_size=1, max_size=4)
 #: How far a sender comes with a batch at once.
 SENDINGS = st.sampled_from(["", "request", "send"])
+#: The project's ids of BOINC_SUBMIT's batches.
+SUBMITS = st.integers(1, 3)
+_MINE = (identity(MINE[0]), MINE[1])
+#: Statements of the version before.
+_OWE = (
+    "INSERT INTO debt "
+    "(project_url, account, batch_id, batch_name, kind, due, recorded) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due, "
+    "recorded = CASE excluded.kind WHEN 'submitting' THEN excluded.recorded "
+    "ELSE recorded END "
+    "WHERE kind = coalesce(?, kind)"
+)
+_PAID = "DELETE FROM debt WHERE identity = ? AND account = ? AND batch_id = ?"
 
 
 @dataclass
@@ -100,6 +115,8 @@ class Ledgers(RuleBasedStateMachine):
         self.stores: list[Store] = []
         self.model: dict[int, Job] = {}
         self.batches: dict[int, Batch] = {}
+        #: States of BOINC_SUBMIT's batches, by the project's ids of them.
+        self.submits: dict[int, str] = {}
         self.turn = 0
 
     @initialize(planned=PLANS, name=st.uuids(), sending=SENDINGS)
@@ -110,7 +127,8 @@ class Ledgers(RuleBasedStateMachine):
         self.plan(planned, name, sending)
 
     def open(self) -> None:
-        self.stores = [Store(self.path), Store(self.path)]
+        self.submitters = [Ledger(self.path), Ledger(self.path)]
+        self.stores = [ledger.store for ledger in self.submitters]
         for store in self.stores:
             # Durability has tests of its own, with kill -9.
             store._connection.execute("PRAGMA synchronous = OFF")
@@ -125,6 +143,11 @@ class Ledgers(RuleBasedStateMachine):
     def jobs(self) -> JobLedger:
         self.turn += 1
         return self.ledgers[self.turn % 2]
+
+    @property
+    def submitter(self) -> Ledger:
+        self.turn += 1
+        return self.submitters[self.turn % 2]
 
     def some(self, index: int, *states: str) -> Job:
         """Return a job, mostly one of these states if there is one."""
@@ -364,6 +387,65 @@ class Ledgers(RuleBasedStateMachine):
         for batch in list(self.batches.values()):
             if batch.state == "retired" and not batch.jobs:
                 del self.batches[batch.id]
+
+    @rule(number=SUBMITS, earlier=st.booleans())
+    def begin_submit(self, number: int, earlier: bool) -> None:
+        is_new = self.submits.get(number) != "giving_up"
+        if earlier:
+            row = (*MINE, number, f"b{number}", "submitting", 5.0, 1.0, "submitting")
+            said = self.as_earlier(_OWE, row) == 1
+        else:
+            said = self.submitter.begin_submit(*MINE, f"b{number}", number, 5.0)
+        assert said == is_new
+        if is_new:
+            self.submits[number] = "sent"
+
+    @rule(number=SUBMITS, earlier=st.booleans())
+    def owe_abort(self, number: int, earlier: bool) -> None:
+        if earlier:
+            self.as_earlier(_OWE, (*MINE, number, f"b{number}", "abort", 6.0, 1.0, None))
+        else:
+            self.submitter.owe_abort(*MINE, f"b{number}", number, 6.0)
+        self.submits[number] = "giving_up"
+
+    @rule(number=SUBMITS, earlier=st.booleans())
+    def end_submit(self, number: int, earlier: bool) -> None:
+        if earlier:
+            self.as_earlier(f"{_PAID} AND kind = 'submitting'", (*_MINE, number))
+        else:
+            self.submitter.end_submit(*MINE, f"b{number}")
+        if self.submits.get(number) == "sent":
+            del self.submits[number]
+
+    @rule(number=SUBMITS, earlier=st.booleans())
+    def paid(self, number: int, earlier: bool) -> None:
+        if earlier:
+            self.as_earlier(_PAID, (*_MINE, number))
+        else:
+            self.submitter.paid(*MINE, number)
+        self.submits.pop(number, None)
+
+    def as_earlier(self, statement: str, row: tuple[object, ...]) -> int:
+        """Do what a daemon of the version before does, which may still run."""
+        self.turn += 1
+        return self.stores[self.turn % 2].write(
+            lambda connection: connection.execute(statement, row).rowcount
+        )
+
+    @invariant()
+    def submits_are_as_the_model_says(self) -> None:
+        if not self.stores:
+            return
+        found = self.submitter.debts(*MINE, 0.0)
+        assert {batch.project_batch_id: batch.state for batch in found} == self.submits
+        assert all(batch.not_before == {"sent": 5.0}.get(batch.state, 6.0) for batch in found)
+        with self.stores[0].read() as connection:
+            rows = connection.execute("SELECT batch_id, kind, due, recorded FROM debt").fetchall()
+        kinds = {"sent": "submitting", "giving_up": "abort"}
+        assert sorted(rows) == sorted(
+            (batch.project_batch_id, kinds[batch.state], batch.not_before, batch.sent)
+            for batch in found
+        )
 
     @invariant()
     def it_is_as_the_model_says(self) -> None:

@@ -7,7 +7,8 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.ledger import upkeep
+from boinc_gahp.ledger import Ledger, upkeep
+from boinc_gahp.ledger.listing import all_debts
 from boinc_gahp.ledger.overview import Watch, overview
 from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import JobLedger, Store
 
 #: Tables of few rows, and lists that are given, may be gone through.
-SMALL = {"project", "meta", "debt", "json_each"}
+SMALL = {"project", "meta", "json_each"}
 
 
 @contextmanager
@@ -100,6 +101,21 @@ def use_everything(jobs: JobLedger) -> None:
     overview(jobs.store, Watch(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
     upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
+    jobs.move(MINE, (URL, "another"), "")
+    jobs.accounts(URL)
+
+
+def use_debts(ledger: Ledger) -> None:
+    """Do all that BOINC_SUBMIT and what settles its batches do."""
+    ledger.begin_submit(*MINE, "b", 7, 1.0)
+    ledger.put_off(*MINE, "b", 2.0)
+    (batch,) = ledger.debts(*MINE, 1.0)
+    ledger.give_up(batch, 3.0)
+    ledger.postpone(batch.id, 4.0, "x")
+    ledger.owe_abort(*MINE, "b", 7, 5.0)
+    ledger.end_submit(*MINE, "b")
+    all_debts(ledger.store)
+    ledger.paid(*MINE, 7)
 
 
 def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLedger) -> None:
@@ -107,6 +123,27 @@ def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLed
         use_everything(jobs)
     assert len(seen) > 100
     assert scanned(store, seen) == set()
+
+
+def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> None:
+    ledger = Ledger(store.path)
+    with statements(ledger.store) as seen:
+        use_debts(ledger)
+    ledger.close()
+    assert len(seen) > 20
+    assert scanned(store, seen) == set()
+
+
+def test_what_an_earlier_versions_daemon_is_shown_is_found_by_indexes(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as connection:
+        for table, account in (("batch", "project_account"), ("debt", "account")):
+            key = "project_batch_id" if table == "batch" else "batch_id"
+            of = "project_id IS NULL AND " if table == "batch" else ""
+            for *_, step in connection.execute(
+                f"EXPLAIN QUERY PLAN DELETE FROM {table} "
+                f"WHERE {of}(project_url, {account}, {key}) = ('', '', 1)"
+            ):
+                assert step.startswith("SEARCH")
 
 
 def test_going_through_all_is_noticed(store: Store, jobs: JobLedger) -> None:

@@ -63,7 +63,7 @@ def test_all_jobs_of_a_project_are_found_by_any_of_its_addresses(ledger: Ledger,
     ]
     assert [each.alive for each in jobs.on_project(*mine)] == [1, 2]
     assert [each.job_name for each in jobs.aborts_owed(*mine)] == ["bg-" + "01" * 16 + "-2"]
-    assert [each.batch_id for each in ledger.debts(*mine, 0.0)] == [21]
+    assert [each.project_batch_id for each in ledger.debts(*mine, 0.0)] == [21]
     assert ledger.aborted_jobs(*mine) == {"b_2_1"}
     ledger.paid(*mine, 21)
     ledger.forget_aborted(*mine, "b_2")
@@ -100,7 +100,7 @@ def test_a_daemon_of_the_old_version_that_still_runs_loses_nothing(path: Path) -
         old.execute("UPDATE job SET project_id = ? WHERE id = 5", (owner,))
         ledger = Ledger(path)
         assert JobLedger(ledger.store).tally(SPELLINGS[0], ACCOUNT).alive == 4
-        assert [debt.due for debt in ledger.debts(SPELLINGS[0], ACCOUNT, 0.0)] == [5.0]
+        assert [debt.not_before for debt in ledger.debts(SPELLINGS[0], ACCOUNT, 0.0)] == [5.0]
         ledger.close()
 
 

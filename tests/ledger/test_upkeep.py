@@ -37,8 +37,9 @@ def aged(store: Store, days: float) -> None:
         connection.execute(
             "UPDATE job SET changed = changed - ?, asked = asked - ?", (days * DAY,) * 2
         )
-        connection.execute("UPDATE batch SET changed = changed - ?", (days * DAY,))
-        connection.execute("UPDATE debt SET recorded = recorded - ?", (days * DAY,))
+        connection.execute(
+            "UPDATE batch SET changed = changed - ?, sent = sent - ?", (days * DAY,) * 2
+        )
         connection.execute("UPDATE aborted_job SET recorded = recorded - ?", (days * DAY,))
 
     store.write(change)
@@ -93,7 +94,7 @@ def test_old_aborted_jobs_and_debts_of_boinc_requests_go(store: Store) -> None:
     ledger.owe_abort(URL, ACCOUNT, "c", 8, 0.0)
     assert forget(JobLedger(store)) == 3
     assert ledger.aborted_jobs(URL, ACCOUNT) == {"c_1"}
-    assert [debt.batch_id for _, _, debt in all_debts(store)] == [8]
+    assert [batch.project_batch_id for batch in all_debts(store)] == [8]
     ledger.close()
 
 
