@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.fetching.names import new_file, shown
+from boinc_gahp.bridge.fetching.names import new_file
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from boinc_gahp.bridge.types import AdFiles, FetchRequest
 
@@ -34,7 +34,7 @@ _NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One output, and a place where it goes.
+    """One output, or stderr or stdout, and a place where it goes.
 
     Attributes:
         output: its logical name.
@@ -88,17 +88,32 @@ def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery,
         wanted = _of_ad(request, request.ad, outputs)
     else:
         wanted = _all(request, outputs) if request.mode == "ALL" else _some(request, outputs)
-    deliveries = tuple(dict.fromkeys(wanted))
-    taken: dict[Path, str] = {}
     stderr = stderr_path(request)
     # One file for both gets what there is of stdout, and stderr where there is nothing.
-    if stderr is not None and stderr != stdout_path(request, outputs):
-        taken[stderr] = "stderr"
+    one_file = stderr is None or stderr == stdout_path(request, outputs)
+    return distinct(request.job_name, wanted, None if one_file else stderr)
+
+
+def distinct(
+    job_name: str, wanted: Iterable[Delivery], stderr: Path | None = None
+) -> tuple[Delivery, ...]:
+    """Return deliveries, each once.
+
+    Args:
+        job_name: for an error.
+        wanted: the deliveries.
+        stderr: what no output may be written to.
+
+    Raises:
+        OutputError: two files would get one name.
+    """
+    deliveries = tuple(dict.fromkeys(wanted))
+    taken = {} if stderr is None else {stderr: "stderr"}
     for delivery in deliveries:
         other = taken.setdefault(delivery.destination, delivery.output)
         if other != delivery.output:
             raise OutputError(
-                f"{other} and {delivery.output} of job {request.job_name!r} would both be written "
+                f"{other} and {delivery.output} of job {job_name!r} would both be written "
                 f"to {str(delivery.destination)!r}: give them different names"
             )
     return deliveries
@@ -126,8 +141,8 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
             paths = [path for path in renames[name] if path != DEV_NULL]
             wanted += [Delivery(name, _absolute(request, path)) for path in paths]
         else:
-            path = checked(request, name, plain)
-            wanted.append(Delivery(name, _absolute(request, path), named_below(request)))
+            path = new_file(plain, whose(request.job_name, name))
+            wanted.append(Delivery(name, _absolute(request, path), job_directory(request)))
     return wanted
 
 
@@ -208,24 +223,14 @@ def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, st
     )
 
 
-def checked(request: FetchRequest, output: str, plain: str) -> str:
-    """Return a name from the network, as a path in the job's directory.
-
-    Raises:
-        OutputError: no file there may be called so unless the job says it.
-    """
-    whose = f"output {output!r} of job {request.job_name!r}"
-    return new_file(shown(plain) if request.folder else plain, whose)
+def whose(job_name: str, output: str) -> str:
+    """Return what a name is the name of, for errors."""
+    return f"output {output!r} of job {job_name!r}"
 
 
 def job_directory(request: FetchRequest) -> Path:
     """Return the job's directory."""
     return Path(os.path.normpath(request.directory))
-
-
-def named_below(request: FetchRequest) -> Path:
-    """Return the directory below which names come from the network: a folder's own does, too."""
-    return job_directory(request).parent if request.folder else job_directory(request)
 
 
 def _absolute(request: FetchRequest, name: str) -> Path:
