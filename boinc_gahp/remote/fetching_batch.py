@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.bridge import Gate, Progress, Stopped
+from boinc_gahp.bridge.destinations import errno_of
 from boinc_gahp.bridge.fetching.locate import Located
 from boinc_gahp.bridge.parallel import in_parallel
 from boinc_gahp.bridge.temporary import NotNow
@@ -250,12 +251,7 @@ class BatchFetch:
 
         if isinstance(error, (Stopped, TemplateError, NotNow)):
             return error
-        cause = error.__cause__
-        if (
-            isinstance(error, OutputError)
-            and isinstance(cause, OSError)
-            and cause.errno in _NO_WRITING
-        ):
+        if isinstance(error, OutputError) and errno_of(error) in _NO_WRITING:
             return error
         if isinstance(error, RpcError):
             try:

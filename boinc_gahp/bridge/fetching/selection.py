@@ -70,8 +70,8 @@ def plain_names(outputs: Sequence[str]) -> dict[str, str]:
 
     Two outputs that share a base name keep the path that the app's template gives them.
     """
-    bases = Counter(map(_base, outputs))
-    return {name: _base(name) if bases[_base(name)] == 1 else name for name in outputs}
+    bases = Counter(map(base_name, outputs))
+    return {name: base_name(name) if bases[base_name(name)] == 1 else name for name in outputs}
 
 
 def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
@@ -121,7 +121,7 @@ def distinct(
 
 def find(source: str, outputs: Mapping[str, str]) -> str | None:
     """Return the output that a spec's source names: by its full path first, then its base name."""
-    for name in (source, os.path.normpath(source), _base(source)):
+    for name in (source, os.path.normpath(source), base_name(source)):
         if name in outputs:
             return name
     return None
@@ -167,7 +167,7 @@ def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> li
     stdout = stdout_path(request, outputs)
     standard: list[Delivery] = []
     if stdout is not None:
-        name = find(_base(ad.stdout or ""), outputs)
+        name = find(base_name(ad.stdout or ""), outputs)
         if name is None:
             free = (name for name in _STDOUTS if name in outputs and name not in claimed)
             name = next(free, None)
@@ -179,12 +179,12 @@ def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> li
         others = {name: plain for name, plain in outputs.items() if name not in own}
         return _all(request, others) + standard
     wanted = []
-    written = {_base(name) for name in (ad.stdout, request.stderr) if name is not None}
+    written = {base_name(name) for name in (ad.stdout, request.stderr) if name is not None}
     for source, destination in request.specs:
         name = find(source, outputs)
         if name is not None and destination != DEV_NULL:
             wanted.append(Delivery(name, _absolute(request, destination)))
-        elif name is None and _base(source) not in written:
+        elif name is None and base_name(source) not in written:
             raise _no_such_output(request, source, outputs)
     return wanted + standard
 
@@ -204,7 +204,7 @@ def _stdout_at(request: FetchRequest, outputs: Mapping[str, str]) -> int | None:
     if last == 0:
         return None
     source, destination = request.specs[last - 1]
-    if destination == DEV_NULL or source != _base(destination) or paths[last - 1] in stderr:
+    if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:
         return None
     return last - 1 if find(source, outputs) is None else None
 
@@ -237,5 +237,6 @@ def _absolute(request: FetchRequest, name: str) -> Path:
     return Path(os.path.normpath(os.path.join(request.directory, name)))  # noqa: PTH118
 
 
-def _base(name: str) -> str:
+def base_name(name: str) -> str:
+    """Return the last part of an output's name."""
     return name.rstrip("/").rpartition("/")[2]
