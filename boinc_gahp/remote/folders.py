@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge.directories import open_parent
+from boinc_gahp.bridge.fetching.job_directory import Delivery, distinct, whose
 from boinc_gahp.bridge.fetching.names import new_file, shown
-from boinc_gahp.bridge.fetching.selection import Delivery, distinct, whose
 from boinc_gahp.bridge.fetching.sinks import Sink
 from boinc_gahp.bridge.leftovers import sweep
 from boinc_gahp.bridge.temporary import registry

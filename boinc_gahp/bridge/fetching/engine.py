@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge.destinations import check_destination, explain
 from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.fetching.download import download
+from boinc_gahp.bridge.fetching.job_directory import plain_names, whose
 from boinc_gahp.bridge.fetching.names import new_file
 from boinc_gahp.bridge.fetching.outputs import outputs_of
-from boinc_gahp.bridge.fetching.selection import plain_names, whose
 from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.bridge.fetching.unzip import Archive
 from boinc_gahp.bridge.fetching.uploaded import Absent, uploaded_by
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.fetching.job_directory import Delivery
     from boinc_gahp.bridge.fetching.locate import Located
     from boinc_gahp.bridge.fetching.outputs import Output
-    from boinc_gahp.bridge.fetching.selection import Delivery
     from boinc_gahp.bridge.fetching.sinks import Sink
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.temporary import TemporaryDirectory, TemporaryFile

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.fetching.selection import (
+from boinc_gahp.bridge.fetching.job_directory import (
     Delivery,
     job_directory,
     select,
@@ -32,7 +32,7 @@ class Sink(ABC):
     """A place for the files of one job.
 
     Outputs are given to it as a mapping of their logical names to their plain file names
-    (:func:`~boinc_gahp.bridge.fetching.selection.plain_names`).
+    (:func:`~boinc_gahp.bridge.fetching.job_directory.plain_names`).
 
     Args:
         job_name: the job.
@@ -102,7 +102,7 @@ class JobDirectory(Sink):
         self._request = request
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
-        """See :func:`boinc_gahp.bridge.fetching.selection.select`."""
+        """See :func:`boinc_gahp.bridge.fetching.job_directory.select`."""
         return select(self._request, outputs)
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
