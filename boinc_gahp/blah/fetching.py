@@ -24,6 +24,8 @@ from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
+from boinc_gahp.bridge.destinations import errno_of
+from boinc_gahp.bridge.fetching.job_directory import base_name
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.ledger.jobs import Hold
 
@@ -139,7 +141,7 @@ class Fetcher:
         return over or self._wait(job, error)
 
     def _cannot(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
-        number = _errno(error)
+        number = errno_of(error)
         passing = number in _PASSING or (
             # Nobody gives a job a directory that is not there: its file system is not mounted.
             number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
@@ -208,7 +210,7 @@ def request_for(
     else:
         specs = []
         for name in description.outputs:
-            base = _base(name)
+            base = base_name(name)
             paths = [path for of, path in description.remaps if of in (name, base)]
             specs += [(name, _in_directory(description, name, path)) for path in paths or [base]]
     return FetchRequest(
@@ -228,19 +230,5 @@ def request_for(
 def _in_directory(description: JobDescription, name: str, path: str) -> str:
     at = os.path.join(description.iwd, path)  # noqa: PTH118  (bytes that are no UTF-8 stay)
     if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
-        return os.path.join(path, _base(name))  # noqa: PTH118
+        return os.path.join(path, base_name(name))  # noqa: PTH118
     return path
-
-
-def _base(name: str) -> str:
-    return name.rstrip("/").rpartition("/")[2]
-
-
-def _errno(error: BaseException) -> int:
-    """Return the operating system's number for what went wrong; 0 if that is not its doing."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError):
-            return cause.errno or 0
-        cause = cause.__cause__
-    return 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boinc_gahp.threads import Workers
 
 
-class Fetches:
+class FetchQueue:
     """Has outputs fetched, some jobs' at a time; those that went wrong again after a while.
 
     Where a project cannot be asked about a batch, one of its jobs is tried now and then, for all of

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.blah.ending import Ender
-from boinc_gahp.blah.fetching_queue import Fetches
+from boinc_gahp.blah.fetching_queue import FetchQueue
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.guard import Guard
 from boinc_gahp.blah.kept import Kept
@@ -126,7 +126,7 @@ class Keeper:
         self._follower = Follower(self._kept)
         self._workers = Workers(f"worker {owner[0]}", self.wake)
         self._guard = Guard(f"the keeper of {owner[0]}")
-        self._fetches = Fetches(self._kept, self._workers, self._guard)
+        self._fetches = FetchQueue(self._kept, self._workers, self._guard)
         self._ender = Ender(self._kept, lambda batch: self._workers.is_running(("send", batch)))
         self._duties: tuple[Duty, ...] = (Leases(self._kept).duty, *self._ender.duties)
         self._thread: threading.Thread | None = None

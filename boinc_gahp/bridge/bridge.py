@@ -6,12 +6,12 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import aborting, collect, control, failed, looking, query, submit
+from boinc_gahp.bridge import aborting, control, failed, looking, query, submit
 from boinc_gahp.bridge.association import Association
 from boinc_gahp.bridge.boinc_submit import GridmanagerJournal, PersonsJournal
 from boinc_gahp.bridge.context import Context
 from boinc_gahp.bridge.digests import Digests
-from boinc_gahp.bridge.fetching import fetch_output
+from boinc_gahp.bridge.fetching import engine, fetch_output
 from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.journal import Journal
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from boinc_gahp.bridge.fetching.engine import Brought
+    from boinc_gahp.bridge.fetching.locate import Located
+    from boinc_gahp.bridge.fetching.sinks import Sink
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.types import (
         BatchLook,
         BatchStatuses,
-        Collected,
-        CollectRequest,
         Failure,
         FetchRequest,
         FetchResult,
@@ -199,11 +200,11 @@ class Bridge:
         """See :func:`boinc_gahp.bridge.fetching.fetch_output.write_failure`."""
         fetch_output.write_failure(request, text, gate)
 
-    def collect(
-        self, request: CollectRequest, gate: Gate, count: Callable[[int], object]
-    ) -> Collected:
-        """See :func:`boinc_gahp.bridge.collect.collect`."""
-        return collect.collect(self._context, request, gate, count)
+    def fetch(
+        self, located: Located, sink: Sink, gate: Gate, count: Callable[[int], object]
+    ) -> Brought:
+        """See :func:`boinc_gahp.bridge.fetching.engine.fetch`."""
+        return engine.fetch(self._context, located, sink, gate, count=count)
 
     def failure_of(self, job: BatchJob) -> Failure:
         """See :func:`boinc_gahp.bridge.failed.failure_of`."""

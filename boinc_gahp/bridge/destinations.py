@@ -38,6 +38,16 @@ def explain(error: OSError, destination: Path) -> OutputError:
     return OutputError(f"{str(destination)!r} cannot be written: {reason}")
 
 
+def errno_of(error: BaseException) -> int:
+    """Return the operating system's number for what went wrong; 0 if that is not its doing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError):
+            return cause.errno or 0
+        cause = cause.__cause__
+    return 0
+
+
 def check_destination(destination: Path, gate: Gate = OPEN, inside: Path | None = None) -> None:
     """Refuse a destination that a rename cannot or must not replace.
 

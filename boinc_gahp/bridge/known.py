@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.bridge import naming
 from boinc_gahp.bridge.singleflight import SingleFlight
+from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
 
@@ -61,14 +62,6 @@ class Recent(Generic[K, V]):
         """Remove a value if it is there."""
         with self._lock:
             self._values.pop(key, None)
-
-
-@dataclass(frozen=True, slots=True)
-class JobIds:
-    """A job's workunit id, and its canonical instance's id (0: it has none)."""
-
-    workunit_id: int
-    canonical_instance_id: int
 
 
 @dataclass(frozen=True, slots=True)

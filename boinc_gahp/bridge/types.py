@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from boinc_gahp.bridge.asking import Filled
     from boinc_gahp.errors import GahpError, RpcError
@@ -205,6 +204,14 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class JobIds:
+    """A job's workunit id, and its canonical instance's id (0: it has none)."""
+
+    workunit_id: int
+    canonical_instance_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class BatchStatuses:
     """Answer to BOINC_QUERY_BATCHES: for each batch asked for, (job name, status word) pairs."""
 
@@ -256,8 +263,6 @@ class FetchRequest:
         stderr: where stderr goes, absolute or relative to ``directory``; None to drop it.
         specs: (source, destination) pairs as they stood in the line.
         ad: None for a line.
-        folder: whether the directory is one of boinc_gahp's for this job alone, where nobody can
-            name an output: ``%2E`` stands for the dot of an output whose name begins with one.
     """
 
     job_name: str
@@ -266,7 +271,6 @@ class FetchRequest:
     mode: Literal["ALL", "SOME"]
     specs: tuple[tuple[str, str], ...] = ()
     ad: AdFiles | None = None
-    folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,39 +280,6 @@ class FetchResult:
     exit_status: int
     elapsed_time: float
     cpu_time: float
-
-
-@dataclass(frozen=True, slots=True)
-class CollectRequest:
-    """A finished job, and where its outputs go.
-
-    Attributes:
-        batch_id: the project's id of its batch.
-        job_id: the project's id of the job.
-        instance_id: of its canonical instance.
-        directory: of the job alone; is there.
-        stderr: whether stderr is wanted, too.
-        again: whether to fetch also what was delivered before.
-        have: files in the directory, relative to it, that are known to be in place.
-    """
-
-    batch_id: int
-    app_name: str
-    job_name: str
-    job_id: int
-    instance_id: int
-    directory: Path
-    stderr: bool = True
-    again: bool = False
-    have: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """Where the files are that were not known to be in place; ``stderr`` only if it was wanted."""
-
-    outputs: tuple[Path, ...]
-    stderr: Path | None
 
 
 @dataclass(frozen=True, slots=True)

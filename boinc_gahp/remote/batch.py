@@ -181,11 +181,7 @@ class Batch:
             NoSuchJob: the batch has none that is called so.
             RpcError: the project could not be asked.
         """
-        if which is None:
-            found = self.project.rpc.iter_jobs(self.id)
-        else:
-            found = iter(finding.jobs(self.project.session, self.id, self.name, which))
-        for info in found:
+        for info in finding.jobs(self.project.session, self.id, self.name, which):
             yield BatchJob(self, info)
 
     def job(self, which: int | str) -> BatchJob:

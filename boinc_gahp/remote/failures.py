@@ -77,10 +77,7 @@ def failures(
         NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs, or does not answer any more.
     """
-    if jobs is None:
-        listed: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
-    else:
-        listed = finding.jobs(session, batch_id, batch_name, jobs)
+    listed = finding.jobs(session, batch_id, batch_name, jobs)
 
     def ask(job: BatchJob) -> JobFailure:
         failure = session.bridge.failure_of(job)

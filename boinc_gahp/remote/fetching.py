@@ -16,8 +16,8 @@ from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote.failures import JobFailure, failures
-from boinc_gahp.remote.fetching_batch import Collector, Finished, Tally, jobs_of
-from boinc_gahp.remote.folders import folder_name
+from boinc_gahp.remote.fetching_batch import BatchFetch, Finished, jobs_of
+from boinc_gahp.remote.folders import Folder, folder_name
 from boinc_gahp.remote.zips import FetchedZip, fetch_zip
 
 if TYPE_CHECKING:
@@ -121,16 +121,14 @@ def fetch(
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
     known = jobs_of(session, batch_id, batch_name, jobs)
     _make(root)
-    tally = Tally(progress, len(known.finished))
-    collector = Collector(
-        session, batch_id, app_name, stderr=stderr, again=again, stop=stop, tally=tally
-    )
+    batch = BatchFetch(session, batch_id, app_name, known.finished, progress=progress, stop=stop)
     sizes: list[int] = []
 
     def work(job: Finished) -> None:
-        sizes.append(collector.job(job, root / folder_name(job.name)))
+        folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
+        sizes.append(folder.fill(session.rpc.url, batch.bring, batch.gate))
 
-    collector.each(work, known.finished, threads)
+    batch.each(work, threads)
     here = sizes.count(-1)
     return Fetched(
         root,
@@ -139,8 +137,8 @@ def fetch(
         failed=known.failed,
         unfinished=known.unfinished,
         nbytes=sum(size for size in sizes if size > 0),
-        errors=collector.errors,
-        stopped=collector.stopped,
+        errors=batch.errors,
+        stopped=batch.stopped,
     )
 
 

@@ -1,4 +1,8 @@
-"""What fetches into directories and into archives share: jobs to fetch, one job, what stops all."""
+"""A batch's finished jobs, fetched by several threads: which, how far it is, what ends it.
+
+Where one job's files go is for a folder (:mod:`boinc_gahp.remote.folders`), and how they come there
+for the fetch engine (:mod:`boinc_gahp.bridge.fetching.engine`).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.bridge import CollectRequest, Gate, Progress, Stopped
+from boinc_gahp.bridge import Gate, Progress, Stopped
+from boinc_gahp.bridge.destinations import errno_of
+from boinc_gahp.bridge.fetching.locate import Located
 from boinc_gahp.bridge.temporary import NotNow
+from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.errors import (
     GahpError,
     OutputError,
@@ -19,18 +26,17 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.remote import finding, folders
-from boinc_gahp.remote.folders import Note
+from boinc_gahp.remote import finding
 from boinc_gahp.remote.types import JobState
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
+    from boinc_gahp.bridge.fetching.engine import Brought
+    from boinc_gahp.remote.folders import Folder
     from boinc_gahp.remote.session import Session
     from boinc_gahp.remote.types import OnProgress
-    from boinc_gahp.rpc import BatchJob
 
 #: What the operating system says if no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -74,12 +80,9 @@ def jobs_of(
         NoSuchJob: the batch has no such job, or the word may stand for two.
         RpcError: the project could not be asked.
     """
-    jobs: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
-    if wanted is not None:
-        jobs = finding.jobs(session, batch_id, batch_name, wanted)
     finished: list[Finished] = []
     failed = unfinished = 0
-    for job in jobs:
+    for job in finding.jobs(session, batch_id, batch_name, wanted):
         if job.state is JobState.DONE:
             finished.append(Finished(job.name, job.id, job.canonical_instance_id))
         elif job.state is JobState.FAILED:
@@ -106,7 +109,7 @@ def check_answers(session: Session, error: RpcError) -> None:
             raise trouble from error
 
 
-class Tally:
+class _Counter:
     """Counts what has come, in any thread; told by the thread that fetches to whoever asks."""
 
     def __init__(self, progress: OnProgress | None, total: int) -> None:
@@ -116,15 +119,10 @@ class Tally:
         self._now = (0, 0)
         self._told: tuple[int, int] | None = None
 
-    def count(self, nbytes: int) -> None:
-        """Note bytes that have come."""
+    def add(self, *, jobs: int = 0, nbytes: int = 0) -> None:
+        """Note jobs that are through, and bytes that have come."""
         with self._lock:
-            self._now = self._now[0], self._now[1] + nbytes
-
-    def job(self) -> None:
-        """Note that a job is through."""
-        with self._lock:
-            self._now = self._now[0] + 1, self._now[1]
+            self._now = self._now[0] + jobs, self._now[1] + nbytes
 
     def tell(self) -> None:
         """Tell how far it is, if that is news."""
@@ -135,10 +133,19 @@ class Tally:
             self._progress(Progress("fetching", now[1], now[1], "bytes"))
 
 
-class Collector:
-    """Fetches jobs of one batch, by several threads; used once.
+class BatchFetch:
+    """Fetches jobs of one batch; used once.
+
+    Args:
+        session: the project and the account.
+        batch_id: the batch.
+        app_name: its app.
+        jobs: those to fetch.
+        progress: told how far it is, by the thread that calls :meth:`each`.
+        stop: set, by any thread, it ends the fetch soon.
 
     Attributes:
+        gate: stands before what is fetched into.
         errors: of single jobs, by their names.
         stopped: whether ``stop`` was set before all was done.
     """
@@ -148,27 +155,25 @@ class Collector:
         session: Session,
         batch_id: int,
         app_name: str,
+        jobs: list[Finished],
         *,
-        stderr: bool,
-        again: bool,
-        stop: threading.Event | None,
-        tally: Tally,
+        progress: OnProgress | None,
+        stop: threading.Event | None = None,
     ) -> None:
         self.errors: dict[str, GahpError] = {}
         self.stopped = False
         self._session = session
         self._batch_id = batch_id
         self._app_name = app_name
-        self._stderr = stderr
-        self._again = again
-        self._stop = stop
-        self._tally = tally
+        self._jobs = jobs
+        self._counter = _Counter(progress, len(jobs))
+        self._stop = stop or threading.Event()
         self._halt = threading.Event()
         self._fatal: BaseException | None = None
         self._in_vain = 0
-        self.gate = Gate(self._halt, *([stop] if stop is not None else []))
+        self.gate = Gate(self._halt, self._stop)
 
-    def each(self, work: Callable[[Finished], None], jobs: list[Finished], threads: int) -> None:
+    def each(self, work: Callable[[Finished], object], threads: int) -> None:
         """Do ``work`` on every job; what concerns one job only goes into :attr:`errors`.
 
         When it is broken off, what was begun is removed; threads that wait for the network then
@@ -181,41 +186,41 @@ class Collector:
 
         def run() -> None:
             try:
-                in_parallel(noted, jobs, threads=threads, name="fetch", stop=self._halt)
+                in_parallel(one, self._jobs, threads=threads, name="fetch", stop=self._halt)
             except BaseException as error:  # noqa: BLE001  (raised below, in the caller's thread)
                 self._fatal = self._fatal or error
             finally:
                 ended.set()
 
-        def guarded(job: Finished) -> None:
-            self.gate.check()
+        def one(job: Finished) -> None:
+            trouble: BaseException | None = None
             try:
+                self.gate.check()
                 work(job)
                 self._in_vain = 0
-            except Stopped:
-                raise
             except GahpError as error:
-                self._judge(error)
-                self.errors[job.name] = _bare(error)
-            self._tally.job()
+                trouble = self._of_all(error)
+                if trouble is None:
+                    self.errors[job.name] = _bare(error)
+            except BaseException as error:  # noqa: BLE001  (raised below)
+                trouble = error
+            if trouble is not None:
+                # Noted at once: other threads may wait for the network for long.
+                self._fatal = self._fatal or trouble
+                raise trouble
+            self._counter.add(jobs=1)
 
-        def noted(job: Finished) -> None:
-            try:
-                guarded(job)
-            except BaseException as error:
-                self._fatal = self._fatal or error
-                raise
-
-        self._tally.tell()
+        self._counter.tell()
         try:
             try:
                 threading.Thread(target=run, name="fetch", daemon=True).start()
             except RuntimeError:  # a limit on threads
                 run()
             while not ended.wait(_PAUSE):
-                self._tally.tell()
-                if self._is_over():
-                    break
+                self._counter.tell()
+                self.gate.check()
+        except Stopped as error:
+            self._fatal = self._fatal or error
         finally:
             # Ctrl-C comes here, too.
             if not ended.is_set():
@@ -223,84 +228,39 @@ class Collector:
                 with suppress(KeyboardInterrupt):
                     ended.wait(_LEAVING)
         fatal = self._fatal
-        if isinstance(fatal, Stopped) and self._stop is not None and self._stop.is_set():
-            self.stopped = True
-        elif fatal is not None:
+        self.stopped = isinstance(fatal, Stopped) and self._stop.is_set()
+        if fatal is not None and not self.stopped:
             raise fatal
-        self._tally.tell()
+        self._counter.tell()
 
-    def job(self, job: Finished, folder: Path) -> int:
-        """Bring what a folder lacks of a job; return the bytes that are new there, -1 for none.
-
-        Raises:
-            OutputError: the folder is another job's, or what :func:`bridge.collect.collect` raises.
-            RpcError: likewise.
-        """
-        folders.clear(folder)
-        url = self._session.rpc.url
-        note = folders.read_note(folder)
-        if note is not None and (note.project, note.job_id) != (url, job.id):
-            raise OutputError(
-                f"{str(folder)!r} holds the outputs of another job (id {note.job_id} on "
-                f"{note.project}): fetch into another directory, or delete it"
-            )
-        have: dict[str, int] = {}
-        stderr: str | None = None
-        if note is not None and note.instance_id == job.instance_id and not self._again:
-            have = note.there(folder)
-            stderr = note.stderr if note.stderr in have else None
-            outputs = note.files.keys() - {note.stderr}
-            if outputs <= have.keys() and (stderr or not self._stderr):
-                return -1
-        folders.make(folder, self.gate)
-        collected = self._session.bridge.collect(
-            CollectRequest(
-                self._batch_id,
-                self._app_name,
-                job.name,
-                job.id,
-                job.instance_id,
-                folder,
-                stderr=self._stderr,
-                again=self._again,
-                have=frozenset(have),
-            ),
+    def bring(self, folder: Folder) -> Brought:
+        """Have the engine bring a job's files into its folder; raises what the engine raises."""
+        ids = JobIds(folder.job.id, folder.job.instance_id)
+        return self._session.bridge.fetch(
+            Located(self._batch_id, self._app_name, ids),
+            folder,
             self.gate,
-            self._tally.count,
+            lambda nbytes: self._counter.add(nbytes=nbytes),
         )
-        new = {str(path.relative_to(folder)): _size(path) for path in collected.outputs}
-        if collected.stderr is not None:
-            stderr = str(collected.stderr.relative_to(folder))
-            new[stderr] = _size(collected.stderr)
-        written = Note(url, job.id, job.instance_id, {**have, **new}, stderr)
-        folders.write_note(folder, written, job.name, self.gate)
-        return sum(new.values())
 
-    def _is_over(self) -> bool:
-        """Return whether nothing more is to be done."""
-        try:
-            self.gate.check()
-        except Stopped as error:
-            self._fatal = self._fatal or error
-            return True
-        return False
-
-    def _judge(self, error: GahpError) -> None:
-        """Raise what would go wrong with every other job, too."""
+    def _of_all(self, error: GahpError) -> GahpError | None:
+        """Return what would go wrong with every other job, too; None: it is this job's alone."""
         from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (whoever fetches has it)
 
-        if isinstance(error, (TemplateError, NotNow)):
-            raise error
-        if isinstance(error, OutputError):
-            cause = error.__cause__
-            if isinstance(cause, OSError) and cause.errno in _NO_WRITING:
-                raise error
+        if isinstance(error, (Stopped, TemplateError, NotNow)):
+            return error
+        if isinstance(error, OutputError) and errno_of(error) in _NO_WRITING:
+            return error
         if isinstance(error, RpcError):
-            check_answers(self._session, error)
+            try:
+                check_answers(self._session, error)
+            except RpcError as trouble:
+                return trouble
         if isinstance(error, (TransportError, ProtocolError)):
             self._in_vain += 1
             if self._in_vain >= _IN_VAIN:
-                raise error
+                return error
+        return None
 
 
 def _bare(error: GahpError) -> GahpError:
@@ -310,12 +270,3 @@ def _bare(error: GahpError) -> GahpError:
         each.__traceback__ = None
         each = each.__cause__ or each.__context__
     return error
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise OutputError(
-            f"{str(path)!r} was taken away while it was fetched: {error.strerror or error}"
-        ) from error

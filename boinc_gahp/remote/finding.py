@@ -187,18 +187,28 @@ def _several(found: Sequence[rpc.Batch]) -> str:
 
 def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.BatchJob:
     """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
-    return jobs(session, batch_id, batch_name, [which])[0]
+    return _named(session, batch_id, batch_name, [which])[0]
 
 
 def jobs(
-    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
-) -> list[rpc.BatchJob]:
-    """Return jobs of a batch by their names or ids, in this order; each is there once.
+    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str] | None
+) -> Iterable[rpc.BatchJob]:
+    """Return jobs of a batch by their names or ids, in this order, each once; None: all of them.
+
+    All of them stream in as they are asked for.
 
     Raises:
         NoSuchJob: for the first word that stands for none, or for two.
         RpcError: the project could not be asked.
     """
+    if which is None:
+        return session.rpc.iter_jobs(batch_id)
+    return _named(session, batch_id, batch_name, which)
+
+
+def _named(
+    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
+) -> list[rpc.BatchJob]:
     wanted = {said: _words(said) for said in which}
     by_name = {name for name, _ in wanted.values()}
     by_number = {number for _, number in wanted.values()}

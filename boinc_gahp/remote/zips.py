@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge.destinations import explain
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.errors import OutputError
-from boinc_gahp.remote import folders
-from boinc_gahp.remote.fetching_batch import Collector, Finished, Tally, jobs_of
-from boinc_gahp.remote.folders import folder_name
+from boinc_gahp.remote.fetching_batch import BatchFetch, Finished, jobs_of
+from boinc_gahp.remote.folders import Folder, folder_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,12 +103,9 @@ def fetch_zip(
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
     known = jobs_of(session, batch_id, batch_name, jobs)
-    tally = Tally(progress, len(known.finished))
-    collector = Collector(
-        session, batch_id, app_name, stderr=stderr, again=True, stop=None, tally=tally
-    )
+    batch = BatchFetch(session, batch_id, app_name, known.finished, progress=progress)
     # So that what a killed fetch has left is taken over, and removed, by the next one.
-    with registry.file(target, collector.gate) as whole, registry.directory(target) as room:
+    with registry.file(target, batch.gate) as whole, registry.directory(target) as room:
         try:
             with whole.contents() as contents:
                 archive = zipfile.ZipFile(
@@ -119,9 +115,9 @@ def fetch_zip(
                     compresslevel=_LEVEL,
                     strict_timestamps=False,
                 )
-                packer = _Packer(archive, collector, room.path)
+                packer = _Packer(archive, batch, room.path, stderr=stderr)
                 try:
-                    collector.each(packer.work, known.finished, threads)
+                    batch.each(packer.work, threads)
                 except BaseException:
                     with suppress(OSError, ValueError):  # a thread may still be writing to it
                         archive.close()
@@ -142,32 +138,36 @@ def fetch_zip(
         nbytes=packer.nbytes,
         failed=known.failed,
         unfinished=known.unfinished,
-        errors=collector.errors,
+        errors=batch.errors,
     )
 
 
 class _Packer:
     """Puts one job after the other into an archive; thread-safe."""
 
-    def __init__(self, archive: zipfile.ZipFile, collector: Collector, room: Path) -> None:
+    def __init__(
+        self, archive: zipfile.ZipFile, batch: BatchFetch, room: Path, *, stderr: bool
+    ) -> None:
         self.jobs = self.files = self.nbytes = 0
         self._archive = archive
-        self._collector = collector
+        self._batch = batch
         self._room = room
+        self._stderr = stderr
         self._lock = threading.Lock()
 
     def work(self, job: Finished) -> None:
-        """Fetch a job's outputs and put them into the archive."""
-        folder = self._room / str(job.id)
+        """Fetch a job's files and put them into the archive."""
+        folder = Folder(self._room / str(job.id), job, stderr=self._stderr, again=True)
         try:
-            self._collector.job(job, folder)
+            folder.make(self._batch.gate)
+            brought = self._batch.bring(folder)
             with self._lock:
-                for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-                    if path.name != folders.NOTE:
-                        self._add(path, f"{folder_name(job.name)}/{path.relative_to(folder)}")
+                for path in sorted(filter(None, (*brought.outputs, brought.stderr))):
+                    name = path.relative_to(folder.directory)
+                    self._add(path, f"{folder_name(job.name)}/{name}")
                 self.jobs += 1
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder.directory, ignore_errors=True)
 
     def _add(self, path: Path, name: str) -> None:
         self._archive.write(

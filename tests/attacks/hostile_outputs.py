@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from boinc_gahp.bridge import OPEN, AdFiles, Bridge, CollectRequest, FetchRequest
+from boinc_gahp.bridge import OPEN, AdFiles, Bridge, FetchRequest
+from boinc_gahp.bridge.fetching.locate import Located
+from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
+from boinc_gahp.remote.fetching_batch import Finished
+from boinc_gahp.remote.folders import Folder
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.bridge.scripted import batch, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from boinc_gahp.bridge.types import Collected
+    from boinc_gahp.bridge.fetching.engine import Brought
 
     #: What comes of an output: pieces, for as long as somebody takes them.
     Pieces = Callable[[], Iterator[bytes]]
@@ -125,13 +129,13 @@ class HostileOutputs:
         with self.bridge(jobs) as bridge:
             bridge.fetch_output(request)
 
-    def collect(self, folder: Path, have: Collection[str] = ()) -> Collected:
+    def collect(self, path: Path, have: Collection[str] = ()) -> Brought:
         """Fetch the job's outputs into a person's folder for it."""
-        request = CollectRequest(
-            7, "uppercase", JOB, 1, 119, folder, stderr=False, again=True, have=frozenset(have)
-        )
+        folder = Folder(path, Finished(JOB, 1, 119), stderr=False, again=True)
+        folder.have = dict.fromkeys(have, 0)
+        located = Located(7, "uppercase", JobIds(1, 119))
         with self.bridge() as bridge:
-            return bridge.collect(request, OPEN, lambda _: None)
+            return bridge.fetch(located, folder, OPEN, lambda _: None)
 
     def __enter__(self) -> HostileOutputs:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

@@ -20,6 +20,7 @@ from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.config import Jobs
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote import failures, folders
+from boinc_gahp.remote.fetching_batch import Finished
 from tests.attacks.hostile_outputs import HostileOutputs
 
 if TYPE_CHECKING:
@@ -235,10 +236,11 @@ def test_write_through_a_link_that_a_persons_folder_has_become(
 
 
 def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhere: Path) -> None:
-    folder = tmp_path / folders.folder_name("job")
-    folder.symlink_to(elsewhere)
+    path = tmp_path / folders.folder_name("job")
+    path.symlink_to(elsewhere)
+    folder = folders.Folder(path, Finished("job", 1, 2), stderr=True, again=False)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
-        folders.make(folder, OPEN)
+        folder.make(OPEN)
     report = Failure((), "it failed", (), "report", "", None)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
         failures.save(failures.JobFailure("job", 1, report), tmp_path)

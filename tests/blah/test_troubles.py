@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.blah import ending
-from boinc_gahp.blah.fetching_queue import Fetches
+from boinc_gahp.blah.fetching_queue import FetchQueue
 from boinc_gahp.blah.following import Follower
 from boinc_gahp.blah.guard import Guard
 from boinc_gahp.errors import (
@@ -213,7 +213,7 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
     site.proxy.fail("query_batch", note, times=None)
     site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
     with site.kept() as fresh:
-        fetches = Fetches(fresh, Workers("test", fresh.wake), Guard("the test"))
+        fetches = FetchQueue(fresh, Workers("test", fresh.wake), Guard("the test"))
 
         def is_home(sent: Sent) -> bool:
             fetches.begin(time.time())

@@ -14,7 +14,7 @@ import pytest
 from boinc_gahp.bridge import AdFiles, FetchRequest, Gate, NoResult, Stopped
 from boinc_gahp.bridge.failed import failure
 from boinc_gahp.bridge.fetching.fetch_output import fetch_output
-from boinc_gahp.bridge.fetching.selection import plain_names, select
+from boinc_gahp.bridge.fetching.job_directory import plain_names, select
 from boinc_gahp.bridge.looking import look_at
 from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.errors import NotFound, OutputError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boinc_gahp.bridge import known as module
-from boinc_gahp.bridge.known import BatchView, JobIds, Known, Recent
+from boinc_gahp.bridge.known import BatchView, Known, Recent
+from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.errors import NotFound
 from boinc_gahp.rpc import BatchState
 from tests.bridge.scripted import Arguments, Script, batch, error, job

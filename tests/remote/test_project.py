@@ -228,7 +228,7 @@ def test_whoever_lists_batches_imports_nothing_that_submits_or_fetches(site: Sit
     late = {
         "bridge.bridge",
         "bridge.submit",
-        "bridge.fetching.fetch_output",
+        "bridge.fetching.engine",
         "ledger",
         "localproject",
         "templates",

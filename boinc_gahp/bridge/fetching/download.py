@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import logging
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import OutputError, ProtocolError, TransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.bridge.context import Context
+    from boinc_gahp.bridge.fetching.outputs import Output
     from boinc_gahp.bridge.fetching.uploaded import Uploaded
     from boinc_gahp.bridge.temporary import TemporaryFile
 
@@ -30,32 +30,22 @@ _PIECE = 1 << 14
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One output of an app.
-
-    Attributes:
-        name: its logical name (open_name).
-        number: its number in the output template.
-        numbered: whether the project's name for it ends in that number.
-        optional: whether an instance may do without it.
-        gzip: whether the volunteer compresses it (gzip_when_done).
-        max_bytes: the most that the job's own template allows it (max_nbytes); None where the
-            template may be another than the job was made with.
-    """
-
-    name: str
-    number: int
-    numbered: bool = True
-    optional: bool = False
-    gzip: bool = False
-    max_bytes: int | None = None
-
-
 def download(
-    context: Context, uploaded: Uploaded, output: Output, sinks: Sequence[TemporaryFile]
+    context: Context,
+    uploaded: Uploaded,
+    output: Output,
+    files: Sequence[TemporaryFile],
+    count: Callable[[int], object],
 ) -> None:
-    """Write an output's contents into each of ``sinks``; they are complete, and not committed.
+    """Write an output's contents into each of ``files``; they are complete, and not committed.
+
+    Args:
+        context: the project, and the settings.
+        uploaded: where it comes from.
+        output: the output.
+        files: where it goes.
+        count: is called with the number of bytes that have come, now and then; what comes once
+            more after a failure counts once more.
 
     Raises:
         Absent: the instance did not upload it.
@@ -72,20 +62,20 @@ def download(
                 sent = limit + limit // 100 + _CHUNK if unpack else limit
                 if stream.length is not None and stream.length > sent:
                     raise too_large
-                chunks = _at_most(sent, stream.chunks(_CHUNK), too_large)
+                chunks = _at_most(sent, _counted(stream.chunks(_CHUNK), count), too_large)
                 if unpack:
                     chunks = _at_most(limit, gunzip(chunks, what), too_large)
                 for data in chunks:
-                    for sink in sinks:
-                        sink.write(data)
+                    for file in files:
+                        file.write(data)
             except (TransportError, ProtocolError) as error:
                 if attempt == _ATTEMPTS - 1:
                     raise
                 log.info("Asked for again: %s", error)
             else:
                 return
-        for sink in sinks:
-            sink.empty()
+        for file in files:
+            file.empty()
         _BACKOFF.wait(attempt)
 
 
@@ -100,6 +90,12 @@ def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:
         f"{what} is larger than {setting} bytes, so it is not kept: have max_output_bytes raised "
         "in the section [jobs] if that is what the app makes"
     )
+
+
+def _counted(chunks: Iterator[bytes], count: Callable[[int], object]) -> Iterator[bytes]:
+    for data in chunks:
+        count(len(data))
+        yield data
 
 
 def _at_most(limit: int, chunks: Iterator[bytes], too_large: OutputError) -> Iterator[bytes]:

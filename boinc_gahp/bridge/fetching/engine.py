@@ -1,133 +1,179 @@
-"""Puts a job's outputs where they were asked for."""
+"""The fetch engine: how the outputs of one job come to where they are wanted.
+
+Whoever asks, it goes the same way:
+
+1. Somebody knows where the job is, or it is looked for (:mod:`.locate`).
+2. Its output template tells which outputs there are (:mod:`.outputs`).
+3. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
+4. stderr is written, without the client's wrapper (:mod:`.stderr`).
+5. What was delivered before, and is still there, is passed over (:mod:`.delivered`).
+6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
+   comes into a temporary file beside its destination (:mod:`.download`); an app's zip archive is
+   unpacked there (:mod:`.unzip`).
+7. What is whole gets its name, is put on the disk (:mod:`boinc_gahp.bridge.temporary`), and is
+   remembered.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.destinations import check_destination, explain
-from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.fetching.download import Output, download
-from boinc_gahp.bridge.fetching.selection import (
-    Delivery,
-    checked,
-    job_directory,
-    named_below,
-    plain_names,
-    select,
-    stderr_path,
-    stdout_path,
-)
+from boinc_gahp.bridge.fetching.delivered import Delivered
+from boinc_gahp.bridge.fetching.download import download
+from boinc_gahp.bridge.fetching.job_directory import plain_names, whose
+from boinc_gahp.bridge.fetching.names import new_file
+from boinc_gahp.bridge.fetching.outputs import outputs_of
+from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.bridge.fetching.unzip import Archive
-from boinc_gahp.bridge.fetching.uploaded import Absent
+from boinc_gahp.bridge.fetching.uploaded import Absent, uploaded_by
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.bridge.types import OWN
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.fetching.uploaded import Uploaded
+    from boinc_gahp.bridge.fetching.job_directory import Delivery
+    from boinc_gahp.bridge.fetching.locate import Located
+    from boinc_gahp.bridge.fetching.outputs import Output
+    from boinc_gahp.bridge.fetching.sinks import Sink
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.temporary import TemporaryDirectory, TemporaryFile
-    from boinc_gahp.bridge.types import FetchRequest
+    from boinc_gahp.rpc import CompletedJob, Instance
 
 _CHUNK = 1 << 20
 
 
-def deliver(
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Where the files are that the sink did not have; ``stderr`` only if it was wanted."""
+
+    outputs: tuple[Path, ...]
+    stderr: Path | None
+
+
+def fetch(
     context: Context,
-    request: FetchRequest,
-    outputs: Sequence[Output],
-    uploaded: Uploaded,
-    instance: str,
-    *,
+    located: Located | None,
+    sink: Sink,
     gate: Gate,
-    unpacks: bool = True,
-) -> tuple[Path, ...]:
-    """Fetch the outputs that are asked for, and rename each into place when it is whole.
+    *,
+    completed: CompletedJob | None = None,
+    own_template: str | None = None,
+    count: Callable[[int], object] = lambda _: None,
+) -> Brought:
+    """Fetch what a sink wants of a job that has a canonical instance.
 
-    Returns where they are; an optional output that is absent is nowhere.
-
-    What was delivered before and is still there is not fetched again. A job's stdout that no
-    output is for becomes an empty file.
+    Each file appears under its name whole, or not at all, and is on the disk then. An optional
+    output that is absent is nowhere. Outputs that the job has beyond its output template are called
+    ``output_N``.
 
     Args:
         context: the project.
-        request: what is asked for.
-        outputs: the app's outputs.
-        uploaded: where they come from.
-        instance: the canonical instance's name.
-        gate: is entered for each change in the job's directory.
-        unpacks: whether an app's one output is unpacked if it is a zip archive.
+        located: where the job is; None: in no batch that the project lists.
+        sink: whose files they are, and where they go.
+        gate: is entered for each change in the sink's directory, and asked before each question
+            to the project.
+        completed: what query_completed_job said, if it was asked.
+        own_template: the job's own output template (XML text); None: the app's.
+        count: is called with the number of bytes that have come, now and then; what comes once
+            more after a failure counts once more.
 
     Raises:
-        OutputError, RpcError: outputs that were complete by then stay.
+        OutputError: something is wanted that is no output; an output is missing, deleted, damaged,
+            or cannot be written. Those that were complete by then stay.
+        RpcError: the project could not be asked, or refused.
+        TemplateError: the output template cannot be read.
         Exception: what the gate raises when it is closed.
     """
-    delivery = _Delivery(context, request, uploaded, instance, gate=gate)
-    if unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip"):
-        delivery.archive(outputs[0])
+    instance = None if located is None else context.known.instance(located.ids)
+    gate.check()
+    outputs = outputs_of(context, sink.job_name, located, instance, own_template)
+    plain = plain_names([output.name for output in outputs])
+    is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
+    if not is_archive:
+        # A wrong name in the line is told before anything is written.
+        sink.select(plain)
+    sink.prepare()
+    stderr = sink.stderr(plain)
+    if stderr is not None and not sink.has(stderr):
+        if completed is None:
+            gate.check()
+            completed = context.project.query_completed_job(sink.job_name)
+        _write(sink, stderr, unwrap(completed.stderr_out), gate)
     else:
-        delivery.files({output.name: output for output in outputs})
-    delivery.stdout()
-    return tuple(dict.fromkeys(delivery.places))
+        stderr = None
+    job = _Fetch(context, sink, gate, instance, count)
+    if is_archive:
+        job.archive(outputs[0])
+    else:
+        job.files({output.name: output for output in outputs}, plain)
+    job.stdout()
+    return Brought(tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination)
 
 
-def write_text(request: FetchRequest, path: Path, text: str, gate: Gate) -> None:
-    """Write one of a job's standard streams anew; a job ad's gets the directory that it lacks.
+def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
+    """Write stderr anew, if it is wanted: a fetch that is repeated must not double it.
 
     Raises:
         OutputError: it cannot be written.
         Exception: what the gate raises when it is closed.
     """
-    if request.ad is not None:
-        make_parent(path, gate)
-    inside = named_below(request) if request.folder else None
-    with registry.file(path, gate, inside) as file:
+    stderr = sink.stderr({})
+    if stderr is not None:
+        _write(sink, stderr, text, gate)
+
+
+def write_no_stdout(sink: Sink, stdout: Delivery | None, gate: Gate) -> None:
+    """Leave an empty file where stdout is wanted, unless stderr is there; errors as above."""
+    stderr = sink.stderr({})
+    if stdout is None or (stderr is not None and stderr.destination == stdout.destination):
+        return
+    _write(sink, stdout, "", gate)
+
+
+def _write(sink: Sink, stream: Delivery, text: str, gate: Gate) -> None:
+    sink.make_parent(stream, gate)
+    with registry.file(stream.destination, gate, stream.inside) as file:
         file.write(text.encode("utf-8", "surrogateescape"))
         file.commit()
 
 
-def make_parent(path: Path, gate: Gate) -> None:
-    """Make the directory for a file, and those above it; errors as :func:`write_text`."""
-    try:
-        make_directories(path.parent, gate)
-    except OSError as error:
-        raise explain(error, path) from error
+class _Fetch:
+    """Brings the outputs of one job; used once, by one thread."""
 
-
-class _Delivery:
     def __init__(
         self,
         context: Context,
-        request: FetchRequest,
-        uploaded: Uploaded,
-        instance: str,
-        *,
+        sink: Sink,
         gate: Gate,
+        instance: Instance | None,
+        count: Callable[[int], object],
     ) -> None:
         self._context = context
-        self._request = request
-        self._uploaded = uploaded
-        self._instance = instance
+        self._sink = sink
         self._gate = gate
-        self._delivered = context.delivered
-        self._stdout = stdout_path(request, {})
-        self._has_stdout = False
+        self._count = count
+        self._uploaded = uploaded_by(context, sink.job_name, instance)
+        self._instance = sink.job_name if instance is None else instance.name
+        self._delivered = Delivered(None) if sink.again else context.delivered
+        self._stdout = sink.stdout({})
         #: Where outputs are that are in place.
         self.places: list[Path] = []
 
-    def files(self, outputs: Mapping[str, Output]) -> None:
-        """Deliver plain outputs."""
+    def files(self, outputs: Mapping[str, Output], plain: Mapping[str, str]) -> None:
+        """Bring plain outputs."""
+        self._stdout = self._sink.stdout(plain)
         wanted: dict[str, list[Delivery]] = {}
-        for item in self._select(plain_names(list(outputs))):
-            if not self._is_there(item):
+        for item in self._sink.select(plain):
+            if not self._sink.has(item) and not self._is_there(item):
                 self._check(item)
                 wanted.setdefault(item.output, []).append(item)
         for name, items in wanted.items():
@@ -135,65 +181,62 @@ class _Delivery:
 
     def stdout(self) -> None:
         """Leave an empty file where stdout is wanted, if nothing else came to be there."""
-        path = self._stdout
-        if path is not None and not self._has_stdout and path != stderr_path(self._request):
-            write_text(self._request, path, "", self._gate)
-
-    def _select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
-        self._stdout = stdout_path(self._request, outputs)
-        return select(self._request, outputs)
+        if self._stdout is not None and self._stdout.destination not in self.places:
+            write_no_stdout(self._sink, self._stdout, self._gate)
 
     def _check(self, item: Delivery) -> None:
-        if item.destination == self._stdout and self._request.ad is not None:
-            make_parent(item.destination, self._gate)
+        if self._stdout is not None and item.destination == self._stdout.destination:
+            self._sink.make_parent(item, self._gate)
         check_destination(item.destination, self._gate, item.inside)
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
         """Remember an output that is in place and on the disk."""
         self.places.append(item.destination)
-        self._has_stdout = self._has_stdout or item.destination == self._stdout
         self._delivered.remember(self._key(item.output, item.destination), status, md5)
 
     def _file(self, output: Output, items: Sequence[Delivery]) -> None:
-        self._gate.check()
         with ExitStack() as stack:
-            sinks = [
+            files = [
                 stack.enter_context(registry.file(item.destination, self._gate, item.inside))
                 for item in items
             ]
-            try:
-                download(self._context, self._uploaded, output, sinks)
-            except Absent:
-                if output.optional:
-                    return
-                raise self._missing(output) from None
-            for item, sink in zip(items, sinks, strict=True):
-                self._note(item, sink.commit(), sink.md5.hexdigest())
+            if self._download(output, files):
+                for item, file in zip(items, files, strict=True):
+                    self._note(item, file.commit(), file.md5.hexdigest())
+
+    def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
+        """Bring an output; return False if it is absent, and may be."""
+        self._gate.check()
+        try:
+            download(self._context, self._uploaded, output, files, self._count)
+        except Absent:
+            if output.optional:
+                return False
+            raise OutputError(
+                f"output {output.name!r} (number {output.number}) of job {self._sink.job_name!r} "
+                f"is missing on {self._context.project.host}: the volunteer did not upload it, and "
+                "the app's output template does not say that it is optional"
+            ) from None
+        return True
 
     def archive(self, output: Output) -> None:
-        """Deliver the files in the app's one output, a zip archive."""
+        """Bring the files in the app's one output, a zip archive."""
         key = (*self._context.owner, self._instance, output.name)
         names = self._delivered.members(key)
         if names is not None and all(map(self._is_there, self._members(output, names))):
             return
-        what = f"output {output.name!r} of job {self._request.job_name!r}"
         jobs = self._context.settings.jobs
         # It gets no name of its own: this one only tells the temporary files of jobs apart.
-        job = hashlib.sha256(os.fsencode(self._request.job_name)).hexdigest()[:16]
-        archived = job_directory(self._request) / f"{OWN}-archive-{job}"
-        self._gate.check()
+        job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
+        archived = self._sink.directory / f"{OWN}-archive-{job}"
         with registry.file(archived, self._gate) as packed:
-            try:
-                download(self._context, self._uploaded, output, [packed])
-            except Absent:
-                if output.optional:
-                    return
-                raise self._missing(output) from None
+            if not self._download(output, [packed]):
+                return
             with (
                 packed.contents() as contents,
                 Archive(
                     contents,
-                    what,
+                    whose(self._sink.job_name, output.name),
                     max_files=jobs.unzip_max_files,
                     max_bytes=jobs.unzip_max_bytes,
                 ) as archive,
@@ -204,24 +247,27 @@ class _Delivery:
     def _members(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
         """Return what is asked for: members take the part of the outputs.
 
-        With SOME a pair can still name the archive itself, and what keeps the directories that it
-        has in the archive gets them.
+        Whoever names what is wanted can still name the archive itself, and what keeps the
+        directories that it has in the archive gets them.
         """
-        outputs = {name: name for name in names}
-        if self._request.mode == "SOME":
-            outputs.setdefault(output.name, output.name)
-        home = job_directory(self._request)
+        members = {name: name for name in names}
+        if not self._sink.takes_all:
+            members.setdefault(output.name, output.name)
+        self._stdout = self._sink.stdout(members)
+        home = self._sink.directory
         return tuple(
             replace(item, inside=home) if item.destination == home / item.output else item
-            for item in self._select(outputs)
+            for item in self._sink.select(members)
         )
 
     def _unpack(self, output: Output, archive: Archive, packed: TemporaryFile) -> None:
         """Extract everything first, so that a damaged archive leaves nothing behind."""
         wanted = self._members(output, archive.files)
-        if self._request.mode == "ALL":
+        if self._sink.takes_all:
+            home = self._sink.directory
             for name in archive.directories:
-                self._make_directory(checked(self._request, output.name, name))
+                below = new_file(name, whose(self._sink.job_name, output.name))
+                check_destination(home / below / OWN, self._gate, home)
         for item in wanted:
             self._check(item)
         with registry.directory(packed.destination, self._gate) as room:
@@ -232,27 +278,15 @@ class _Delivery:
             for item, name, md5 in parts:
                 self._note(item, self._place(room, name, item), md5)
 
-    def _make_directory(self, name: str) -> None:
-        home = job_directory(self._request)
-        check_destination(home / name / OWN, self._gate, home)
-
     def _key(self, output: str, destination: Path) -> tuple[str, ...]:
         return (*self._context.owner, self._instance, output, str(destination))
 
     def _is_there(self, item: Delivery) -> bool:
         key = self._key(item.output, item.destination)
         there = self._delivered.is_there(key, item.destination)
-        self._has_stdout = self._has_stdout or (there and item.destination == self._stdout)
         if there:
             self.places.append(item.destination)
         return there
-
-    def _missing(self, output: Output) -> OutputError:
-        return OutputError(
-            f"output {output.name!r} (number {output.number}) of job {self._request.job_name!r} "
-            f"is missing on {self._context.project.host}: the volunteer did not upload it, and "
-            "the app's output template does not say that it is optional"
-        )
 
     def _extract(
         self,

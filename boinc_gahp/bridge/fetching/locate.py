@@ -7,16 +7,23 @@ ids of all its jobs) to the workunit (query_job: the instance's name).
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import NotFound, NotOwner
+from boinc_gahp.errors import NotFound, NotOwner, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.known import BatchView, JobIds
+    from boinc_gahp.bridge.known import BatchView
+    from boinc_gahp.bridge.types import JobIds
+    from boinc_gahp.rpc import CompletedJob
+
+#: Seconds for a first question about a job whose batch is not known; where the job failed, most
+#: projects cannot answer it.
+_PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +35,48 @@ class Located:
     ids: JobIds
 
 
-def near(context: Context, job_name: str) -> Located | None:
+def find(
+    context: Context, job_name: str, batch_id: int | None = None
+) -> tuple[Located | None, CompletedJob | None]:
+    """Return where a job is, and what query_completed_job said if it was asked on the way.
+
+    A job whose name tells nothing is first asked for by its name, so that one that does not exist
+    costs one RPC and not a list of every batch.
+
+    Args:
+        context: the project.
+        job_name: the job.
+        batch_id: the batch that it should be in, if that is known.
+
+    Raises:
+        NotFound: the project does not know the job.
+        RpcError: the project could not be asked.
+    """
+    located = None
+    if batch_id is not None:
+        located = _in_batch(context, batch_id, job_name, _has_result(job_name))
+    located = located or _near(context, job_name)
+    if located is not None:
+        return located, None
+    project = context.project.until(time.monotonic() + _PATIENCE)
+    trouble: RpcError | None = None
+    completed: CompletedJob | None = None
+    try:
+        completed = project.query_completed_job(job_name)
+    except NotFound:
+        raise
+    except RpcError as error:
+        trouble = error
+    located = _far(context, job_name)
+    if located is None and trouble is not None:
+        raise trouble
+    return located, completed
+
+
+def _near(context: Context, job_name: str) -> Located | None:
     """Return the job if this process has seen it, or if its name says which batch it is in.
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
-
-    Raises:
-        RpcError: the project could not be asked.
     """
     batch = context.known.batch_of(job_name)
     if batch is not None:
@@ -47,23 +89,11 @@ def near(context: Context, job_name: str) -> Located | None:
     return _in_batch(context, batch_name, job_name, _has_result(job_name))
 
 
-def in_batch(context: Context, batch_id: int, job_name: str) -> Located | None:
-    """Return the job if it is in this batch.
-
-    Raises:
-        RpcError: the project could not be asked.
-    """
-    return _in_batch(context, batch_id, job_name, _has_result(job_name))
-
-
-def far(context: Context, job_name: str) -> Located | None:
+def _far(context: Context, job_name: str) -> Located | None:
     """Look for the job in every batch of the account that is not retired, the newest first.
 
     What is seen on the way is remembered: a batch that has been submitted gets no more jobs, so
     each is asked for once.
-
-    Raises:
-        RpcError: the project could not be asked.
     """
     has_result = _has_result(job_name)
 

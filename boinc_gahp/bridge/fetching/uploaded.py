@@ -7,6 +7,7 @@ move up, and it answers with another file's content. The name it gives the file,
 
 from __future__ import annotations
 
+import functools
 import re
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -17,13 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from boinc_gahp.rpc import OutputStream
+    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.rpc import Instance, OutputStream
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
 
 
 class Absent(Exception):
     """The instance uploaded no file of that number."""
+
+
+def uploaded_by(context: Context, job_name: str, instance: Instance | None) -> Uploaded:
+    """Return the files that a job's canonical instance uploaded.
+
+    ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
+    access log (``web-rpcs.rst``, "The RPCs"): it is for jobs whose instance cannot be found.
+    """
+    project = context.project
+    if instance is None:
+        return Uploaded(functools.partial(project.workunit_file, job_name), job_name)
+    return Uploaded(functools.partial(project.result_file, instance.name), job_name)
 
 
 class Uploaded:

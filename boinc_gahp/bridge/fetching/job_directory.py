@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.fetching.names import new_file, shown
+from boinc_gahp.bridge.fetching.names import new_file
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from boinc_gahp.bridge.types import AdFiles, FetchRequest
 
@@ -34,7 +34,7 @@ _NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One output, and a place where it goes.
+    """One output, or stderr or stdout, and a place where it goes.
 
     Attributes:
         output: its logical name.
@@ -70,8 +70,8 @@ def plain_names(outputs: Sequence[str]) -> dict[str, str]:
 
     Two outputs that share a base name keep the path that the app's template gives them.
     """
-    bases = Counter(map(_base, outputs))
-    return {name: _base(name) if bases[_base(name)] == 1 else name for name in outputs}
+    bases = Counter(map(base_name, outputs))
+    return {name: base_name(name) if bases[base_name(name)] == 1 else name for name in outputs}
 
 
 def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
@@ -88,17 +88,32 @@ def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery,
         wanted = _of_ad(request, request.ad, outputs)
     else:
         wanted = _all(request, outputs) if request.mode == "ALL" else _some(request, outputs)
-    deliveries = tuple(dict.fromkeys(wanted))
-    taken: dict[Path, str] = {}
     stderr = stderr_path(request)
     # One file for both gets what there is of stdout, and stderr where there is nothing.
-    if stderr is not None and stderr != stdout_path(request, outputs):
-        taken[stderr] = "stderr"
+    one_file = stderr is None or stderr == stdout_path(request, outputs)
+    return distinct(request.job_name, wanted, None if one_file else stderr)
+
+
+def distinct(
+    job_name: str, wanted: Iterable[Delivery], stderr: Path | None = None
+) -> tuple[Delivery, ...]:
+    """Return deliveries, each once.
+
+    Args:
+        job_name: for an error.
+        wanted: the deliveries.
+        stderr: what no output may be written to.
+
+    Raises:
+        OutputError: two files would get one name.
+    """
+    deliveries = tuple(dict.fromkeys(wanted))
+    taken = {} if stderr is None else {stderr: "stderr"}
     for delivery in deliveries:
         other = taken.setdefault(delivery.destination, delivery.output)
         if other != delivery.output:
             raise OutputError(
-                f"{other} and {delivery.output} of job {request.job_name!r} would both be written "
+                f"{other} and {delivery.output} of job {job_name!r} would both be written "
                 f"to {str(delivery.destination)!r}: give them different names"
             )
     return deliveries
@@ -106,7 +121,7 @@ def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery,
 
 def find(source: str, outputs: Mapping[str, str]) -> str | None:
     """Return the output that a spec's source names: by its full path first, then its base name."""
-    for name in (source, os.path.normpath(source), _base(source)):
+    for name in (source, os.path.normpath(source), base_name(source)):
         if name in outputs:
             return name
     return None
@@ -126,8 +141,8 @@ def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
             paths = [path for path in renames[name] if path != DEV_NULL]
             wanted += [Delivery(name, _absolute(request, path)) for path in paths]
         else:
-            path = checked(request, name, plain)
-            wanted.append(Delivery(name, _absolute(request, path), named_below(request)))
+            path = new_file(plain, whose(request.job_name, name))
+            wanted.append(Delivery(name, _absolute(request, path), job_directory(request)))
     return wanted
 
 
@@ -152,7 +167,7 @@ def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> li
     stdout = stdout_path(request, outputs)
     standard: list[Delivery] = []
     if stdout is not None:
-        name = find(_base(ad.stdout or ""), outputs)
+        name = find(base_name(ad.stdout or ""), outputs)
         if name is None:
             free = (name for name in _STDOUTS if name in outputs and name not in claimed)
             name = next(free, None)
@@ -164,12 +179,12 @@ def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> li
         others = {name: plain for name, plain in outputs.items() if name not in own}
         return _all(request, others) + standard
     wanted = []
-    written = {_base(name) for name in (ad.stdout, request.stderr) if name is not None}
+    written = {base_name(name) for name in (ad.stdout, request.stderr) if name is not None}
     for source, destination in request.specs:
         name = find(source, outputs)
         if name is not None and destination != DEV_NULL:
             wanted.append(Delivery(name, _absolute(request, destination)))
-        elif name is None and _base(source) not in written:
+        elif name is None and base_name(source) not in written:
             raise _no_such_output(request, source, outputs)
     return wanted + standard
 
@@ -189,7 +204,7 @@ def _stdout_at(request: FetchRequest, outputs: Mapping[str, str]) -> int | None:
     if last == 0:
         return None
     source, destination = request.specs[last - 1]
-    if destination == DEV_NULL or source != _base(destination) or paths[last - 1] in stderr:
+    if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:
         return None
     return last - 1 if find(source, outputs) is None else None
 
@@ -208,14 +223,9 @@ def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, st
     )
 
 
-def checked(request: FetchRequest, output: str, plain: str) -> str:
-    """Return a name from the network, as a path in the job's directory.
-
-    Raises:
-        OutputError: no file there may be called so unless the job says it.
-    """
-    whose = f"output {output!r} of job {request.job_name!r}"
-    return new_file(shown(plain) if request.folder else plain, whose)
+def whose(job_name: str, output: str) -> str:
+    """Return what a name is the name of, for errors."""
+    return f"output {output!r} of job {job_name!r}"
 
 
 def job_directory(request: FetchRequest) -> Path:
@@ -223,14 +233,10 @@ def job_directory(request: FetchRequest) -> Path:
     return Path(os.path.normpath(request.directory))
 
 
-def named_below(request: FetchRequest) -> Path:
-    """Return the directory below which names come from the network: a folder's own does, too."""
-    return job_directory(request).parent if request.folder else job_directory(request)
-
-
 def _absolute(request: FetchRequest, name: str) -> Path:
     return Path(os.path.normpath(os.path.join(request.directory, name)))  # noqa: PTH118
 
 
-def _base(name: str) -> str:
+def base_name(name: str) -> str:
+    """Return the last part of an output's name."""
     return name.rstrip("/").rpartition("/")[2]

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.selection import Delivery, find, plain_names, select, stderr_path
+from boinc_gahp.bridge.fetching.job_directory import (
+    Delivery,
+    find,
+    plain_names,
+    select,
+    stderr_path,
+)
 from boinc_gahp.bridge.types import FetchRequest
 from boinc_gahp.errors import OutputError
 
