@@ -180,11 +180,10 @@ def _cache(settings: Settings, project: ProjectSettings) -> Path:
     import hashlib
 
     from boinc_gahp.config import cache_dir
-    from boinc_gahp.rpc.address import address
     from boinc_gahp.secret import Authenticator
 
     account = project.authenticator or Authenticator("")
-    key = f"{address(project.url)[0]} {account.account}"
+    key = f"{project.url} {account.account}"
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return cache_dir(settings) / f"completion-{digest}.json"
 

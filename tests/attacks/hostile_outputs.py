@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape
 
 from boinc_gahp.bridge import OPEN, AdFiles, Bridge, CollectRequest, FetchRequest
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.bridge.scripted import batch, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
@@ -102,7 +103,7 @@ class HostileOutputs:
     @contextmanager
     def bridge(self, jobs: Jobs = Jobs()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
         """Yield a bridge to it, as a new process would have it."""
-        project = ProjectSettings(self.url)
+        project = ProjectSettings(ProjectUrl(self.url))
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
         options = ClientOptions(connect_timeout=20, read_timeout=20, retry_total=0)
         bridge = Bridge(Project(self.url, SECRET, options=options), settings, None, None, project)
