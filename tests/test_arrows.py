@@ -44,11 +44,12 @@ ARROWS = {
     "text": set(),
     "backoff": set(),
     "threads": set(),
+    "files": set(),
     "_version": set(),
     # The package itself hands out the Python API.
     "": {"remote"},
 }
-OPEN_TO_ALL = {"errors", "secret", "text", "threads", "backoff", "config", "_version", ""}
+OPEN_TO_ALL = {"errors", "secret", "text", "threads", "files", "backoff", "config", "_version", ""}
 
 #: The protocol does no input or output of its own (``CONTRIBUTING.rst``, "The house").
 NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select", "selectors"}

@@ -135,7 +135,7 @@ def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str
 
 def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     """Return the project's batches, as it tells them now or has told them lately."""
-    from boinc_gahp.config.ownership import check_private_file, make_private_directory
+    from boinc_gahp.files import check_private_file, make_private_directory
 
     path = _cache(settings, project)
     try:

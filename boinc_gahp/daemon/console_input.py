@@ -12,7 +12,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.layout.processors import Processor, Transformation
 from prompt_toolkit.layout.utils import explode_text_fragments
 
-from boinc_gahp.config.ownership import (
+from boinc_gahp.files import (
     check_private_file,
     make_private_directory,
     open_private_file,

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge import InlineInput, LocalInput, RemoteInput
 from boinc_gahp.config import state_dir, urls
-from boinc_gahp.config.ownership import make_private_directory, open_private_file
 from boinc_gahp.errors import ConfigError
+from boinc_gahp.files import make_private_directory, open_private_file
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:

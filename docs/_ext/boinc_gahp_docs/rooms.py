@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(boinc_gahp.__file__).parent
 
 #: Any room may import these.
-OPEN = ("backoff", "config", "errors", "secret", "text", "threads")
+OPEN = ("backoff", "config", "errors", "files", "secret", "text", "threads")
 #: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.
 FLOOR = (*OPEN, "logs")
 #: Parts of the package that are no rooms; the package itself hands out the Python API.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.config.ownership import make_private_directory, open_directory
+from boinc_gahp.files import make_private_directory, open_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
