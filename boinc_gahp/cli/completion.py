@@ -151,11 +151,11 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
             batches = _ask(project)
     except Exception:  # noqa: BLE001  (whatever it is: there is no answer)
         return kept if told < OLD else []
-    from boinc_gahp.localproject.atomic import write_atomically
+    from boinc_gahp.files import write_whole
 
     with suppress(OSError):
         make_private_directory(path.parent)
-        write_atomically(path, json.dumps(batches), mode=0o600)
+        write_whole(path, json.dumps(batches), mode=0o600)
     return batches
 
 
