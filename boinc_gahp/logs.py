@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import __version__, secret
 from boinc_gahp.config import log_file
-from boinc_gahp.config.ownership import make_private_directory, open_private_file
+from boinc_gahp.files import make_private_directory, open_private_file
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:

@@ -46,11 +46,12 @@ ARROWS = {
     "threads": set(),
     "states": set(),
     "client_exits": set(),
+    "files": set(),
     "_version": set(),
     # The package itself hands out the Python API.
     "": {"remote"},
 }
-OPEN_TO_ALL = {"errors", "secret", "text", "threads", "backoff", "states", "client_exits"}
+OPEN_TO_ALL = {"errors", "secret", "text", "threads", "files", "backoff", "states", "client_exits"}
 OPEN_TO_ALL |= {"config", "_version", ""}
 
 #: The protocol does no input or output of its own (``CONTRIBUTING.rst``, "The house").

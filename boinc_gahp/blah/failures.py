@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from boinc_gahp.blah import exits
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BatchNotFound,
     JobNotFound,
@@ -150,7 +150,7 @@ def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:
 
 def host_of(kept: Kept) -> str:
     """Return the project's host as people know it."""
-    return urlsplit(kept.url).netloc.rpartition("@")[2]
+    return ProjectUrl(kept.url).host
 
 
 def _aborted(kept: Kept, job: JobRow, batch: BatchRow) -> str:

@@ -6,34 +6,16 @@ authenticator, is in the settings alone, and may be gone or another by now.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import urls
-from boinc_gahp.config.accounts import named_projects, no_authenticator
-from boinc_gahp.errors import ConfigError
-from boinc_gahp.secret import hide_logins
+from boinc_gahp.config.accounts import named_projects, no_authenticator, section
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
 
     #: What tells a project from others (:func:`boinc_gahp.config.urls.identity`), and an account.
     Owner = tuple[str, str]
-
-
-def owner_of(project: ProjectSettings) -> tuple[Owner, ProjectSettings]:
-    """Return the owner of the jobs that go to ``project``, and it with its URL in its one form.
-
-    Raises:
-        ConfigError: there is no authenticator, or the URL is none.
-    """
-    try:
-        url = urls.project_url(project.url)
-    except ValueError as error:
-        raise ConfigError(f"the project's url is {hide_logins(project.url)!r}: {error}") from None
-    if project.authenticator is None:
-        raise ConfigError(f"there is no authenticator for {url}")
-    return owner_key(url, project.authenticator.account), replace(project, url=url)
 
 
 def owner_key(url: str, account: str) -> Owner:
@@ -45,25 +27,22 @@ def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
     """Return all owners that the settings have authenticators of, with their projects."""
     found: dict[Owner, ProjectSettings] = {}
     for _, project in named_projects(settings):
-        try:
-            owner, whole = owner_of(project)
-        except ConfigError:
-            continue
-        found.setdefault(owner, whole)
+        if project.authenticator is not None:
+            found.setdefault(owner_key(project.url, project.authenticator.account), project)
     return found
 
 
 def explain_unknown(url: str, account: str, project_name: str, settings: Settings) -> str:
     """Return what to tell of jobs whose owner the settings do not know any more."""
-    for name, project in named_projects(settings):
+    for _, project in named_projects(settings):
         if project.authenticator is None and urls.are_one_project(project.url, url):
             return (
                 f"nobody can work on the jobs that {url} has of the account with key {account}: "
-                f"{no_authenticator(settings, name, project)}"
+                f"{no_authenticator(settings, project)}"
             )
-    section = f"[projects.{project_name}]" if project_name else "[project]"
     return (
         f"the settings have no project {url} with the account (key {account}) that jobs were "
-        f"accepted for, once in {section}: put its url and authenticator back, or, if the project "
-        "has another address or the account another authenticator now, use boinc_gahp ledger move"
+        f"accepted for, once in {section(project_name)}: put its url and authenticator back, or, "
+        "if the project has another address or the account another authenticator now, use "
+        "boinc_gahp ledger move"
     )

@@ -16,11 +16,10 @@ from boinc_gahp.blah.kept import Gates
 from boinc_gahp.blah.lasting import LastingTroubles
 from boinc_gahp.blah.leases import look_every
 from boinc_gahp.blah.notes import Notes
-from boinc_gahp.blah.owners import known_owners, owner_key, owner_of
-from boinc_gahp.blah.projects import find_project
+from boinc_gahp.blah.owners import known_owners, owner_key
 from boinc_gahp.blah.status_ad import status_ad, suspended
 from boinc_gahp.config import state_dir
-from boinc_gahp.config.accounts import no_account
+from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
 from boinc_gahp.states import HTCondorState
@@ -55,6 +54,8 @@ SETTINGS_LAST = 5.0
 #: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
 
+#: How a job names a project.
+_HOW = 'say which with +remote_BoincProject = "name" in the submit file'
 _JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 
 
@@ -146,8 +147,8 @@ class Service:
     def _submit(self, ad: str) -> str:
         try:
             description = read_ad(ad, self._settings.htcondor)
-            project, name = find_project(self._settings, description.project)
-            owner, project = owner_of(project)
+            name, project = find_project(self._settings, description.project, _HOW)
+            account = authenticator_of(self._settings, project).account
         except GahpError:
             if (accepted := self._accepted_before(ad)) is not None:
                 return accepted
@@ -159,7 +160,7 @@ class Service:
             NewJob(
                 job_directory=description.job_directory,
                 project_url=project.url,
-                account=owner[1],
+                account=account,
                 project_name=name,
                 app_name=description.app_name,
                 together=description.together,
@@ -167,7 +168,7 @@ class Service:
                 description=description.to_json(),
             )
         )
-        self._wake(owner, project)
+        self._wake(owner_key(project.url, account), project)
         return _job_id(jobs, row)
 
     def _accepted_before(self, ad: str) -> str | None:

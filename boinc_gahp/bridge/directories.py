@@ -6,14 +6,14 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.ownership import open_below, open_directory, sync
 from boinc_gahp.errors import OutputError
+from boinc_gahp.files import open_below, open_directory, sync
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge.gate import Gate
-    from boinc_gahp.config.ownership import Make
+    from boinc_gahp.files import Make
 
 __all__ = ["make_directories", "open_directory", "open_parent", "sync"]
 

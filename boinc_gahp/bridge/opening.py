@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.bridge import Bridge
 from boinc_gahp.config import cache_dir, ledger_file
-from boinc_gahp.errors import ConfigError
+from boinc_gahp.config.accounts import authenticator_of
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, Project
 
@@ -29,12 +29,11 @@ class Opener:
             ConfigError: it has no authenticator.
             LedgerError: the ledger is refused where it is; says which setting to change.
         """
-        if project.authenticator is None:
-            raise ConfigError(f"there is no authenticator for {project.url}")
+        authenticator = authenticator_of(settings, project)
         options = ClientOptions.of(settings, project)
         ledger = self.ledger(settings)
         return Bridge(
-            Project(project.url, project.authenticator, options=options),
+            Project(project.url, authenticator, options=options),
             settings,
             ledger,
             cache_dir(settings),

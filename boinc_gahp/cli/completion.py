@@ -135,7 +135,7 @@ def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str
 
 def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     """Return the project's batches, as it tells them now or has told them lately."""
-    from boinc_gahp.config.ownership import check_private_file, make_private_directory
+    from boinc_gahp.files import check_private_file, make_private_directory
 
     path = _cache(settings, project)
     try:
@@ -151,11 +151,11 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
             batches = _ask(project)
     except Exception:  # noqa: BLE001  (whatever it is: there is no answer)
         return kept if told < OLD else []
-    from boinc_gahp.localproject.atomic import write_atomically
+    from boinc_gahp.files import write_whole
 
     with suppress(OSError):
         make_private_directory(path.parent)
-        write_atomically(path, json.dumps(batches), mode=0o600)
+        write_whole(path, json.dumps(batches), mode=0o600)
     return batches
 
 
@@ -180,11 +180,10 @@ def _cache(settings: Settings, project: ProjectSettings) -> Path:
     import hashlib
 
     from boinc_gahp.config import cache_dir
-    from boinc_gahp.rpc.address import address
     from boinc_gahp.secret import Authenticator
 
     account = project.authenticator or Authenticator("")
-    key = f"{address(project.url)[0]} {account.account}"
+    key = f"{project.url} {account.account}"
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return cache_dir(settings) / f"completion-{digest}.json"
 

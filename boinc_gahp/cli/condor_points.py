@@ -17,7 +17,7 @@ from boinc_gahp.cli import condor
 from boinc_gahp.cli.points import failed, note, ok, warning
 from boinc_gahp.cli.route_points import route_points
 from boinc_gahp.config import load
-from boinc_gahp.config.accounts import no_account
+from boinc_gahp.config.accounts import named_projects, no_account
 from boinc_gahp.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.points import Point
     from boinc_gahp.config import Settings
+    from boinc_gahp.config.urls import ProjectUrl
 
 _EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 #: The first HTCondor without a grid type of its own for BOINC.
@@ -207,8 +208,7 @@ def _settings_points(config: str | None) -> Iterator[Point]:
     except ConfigError as error:
         yield _holding(error)
         return
-    projects = [found.project, *found.projects.values()]
-    urls = [each.url for each in projects if each is not None and each.authenticator is not None]
+    urls = [each.url for _, each in named_projects(found) if each.authenticator is not None]
     if urls:
         yield ok(f"HTCondor: a boinc_gahp that it starts for you finds accounts on {_list(urls)}")
         return
@@ -223,5 +223,5 @@ def _holding(error: ConfigError, why: str = "") -> Point:
     )
 
 
-def _list(urls: list[str]) -> str:
+def _list(urls: list[ProjectUrl]) -> str:
     return ", ".join(dict.fromkeys(urls))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.blah.owners import owner_of
 from boinc_gahp.cli import ledger_words as words
 from boinc_gahp.cli.parsing import Parser
 from boinc_gahp.config import ledger_file, state_dir
-from boinc_gahp.config.accounts import no_authenticator
+from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import RpcError
 from boinc_gahp.ledger import JobLedger, KeeperLock, Store
@@ -37,11 +36,8 @@ def run(arguments: list[str], config: str | None) -> int:
     path = ledger_file(settings)
     if not words.exists(path):
         raise words.LedgerWish(words.none_yet(path))
-    project, name = _named(settings, options.new)
-    if project.authenticator is None:
-        raise no_authenticator(settings, name, project)
-    (_, account), project = owner_of(project)
-    new = (project.url, account)
+    name, project = find_project(settings, options.new)
+    new = (project.url, authenticator_of(settings, project).account)
     store = Store(path)
     try:
         jobs = JobLedger(store)
@@ -95,20 +91,6 @@ def run_parser(config: str | None = None) -> Parser:
     )
     parser.add_config(config)
     return parser
-
-
-def _named(settings: Settings, wanted: str) -> tuple[ProjectSettings, str]:
-    """Return a project of the settings, and its name in them ("" for ``[project]``)."""
-    known = {"": settings.project, **settings.projects}
-    for name, project in known.items():
-        is_it = wanted == name or (project is not None and are_one_project(project.url, wanted))
-        if project is not None and is_it:
-            return project, name
-    shown = ", ".join(project.url for project in known.values() if project is not None)
-    raise words.LedgerWish(
-        f"the settings have no project {wanted!r} ({shown or 'they have none'}): put its url and "
-        "authenticator_file into them first"
-    )
 
 
 def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None) -> str:

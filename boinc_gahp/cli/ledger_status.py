@@ -17,9 +17,9 @@ from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.cli.words import moment
 from boinc_gahp.config.places import expand
+from boinc_gahp.files import write_whole
 from boinc_gahp.ledger.jobs import STATES
 from boinc_gahp.ledger.troubles import LASTING
-from boinc_gahp.localproject.atomic import write_atomically
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.text import visible
 
@@ -122,7 +122,7 @@ def _write(name: str, text: str) -> None:
     # node_exporter runs as another user.
     before = os.umask(0o022)
     try:
-        write_atomically(path, text, 0o644)
+        write_whole(path, text, 0o644)
     except OSError as error:
         raise words.LedgerWish(
             f"the metrics cannot be written to {path}: {error.strerror}; the user has to be able "

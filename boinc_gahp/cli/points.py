@@ -9,9 +9,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import cache_dir, ledger_file, log_file
-from boinc_gahp.config.accounts import no_project
-from boinc_gahp.config.ownership import NotOurs, make_private_directory
-from boinc_gahp.errors import GahpError
+from boinc_gahp.config.accounts import find_project
+from boinc_gahp.errors import ConfigError, GahpError
+from boinc_gahp.files import NotOurs, make_private_directory
 from boinc_gahp.ledger import JobLedger, Ledger
 
 if TYPE_CHECKING:
@@ -76,25 +76,11 @@ def settings_points(settings: Settings) -> Iterator[Point]:
 
 def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSettings | None, Point]:
     """Return the project to look at, and what is to be said of the choice."""
-    if name is not None:
-        project = settings.projects.get(name)
-        if project is None:
-            from boinc_gahp.text import did_you_mean
-
-            known = ", ".join(settings.projects) or "there are none"
-            return None, failed(
-                f"project: no settings file has [projects.{name}] ({known})"
-                f"{did_you_mean(name, settings.projects)}"
-            )
-        return project, ok(f"project: [projects.{name}] is {project.url}")
-    if settings.project is None and not settings.projects:
-        return None, failed(f"project: {no_project(settings).told()}")
-    if settings.project is None:
-        return None, failed(
-            "project: no settings file has a section [project]; put url and authenticator_file "
-            f"there, or say --project with one of {', '.join(settings.projects)}"
-        )
-    return settings.project, ok(f"project: {settings.project.url}")
+    try:
+        found, project = find_project(settings, name)
+    except ConfigError as error:
+        return None, failed(f"project: {error.told()}")
+    return project, ok(f"project: {f'[projects.{found}] is ' if found else ''}{project.url}")
 
 
 def directory_points(settings: Settings) -> Iterator[Point]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli import words
 from boinc_gahp.cli.points import Point, failed, note, ok, warning
-from boinc_gahp.config.accounts import named_projects, no_authenticator
+from boinc_gahp.config.accounts import no_authenticator
 from boinc_gahp.errors import (
     ConfigError,
     GahpError,
@@ -106,8 +106,7 @@ def _account_points(
     settings: Settings, chosen: ProjectSettings, project: Project, apps: Sequence[str]
 ) -> Iterator[Point]:
     if chosen.authenticator is None:
-        name = next(name for name, each in named_projects(settings) if each is chosen)
-        yield failed(f"account: {no_authenticator(settings, name, chosen).told()}")
+        yield failed(f"account: {no_authenticator(settings, chosen).told()}")
         yield note("files and apps: not looked at without an authenticator")
         return
     without = None

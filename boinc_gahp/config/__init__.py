@@ -2,8 +2,8 @@
 
 ``settings`` holds the values, ``places`` the files and directories, ``private`` the reading of
 files that may hold a secret, ``reading`` what a file may say, ``layers`` how files become
-:class:`Settings`, ``accounts`` says what is missing. Nothing heavy is imported: a daemon needs it
-all at once.
+:class:`Settings`, ``accounts`` finds the project that is meant, ``urls`` tells projects apart.
+Nothing heavy is imported: a daemon needs it all at once.
 """
 
 from __future__ import annotations

@@ -1,24 +1,33 @@
-"""What there is to say where a project or its authenticator is missing: once, for all who need it.
+"""Which project of the settings is meant; what to say where it or its authenticator is missing.
 
-The hold reasons of HTCondor's jobs, the daemon, ``check``, ``batch`` and the Python API use these
-words, so that whoever looks anywhere reads the same.
+HTCondor's jobs, the daemon, ``check``, ``ledger move``, ``batch`` and the Python API ask here, so
+that they mean the same, and whoever looks anywhere reads the same words.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from boinc_gahp.config.settings import ProjectSettings
+from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import ConfigError
+from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.config.settings import ProjectSettings, Settings
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.config.urls import ProjectUrl
+    from boinc_gahp.secret import Authenticator
 
 #: The name of ``[project]`` beside those of ``[projects.NAME]``.
 DEFAULT_PROJECT = ""
 #: Problems that are told with what is missing.
 _TOLD = 3
+#: Characters of what was wanted that are told.
+_SHOWN = 200
 
 
 def section(name: str) -> str:
@@ -33,8 +42,79 @@ def named_projects(settings: Settings) -> Iterator[tuple[str, ProjectSettings]]:
     yield from settings.projects.items()
 
 
-def no_authenticator(settings: Settings, name: str, project: ProjectSettings) -> ConfigError:
-    """Return the error for a project, ``name`` in the settings, without an authenticator."""
+def find_project(
+    settings: Settings,
+    wanted: str | None,
+    how: str = "name one of [projects.NAME]",
+    *,
+    of_settings: bool = True,
+) -> tuple[str, ProjectSettings]:
+    """Return the project of the settings that is meant, and before it its name there.
+
+    Args:
+        settings: all settings.
+        wanted: its name, or any of its addresses; None or "" for the default project.
+        how: "or <how>" tells what to do where the default project is meant and there is none.
+        of_settings: whether that does for projects of the settings only.
+
+    Raises:
+        ConfigError: there is no such project; says what there is.
+    """
+    projects = dict(named_projects(settings))
+    if not projects:
+        raise no_project(settings, "" if of_settings else f", or {how}")
+    name = wanted or DEFAULT_PROJECT
+    if name in projects:
+        return name, projects[name]
+    known = ", ".join(f"{each or 'the default one'}: {it.url}" for each, it in projects.items())
+    known = f"there {'is' if len(projects) == 1 else 'are'} {known}"
+    if not wanted:
+        raise ConfigError(
+            "the settings have no default project: put url and authenticator_file into the section "
+            f"[project], or {how} ({known})"
+        )
+    for name, project in projects.items():
+        if are_one_project(project.url, wanted):
+            return name, project
+    raise ConfigError(
+        f"the settings have no project {quoted(hide_logins(wanted), _SHOWN)}: name it as they do "
+        f"({known}), or add it to them{did_you_mean(wanted, settings.projects)}"
+    )
+
+
+def project_at(
+    settings: Settings, url: ProjectUrl, authenticator: Authenticator, name: str | None = None
+) -> ProjectSettings:
+    """Return a project, with what the settings say of that address: certificates, proxy, sizes.
+
+    Args:
+        settings: all settings.
+        url: its address.
+        authenticator: the account's.
+        name: of the section to look at first.
+    """
+    projects = dict(named_projects(settings))
+    first = projects.get(name or DEFAULT_PROJECT)
+    for project in (first, *projects.values()):
+        if project is not None and are_one_project(project.url, url):
+            return replace(project, url=url, authenticator=authenticator)
+    return ProjectSettings(url, authenticator)
+
+
+def authenticator_of(settings: Settings, project: ProjectSettings) -> Authenticator:
+    """Return a project's authenticator.
+
+    Raises:
+        ConfigError: it has none; says why, and what to do.
+    """
+    if project.authenticator is None:
+        raise no_authenticator(settings, project)
+    return project.authenticator
+
+
+def no_authenticator(settings: Settings, project: ProjectSettings) -> ConfigError:
+    """Return the error for a project without an authenticator."""
+    name = next((name for name, each in named_projects(settings) if each is project), "")
     why = settings.no_authenticator.get(name)
     if why is not None:
         return ConfigError(why)
@@ -48,16 +128,16 @@ def no_authenticator(settings: Settings, name: str, project: ProjectSettings) ->
 
 def no_account(settings: Settings) -> ConfigError:
     """Return the error for settings of which no project has an authenticator."""
-    for name, project in named_projects(settings):
-        return no_authenticator(settings, name, project)
+    for _, project in named_projects(settings):
+        return no_authenticator(settings, project)
     return no_project(settings)
 
 
-def no_project(settings: Settings) -> ConfigError:
+def no_project(settings: Settings, otherwise: str = "") -> ConfigError:
     """Return the error for settings that have no project at all, with what may be the reason."""
     more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
     return ConfigError(
         "no settings file names a project: put its url and authenticator_file into the section "
         "[project] of ~/.config/boinc_gahp/boinc_gahp.toml (boinc_gahp check tells which files "
-        f"are read){more}"
+        f"are read){otherwise}{more}"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
-from boinc_gahp.config import ownership
+from boinc_gahp import files
 from boinc_gahp.errors import ConfigError
 
 #: The name of a settings file in each of the directories.
@@ -59,7 +59,7 @@ def user_name() -> str:
     USER and LOGNAME are not asked: the gridmanager passes on what condor_master had, if anything
     (``gridmanager-batch.rst``, "Starting the GAHP").
     """
-    return ownership.user_name(os.getuid())
+    return files.user_name(os.getuid())
 
 
 def expand(text: str, base: Path) -> Path:

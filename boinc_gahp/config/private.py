@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.ownership import trusted_users, user_name, who_else_can_write
 from boinc_gahp.errors import ConfigError
+from boinc_gahp.files import trusted_users, user_name, who_else_can_write
 
 if TYPE_CHECKING:
     from pathlib import Path

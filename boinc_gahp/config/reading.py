@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.config.accounts import DEFAULT_PROJECT
 from boinc_gahp.config.places import expand
 from boinc_gahp.config.settings import FAILED_JOBS, ProjectSettings, Settings
-from boinc_gahp.config.urls import project_url
-from boinc_gahp.errors import ConfigError
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, ConfigError
 from boinc_gahp.secret import Authenticator, hide_logins
 from boinc_gahp.text import nearest
 
@@ -112,7 +112,7 @@ def _read_two_lines(file: FileText) -> Layer:
             f"authenticator is expected and nothing else, but it has {number}"
         )
     try:
-        url = project_url(lines[0])
+        url = _url("url", lines[0], file.path.parent)
         authenticator = parse_authenticator(lines[1])
     except ValueError as error:
         raise ConfigError(f"{file.path}: {error}") from None
@@ -242,8 +242,13 @@ def _path_text(key: str, value: object, base: Path) -> str:
     return str(_path(key, value, base))
 
 
-def _url(key: str, value: object, base: Path) -> str:
-    return project_url(_str(key, value, base))
+def _url(key: str, value: object, base: Path) -> ProjectUrl:
+    try:
+        return ProjectUrl(_str(key, value, base))
+    except BadRequest:
+        raise _Expected(
+            "the project's address is expected, like https://boinc.example.edu/test/"
+        ) from None
 
 
 def _proxy(key: str, value: object, base: Path) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from boinc_gahp.config.urls import ProjectUrl
     from boinc_gahp.secret import Authenticator
 
 #: What may become of a job whose program failed.
@@ -25,7 +26,7 @@ class ProjectSettings:
     """``[project]`` or ``[projects.NAME]``: where a project is, and how it is talked to."""
 
     #: The project's address, as volunteers attach to it.
-    url: str
+    url: ProjectUrl
     #: The account's key. Nobody else may be able to read a file that holds it.
     authenticator: Authenticator | None = None
     #: The certificates to trust for this project (a PEM file), instead of the system's.

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import quoted
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NEVER = re.compile(r"[\x00-\x20\x7f]")
 
 
-class ProjectUrl(NamedTuple):
-    """A project's address, taken apart.
+class ProjectUrl(str):
+    """A project's address in its usual form: host in lower case, no default port, a final slash.
 
-    Attributes:
-        scheme: ``http`` or ``https``.
-        host: in lower case, with the port where it is not the scheme's own.
-        path: begins and ends with ``/``.
+    It is made where a text comes in, and handed on as what it is. Spaces around the text do not
+    count.
+
+    Raises:
+        BadRequest: the text is no http or https address of a directory, as a project's is.
     """
 
-    scheme: str
-    host: str
-    path: str
+    __slots__ = ()
 
-    def __str__(self) -> str:
-        """Return the address in its usual form."""
-        return f"{self.scheme}:{self.identity}"
+    def __new__(cls, text: str) -> Self:
+        """Return the text as an address; one that is an address already, as it is."""
+        return text if isinstance(text, cls) else super().__new__(cls, _usual_form(text))
+
+    @property
+    def host(self) -> str:
+        """The host, with the port where it is not the scheme's own."""
+        return self.split("/", 3)[2]
 
     @property
     def identity(self) -> str:
@@ -33,16 +44,27 @@ class ProjectUrl(NamedTuple):
 
         A project that goes from http to https is the same one, with the same accounts and batches.
         """
-        return f"//{self.host}{self.path}"
+        return self.partition(":")[2]
 
 
-def parse(text: str) -> ProjectUrl:
-    """Return the address that ``text`` is; spaces around it do not count.
+def identity(url: str) -> str:
+    """Return :attr:`ProjectUrl.identity` of a text; what is no address stands for itself."""
+    try:
+        return ProjectUrl(url).identity
+    except BadRequest:
+        return url
 
-    Raises:
-        ValueError: it is no http or https address of a directory, as a project's is.
-    """
-    problem = ValueError("the project's address is expected, like https://boinc.example.edu/test/")
+
+def are_one_project(url: str, other: str) -> bool:
+    """Tell whether two addresses are the same project's."""
+    return identity(url) == identity(other)
+
+
+def _usual_form(text: str) -> str:
+    problem = BadRequest(
+        f"{quoted(hide_logins(text))} is no project's URL; it must be like "
+        "https://boinc.example.edu/test/, as volunteers use it"
+    )
     text = text.strip()
     try:
         parts = urlsplit(text)
@@ -60,26 +82,4 @@ def parse(text: str) -> ProjectUrl:
     if port not in {None, _DEFAULT_PORTS[parts.scheme]}:
         host = f"{host}:{port}"
     path = parts.path if parts.path.endswith("/") else parts.path + "/"
-    return ProjectUrl(parts.scheme, host, path)
-
-
-def project_url(text: str) -> str:
-    """Return an address in its usual form: lower case, no default port, a final slash.
-
-    Raises:
-        ValueError: as :func:`parse` does.
-    """
-    return str(parse(text))
-
-
-def identity(url: str) -> str:
-    """Return :attr:`ProjectUrl.identity` of an address; what is none stands for itself."""
-    try:
-        return parse(url).identity
-    except ValueError:
-        return url
-
-
-def are_one_project(url: str, other: str) -> bool:
-    """Tell whether two addresses are the same project's."""
-    return identity(url) == identity(other)
+    return f"{parts.scheme}://{host}{path}"

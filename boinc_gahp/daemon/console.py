@@ -22,13 +22,14 @@ from prompt_toolkit.styles import Style
 
 from boinc_gahp import __version__
 from boinc_gahp.config import log_file, state_dir
+from boinc_gahp.config.accounts import named_projects
 from boinc_gahp.daemon import console_text
 from boinc_gahp.daemon.completion import LineCompleter, Names, hint
 from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, lines_of
 from boinc_gahp.daemon.engine import Engine, Finished
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
-from boinc_gahp.daemon.projects import Projects, Selection, project_url
-from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.daemon.projects import Projects, Selection
+from boinc_gahp.errors import GahpError
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode
@@ -164,10 +165,9 @@ class Console:
             return None
         for why in settings.no_authenticator.values():
             self._print("bad", "settings:", f" {why}")
-        known = [settings.project, *settings.projects.values()]
-        self._names = Names([project.url for project in known if project is not None])
+        self._names = Names([project.url for _, project in named_projects(settings)])
         if settings.project is not None and settings.project.authenticator is not None:
-            self._select(project_url(settings.project.url), None)
+            self._select(settings.project.url, None)
         return settings
 
     def _open_session(self, settings: Settings | None) -> PromptSession[str]:
@@ -257,11 +257,8 @@ class Console:
     # -- projects
 
     def _selected(self, request: requests.SelectProject) -> None:
-        try:
-            url = project_url(request.url)
-        except BadRequest:  # the reply has said so
-            url = ""
-        self._select(url, Selection(request.url, request.authenticator))
+        selection = Selection.of(request.url, request.authenticator)
+        self._select(selection.url or "", selection)  # the reply says what is wrong with it
 
     def _select(self, url: str, selection: Selection | None) -> None:
         self._url = url

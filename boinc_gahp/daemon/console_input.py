@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.history import History
 from prompt_toolkit.layout.processors import Processor, Transformation
 from prompt_toolkit.layout.utils import explode_text_fragments
 
-from boinc_gahp.config.ownership import (
+from boinc_gahp.files import (
     check_private_file,
     make_private_directory,
     open_private_file,
+    write_whole,
 )
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.grammar import Secret
@@ -126,7 +126,9 @@ class PrivateHistory(History):
             return
         try:
             make_private_directory(self._path.parent)
-            with _open_private(self._path, os.O_APPEND) as file:
+            fd = open_private_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            with os.fdopen(fd, "wb") as file:
+                os.fchmod(fd, 0o600)  # whatever it was before
                 file.write(encode(string) + b"\n")
         except OSError as error:
             log.warning("The console's history cannot be kept: %s", error)
@@ -134,22 +136,10 @@ class PrivateHistory(History):
 
     def _write(self, lines: list[str]) -> None:
         assert self._path is not None  # noqa: S101  (for the type checker)
-        new = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
-            with _open_private(new, os.O_TRUNC) as file:
-                file.writelines(encode(line) + b"\n" for line in lines)
-            new.replace(self._path)
+            write_whole(self._path, b"".join(encode(line) + b"\n" for line in lines), 0o600)
         except OSError as error:
             log.warning("The console's history cannot be shortened: %s", error)
-            with suppress(OSError):
-                new.unlink()
-
-
-def _open_private(path: Path, flags: int) -> BinaryIO:
-    """Open a file for writing that nobody else can read, whatever it was before."""
-    fd = open_private_file(path, os.O_WRONLY | os.O_CREAT | flags)
-    os.fchmod(fd, 0o600)
-    return os.fdopen(fd, "wb")
 
 
 class MaskAuthenticator(Processor):

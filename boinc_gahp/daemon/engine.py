@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.daemon.projects import Selection, project_url
+from boinc_gahp.daemon.projects import Selection
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.commands import COMMANDS
@@ -223,13 +223,9 @@ class Engine:
         file, and the gridmanager aborts on any answer but S: what is wrong with them is told by
         the results of the requests that follow.
         """
-        self._selection = Selection(request.url, request.authenticator)
-        self._at = request.url
-        try:
-            self._at = project_url(request.url)
-        except BadRequest as error:
-            return Reply(self.conversation.success(), reason=str(error))
-        return Reply(self.conversation.success())
+        self._selection = Selection.of(request.url, request.authenticator)
+        self._at = self._selection.url or request.url
+        return Reply(self.conversation.success(), reason=self._selection.wrong)
 
     def _accept(self, request: requests.AsyncRequest, read_at: float) -> Reply:
         limit = self._projects.limits.pending_requests

@@ -11,11 +11,11 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import Limits, ProjectSettings, urls
-from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator
+from boinc_gahp.config import Limits
+from boinc_gahp.config.accounts import authenticator_of, find_project, project_at
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
-from boinc_gahp.gahp.words import quote
-from boinc_gahp.secret import Authenticator, hide_logins
+from boinc_gahp.secret import Authenticator
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.bridge.opening import Opener
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config import ProjectSettings, Settings
 
     MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
     MakeService = Callable[[Settings], Service]
@@ -40,25 +40,25 @@ SETTLING_INTERVAL = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What BOINC_SELECT_PROJECT named, as it was written."""
+    """What BOINC_SELECT_PROJECT named.
 
-    url: str
-    authenticator: Authenticator
-
-
-def project_url(text: str) -> str:
-    """Return a project's address in the one form that it is known by.
-
-    Raises:
-        BadRequest: it is no http or https address of a directory.
+    Attributes:
+        url: the project's address; None: it is none.
+        authenticator: the account's.
+        wrong: what is wrong with the address, for the requests that follow; empty if nothing is.
     """
-    try:
-        return urls.project_url(text)
-    except ValueError:
-        raise BadRequest(
-            f"the project's address is {quote(hide_logins(text))}; it must be like "
-            "https://boinc.example.edu/test/"
-        ) from None
+
+    url: ProjectUrl | None
+    authenticator: Authenticator
+    wrong: str = ""
+
+    @classmethod
+    def of(cls, address: str, authenticator: Authenticator) -> Selection:
+        """Return the selection of an address as it was written."""
+        try:
+            return cls(ProjectUrl(address), authenticator)
+        except BadRequest as error:
+            return cls(None, authenticator, str(error))
 
 
 @dataclass(slots=True)
@@ -249,27 +249,12 @@ class Projects:
 def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
     """Return the project with the authenticator to use, and the latter's account."""
     if selection is None:
-        return _default(settings)
+        how = "name one with BOINC_SELECT_PROJECT url authenticator"
+        _, project = find_project(settings, None, how, of_settings=False)
+        return project, authenticator_of(settings, project).account
     if selection.authenticator == Authenticator(""):
         raise BadRequest("the authenticator that BOINC_SELECT_PROJECT named is empty")
-    url = project_url(selection.url)
-    known = [settings.project, *settings.projects.values()]
-    for project in known:
-        if project is not None and urls.are_one_project(project.url, url):
-            break
-    else:
-        project = ProjectSettings(url)
-    chosen = replace(project, url=url, authenticator=selection.authenticator)
+    if selection.url is None:
+        raise BadRequest(selection.wrong)
+    chosen = project_at(settings, selection.url, selection.authenticator)
     return chosen, selection.authenticator.account
-
-
-def _default(settings: Settings) -> tuple[ProjectSettings, str]:
-    project = settings.project
-    if project is None:
-        raise ConfigError(
-            "no project is known: name one with BOINC_SELECT_PROJECT url authenticator, or in the "
-            "[project] section of the settings (boinc_gahp check tells where they are)"
-        )
-    if project.authenticator is None:
-        raise no_authenticator(settings, DEFAULT_PROJECT, project)
-    return replace(project, url=project_url(project.url)), project.authenticator.account

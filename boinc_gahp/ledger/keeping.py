@@ -10,9 +10,9 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import urls
-from boinc_gahp.config.ownership import NotOurs, make_private_directory, open_private_file
-from boinc_gahp.errors import LedgerError
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, LedgerError
+from boinc_gahp.files import NotOurs, make_private_directory, open_private_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -173,17 +173,14 @@ def _digest(url: str, account: str) -> str:
 def _spellings(url: str) -> tuple[str, ...]:
     """Return the addresses of a project under which its lock may be; today's first."""
     try:
-        parts = urls.parse(url)
-    except ValueError:
+        usual = ProjectUrl(url)
+    except BadRequest:
         return (url,)
-    usual = [f"{scheme}:{parts.identity}" for scheme in ("https", "http")]
-    if re.search(r":[0-9]+\Z", parts.host):
-        return tuple(usual)
-    return (
-        *usual,
-        f"https://{parts.host}:443{parts.path}",
-        f"http://{parts.host}:80{parts.path}",
-    )
+    known = tuple(f"{scheme}:{usual.identity}" for scheme in ("https", "http"))
+    if re.search(r":[0-9]+\Z", usual.host):
+        return known
+    path = usual.identity.removeprefix(f"//{usual.host}")
+    return (*known, f"https://{usual.host}:443{path}", f"http://{usual.host}:80{path}")
 
 
 def _close(descriptors: Iterable[int]) -> None:

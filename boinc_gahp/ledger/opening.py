@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.ownership import (
+from boinc_gahp.files import (
     NotOurs,
     check_private_file,
     make_private_directory,

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.urls import identity, project_url
-from boinc_gahp.errors import LedgerError
+from boinc_gahp.config.urls import ProjectUrl, identity
+from boinc_gahp.errors import BadRequest, LedgerError
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 
 if TYPE_CHECKING:
@@ -111,6 +111,6 @@ def _unite(connection: sqlite3.Connection) -> None:
 
 def _usual(url: str) -> str:
     try:
-        return project_url(url)
-    except ValueError:
+        return ProjectUrl(url)
+    except BadRequest:
         return url

@@ -7,9 +7,9 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+from ..files import write_whole
 from ..templates import InputTemplate, OutputTemplate, write_input_template, write_output_template
 from . import accounts
-from .atomic import write_atomically
 from .core import Core
 from .database import Database
 from .quirks import Quirks
@@ -206,7 +206,7 @@ def add_app(
         )
         _insert_version(connection, cursor.lastrowid or 0, version, command)
         for kind, text in texts.items():
-            write_atomically(directory / "templates" / f"{name}_{kind}", text)
+            write_whole(directory / "templates" / f"{name}_{kind}", text)
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .atomic import write_atomically
+from ..files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,5 +47,5 @@ def keep_template(core: Core, xml: str) -> str:
     path: Path = core.templates / "tmp" / template_name(xml)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, xml)
+        write_whole(path, xml)
     return str(path.relative_to(core.directory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .atomic import write_atomically
+from ..files import write_whole
 from .server import HOST
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
 
     The submitter's is made if it is not there. A file that someone has edited is left alone.
     """
-    write_atomically(directory / "port", f"{port}\n")
+    write_whole(directory / "port", f"{port}\n")
     url = project_url(port, host)
     for row in database.connection().execute("SELECT name, authenticator FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
@@ -61,7 +61,7 @@ def _write(path: Path, url: str, authenticator: str) -> None:
     text = (
         f"{_MARK}[project]\nurl = {json.dumps(url)}\nauthenticator = {json.dumps(authenticator)}\n"
     )
-    write_atomically(path, text, 0o600)
+    write_whole(path, text, 0o600)
 
 
 def remembered_port(directory: Path) -> int:

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
-from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator, no_project
-from boinc_gahp.errors import ConfigError, GahpError, RpcError
+from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.remote import finding, leases, splitting, submission, watching
 from boinc_gahp.remote.app import look_up
 from boinc_gahp.remote.batch import Batch
@@ -18,7 +18,6 @@ from boinc_gahp.remote.types import Parameters
 from boinc_gahp.remote.watching import Poll
 from boinc_gahp.rpc import Batch as Info
 from boinc_gahp.rpc import BatchState
-from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,31 +81,16 @@ class Project:
         """Return a project of the settings files.
 
         Args:
-            name: of a section ``[projects.NAME]``; None: ``[project]``.
+            name: of a section ``[projects.NAME]``, or the project's address; None: ``[project]``.
             config: a settings file that is read after the others, over them.
 
         Raises:
             ConfigError: the settings are wrong, or have no such project, or no authenticator.
         """
         settings = settings_files.load(None if config is None else os.fspath(config))
-        if name is not None and name not in settings.projects:
-            known = ", ".join(settings.projects) or "none"
-            raise ConfigError(
-                f"no settings file has a section [projects.{name}] (there are: {known})"
-                + did_you_mean(name, settings.projects)
-            )
-        project = settings.project if name is None else settings.projects[name]
-        if project is None:
-            if not settings.projects:
-                raise no_project(settings)
-            raise ConfigError(
-                "no settings file has a project in its section [project]: put url and "
-                "authenticator_file there, or name one of [projects.NAME] "
-                f"({', '.join(settings.projects)})"
-            )
-        if project.authenticator is None:
-            raise no_authenticator(settings, name or DEFAULT_PROJECT, project)
-        return cls(project.url, project.authenticator, settings=settings, name=name)
+        found, project = find_project(settings, name)
+        authenticator = authenticator_of(settings, project)
+        return cls(project.url, authenticator, settings=settings, name=found or None)
 
     # -- what it is
 

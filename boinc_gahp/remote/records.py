@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import re
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.config import state_dir, urls
-from boinc_gahp.config.ownership import make_private_directory, open_private_file
 from boinc_gahp.errors import ConfigError
+from boinc_gahp.files import make_private_directory, open_private_file, whole_file
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -218,25 +217,14 @@ class Records:
         if path is None:
             raise FileNotFoundError("there is no state directory")
         self._make(path.parent)
-        descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        temporary = path.parent / name
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                with gzip.open(file, "wt", 6, encoding="utf-8") as lines:
-                    lines.writelines(_lines(record))
-                file.flush()
-                os.fsync(descriptor)
-            if new:
-                try:
-                    path.hardlink_to(temporary)
-                except FileExistsError:
-                    return False
-                except OSError:  # a file system without links
-                    temporary.replace(path)
-            else:
-                temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+            with (
+                whole_file(path, 0o600, replace=not new, durable=True) as file,
+                gzip.open(file, "wt", 6, encoding="utf-8") as lines,
+            ):
+                lines.writelines(_lines(record))
+        except FileExistsError:
+            return False
         return True
 
     def forget(self, batch_name: str, batch_id: int) -> None:

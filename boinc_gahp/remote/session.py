@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import ProjectSettings, Settings, cache_dir
-from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.config.accounts import project_at
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc import ClientOptions
 from boinc_gahp.rpc import Project as Rpc
-from boinc_gahp.rpc.address import address
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
@@ -74,9 +73,9 @@ def open_session(
     Args:
         url: the project's address.
         authenticator: the account's.
-        settings: None: the defaults. Where they have this project, under ``name`` or as the one
-            without a name, its certificates, proxy and sizes are those that they say.
-        name: of the section ``[projects.NAME]``.
+        settings: None: the defaults. Where they have this project, its certificates, proxy and
+            sizes are those that they say.
+        name: of the section ``[projects.NAME]`` to look at first.
 
     Raises:
         BadRequest: ``url`` is no project's address.
@@ -84,14 +83,10 @@ def open_session(
     settings = settings or Settings()
     if not isinstance(authenticator, Authenticator):
         authenticator = Authenticator(authenticator)
-    plain, _ = address(url)
-    listed = settings.project if name is None else settings.projects.get(name)
-    if listed is not None and are_one_project(listed.url, plain):
-        project_settings = replace(listed, url=plain, authenticator=authenticator)
-    else:
-        project_settings = ProjectSettings(plain, authenticator)
+    project_settings = project_at(settings, ProjectUrl(url), authenticator, name)
     options = ClientOptions.of(settings, project_settings)
-    return Session(Rpc(plain, authenticator, options=options), settings, project_settings)
+    rpc = Rpc(project_settings.url, authenticator, options=options)
+    return Session(rpc, settings, project_settings)
 
 
 def _cache_dir(settings: Settings) -> Path | None:

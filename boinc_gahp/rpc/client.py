@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import build, fields, regular, results, table
-from boinc_gahp.rpc.address import address
 from boinc_gahp.rpc.bodies import Form, size_of
 from boinc_gahp.rpc.caller import Caller, Question
 from boinc_gahp.rpc.clock import Clock, Watched
@@ -72,7 +72,8 @@ class Project:
         options: ClientOptions = ClientOptions(),  # noqa: B008  (frozen)
         transport: Transport | None = None,
     ) -> None:
-        self.url, self.host = address(url)
+        self.url = ProjectUrl(url)
+        self.host = self.url.host
         if not isinstance(authenticator, Authenticator):
             authenticator = Authenticator(authenticator)
         self._authenticator = authenticator

@@ -14,6 +14,7 @@ from boinc_gahp.bridge import OPEN, AdFiles, Bridge, FetchRequest
 from boinc_gahp.bridge.fetching.locate import Located
 from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.remote.fetching_batch import Finished
 from boinc_gahp.remote.folders import Folder
 from boinc_gahp.rpc import ClientOptions, Project
@@ -106,7 +107,7 @@ class HostileOutputs:
     @contextmanager
     def bridge(self, jobs: Jobs = Jobs()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
         """Yield a bridge to it, as a new process would have it."""
-        project = ProjectSettings(self.url)
+        project = ProjectSettings(ProjectUrl(self.url))
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
         options = ClientOptions(connect_timeout=20, read_timeout=20, retry_total=0)
         bridge = Bridge(Project(self.url, SECRET, options=options), settings, None, None, project)

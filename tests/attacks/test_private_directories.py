@@ -21,8 +21,8 @@ from boinc_gahp import config, logs
 from boinc_gahp.bridge.digests import Digests
 from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.config import Logging, Settings, State
-from boinc_gahp.config.ownership import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.errors import ConfigError, LedgerError
+from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.ledger.keeping import KeeperLock
 from tests.daemon.process import Daemon

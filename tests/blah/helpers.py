@@ -12,6 +12,7 @@ from boinc_gahp.blah.kept import Gates, Kept
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.settings import HTCondor, Staging
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Ledger
@@ -86,7 +87,7 @@ class Site:
     @property
     def project(self) -> ProjectSettings:
         return ProjectSettings(
-            self.proxy.url,
+            ProjectUrl(self.proxy.url),
             Authenticator(self.authenticator),
             max_post_bytes=self.max_post_bytes,
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.cli.main import main
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
@@ -110,7 +111,9 @@ def test_jobs_go_on_when_a_project_goes_from_http_to_https(
         before, after = (
             replace(
                 site.settings,
-                project=replace(site.project, url=f"{scheme}:{address}", ca_bundle=str(authority)),
+                project=replace(
+                    site.project, url=ProjectUrl(f"{scheme}:{address}"), ca_bundle=str(authority)
+                ),
             )
             for scheme in ("http", "https")
         )
@@ -164,7 +167,7 @@ def test_what_is_meant_has_to_be_clear(
 ) -> None:
     begun(site, jobs, 1)
     old, mine, site.proxy = site.proxy, site.owner[1], elsewhere
-    assert "the settings have no project 'alpha'" in ledger("move", old.url, "alpha")[1]
+    assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
     said = ledger("move", "https://x.example/", elsewhere.url)[1]
     assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
     with site.ledger() as debts:

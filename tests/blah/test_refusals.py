@@ -11,6 +11,7 @@ import pytest
 from boinc_gahp.blah import refusals
 from boinc_gahp.blah.refusals import Refusals
 from boinc_gahp.config import HTCondor, ProjectSettings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from tests.helpers import wait_for
 
@@ -72,7 +73,7 @@ def test_why_nobody_can_work_on_jobs_is_told_if_it_is_known(
         job_id = service.submit(site.job().ad)
     lacking = replace(
         site.settings,
-        project=ProjectSettings(site.proxy.url),
+        project=ProjectSettings(ProjectUrl(site.proxy.url)),
         no_authenticator={"": "the key is open to all"},
     )
     settings = [lacking]

@@ -35,7 +35,7 @@ url, authenticator, directory = sys.argv[1:]
 settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))
 ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
 project = Project(url, authenticator)
-bridge = Bridge(project, settings, ledger, Path(directory) / "cache", ProjectSettings(url))
+bridge = Bridge(project, settings, ledger, Path(directory) / "cache", ProjectSettings(project.url))
 jobs = JobLedger(ledger.store)
 stopping = threading.Event()
 kept = Kept(

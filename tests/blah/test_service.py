@@ -13,6 +13,7 @@ import pytest
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.service import UnknownJob
 from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.ledger.jobs import Hold
@@ -233,7 +234,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
 def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
     site: Site, lock: KeeperLock, jobs: JobLedger
 ) -> None:
-    elsewhere = ProjectSettings("http://127.0.0.1:9/one/", Authenticator("o" * 32))
+    elsewhere = ProjectSettings(ProjectUrl("http://127.0.0.1:9/one/"), Authenticator("o" * 32))
     settings = replace(site.settings, projects={"one": elsewhere})
     with site.service(settings) as service:
         service.submit(site.job(BoincProject='"one"').ad)
@@ -338,7 +339,7 @@ def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
 ) -> None:
     monkeypatch.setattr("boinc_gahp.blah.service.SETTINGS_LAST", 0.0)
     elsewhere = State(site.directory / "elsewhere")
-    nobody = replace(site.settings, project=ProjectSettings(site.proxy.url))
+    nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))
     answers: list[Settings | ConfigError] = [nobody]
 
     def load() -> Settings:
@@ -364,7 +365,7 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLoc
     site.local.stop_web()
     with site.service() as service:
         service.ping()
-    nobody = replace(site.settings, project=ProjectSettings(site.proxy.url))
+    nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))
     with site.service(nobody) as service, pytest.raises(ConfigError, match="no authenticator for"):
         service.ping()
     with site.service(replace(nobody, projects={"one": site.project})) as service:

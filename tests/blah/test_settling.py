@@ -5,9 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
+from boinc_gahp.blah.owners import known_owners, owner_key
 from boinc_gahp.blah.settling import settle
 from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.rpc import Project
+from boinc_gahp.secret import Authenticator
 from tests import faultproxy
 from tests.blah.helpers import await_state, failed, row_of
 from tests.helpers import wait_for
@@ -53,6 +60,24 @@ def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
     assert failed(site) == 1
     assert row_of(jobs, waiting).state == "waiting"
     assert row_of(jobs, ids[1]).state == "queued"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "https://boinc.example.edu:443/test",
+        "http://BOINC.example.edu:80/test/",
+        "https://boinc.example.edu/test/",
+    ],
+)
+def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address(
+    spelling: str,
+) -> None:
+    project = ProjectSettings(ProjectUrl(spelling), Authenticator("0123456789abcdef"))
+    known = known_owners(Settings(project=project))
+    with Project(spelling, "0123456789abcdef") as client:
+        assert owner_key(client.url, client.account) in known
+    assert owner_key("https://boinc.example.edu:443/test/", client.account) in known
 
 
 def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobLedger) -> None:

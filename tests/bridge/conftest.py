@@ -12,6 +12,7 @@ import pytest
 
 from boinc_gahp.bridge import Bridge, JobRequest, LocalFile, SubmitRequest
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Staging, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, Project
@@ -50,7 +51,7 @@ class Site:
     ) -> Iterator[Bridge]:
         """Yield a new bridge, as a new process would have it."""
         project_settings = ProjectSettings(
-            self.proxy.url, escape_command_lines=escape, max_post_bytes=max_post_bytes
+            ProjectUrl(self.proxy.url), escape_command_lines=escape, max_post_bytes=max_post_bytes
         )
         settings = Settings(
             project=project_settings,

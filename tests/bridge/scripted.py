@@ -18,6 +18,7 @@ from boinc_gahp.bridge.context import Context
 from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.known import Known
 from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.rpc import ClientOptions, Project
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Script:
         return Context(
             project=project,
             settings=settings,
-            project_settings=ProjectSettings(URL),
+            project_settings=ProjectSettings(ProjectUrl(URL)),
             ledger=ledger,
             known=Known(project),
             cache_dir=cache_dir,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from boinc_gahp import rpc
 from boinc_gahp.bridge import JobRequest, checks
 from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.command_line import split_command_line
@@ -176,7 +177,7 @@ def test_programs_on_hosts_get_what_was_written(telling: LocalProject, tmp_path:
     state = State(dir=tmp_path / "state", cache_dir=tmp_path / "cache")
     for escape in (False, True):
         rows = [words for doubled, words in TABLE if doubled is escape]
-        settings = ProjectSettings(telling.url, escape_command_lines=escape)
+        settings = ProjectSettings(ProjectUrl(telling.url), escape_command_lines=escape)
         with Project(
             telling.url, telling.authenticator, settings=Settings(project=settings, state=state)
         ) as project:

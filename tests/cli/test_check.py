@@ -109,7 +109,7 @@ class TestSettings:
         assert check("--project", "mine").status == 0
         [(level, text)] = check("--project", "yours").of("project")
         assert level == "FAILED"
-        assert "[projects.yours] (mine)" in text
+        assert f'no project "yours": name it as they do (there is mine: {project.url}' in text
 
     def test_a_missing_authenticator_fails(self, check: Check, settings: Path) -> None:
         settings.with_name("key").unlink()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from boinc_gahp import config
 from boinc_gahp.config import ProjectSettings, Settings, places
-from boinc_gahp.config.urls import are_one_project, project_url
+from boinc_gahp.config.urls import ProjectUrl, are_one_project
+from boinc_gahp.errors import BadRequest
 from tests.config.conftest import SECRET, Node, error_of, revealed
 
 A = "https://a.example.edu/project/"
@@ -134,7 +135,7 @@ class TestAuthenticator:
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
         settings = config.load(str(node.other), {})
-        assert settings.project == ProjectSettings(B)
+        assert settings.project == ProjectSettings(ProjectUrl(B))
         [problem] = settings.problems
         assert str(node.user) in problem
         assert str(node.other) in problem
@@ -144,7 +145,7 @@ class TestAuthenticator:
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
         settings = config.load(str(node.other), {})
-        assert settings.project == ProjectSettings(B)
+        assert settings.project == ProjectSettings(ProjectUrl(B))
         assert "is not used" in settings.problems[0]
 
     def test_the_same_url_in_another_spelling_keeps_it(self, node: Node) -> None:
@@ -164,7 +165,7 @@ class TestAuthenticator:
         node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
         settings = config.load(None, {})
         assert settings.project is not None
-        assert settings.project.max_post_bytes == ProjectSettings(B).max_post_bytes
+        assert settings.project.max_post_bytes == ProjectSettings(ProjectUrl(B)).max_post_bytes
         assert settings.project.proxy is None
         assert revealed(settings.project) == SECRET
 
@@ -250,7 +251,7 @@ class TestOldFile:
     ) -> None:
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         node.write(node.user, f'[project]\nurl = "{B}"')
-        assert config.load(None, {}).project == ProjectSettings(B)
+        assert config.load(None, {}).project == ProjectSettings(ProjectUrl(B))
 
     def test_another_users_is_left_out(self, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
@@ -366,17 +367,19 @@ def test_other_projects_have_names(node: Node) -> None:
     ids=["no-path", "host-in-capitals", "ipv6", "default-port", "other-port"],
 )
 def test_an_address_is_known_in_one_form(text: str, url: str) -> None:
-    assert project_url(text) == url
-    assert project_url(url) == url
+    assert ProjectUrl(text) == url
+    assert ProjectUrl(url) == url
 
 
 @given(st.text())
-def test_any_text_is_an_address_or_a_value_error(text: str) -> None:
+def test_any_text_is_an_address_or_refused(text: str) -> None:
     try:
-        url = project_url(text)
-    except ValueError:
+        url = ProjectUrl(text)
+    except BadRequest:
         return
-    assert project_url(url) == url
+    assert ProjectUrl(url) is url
+    assert ProjectUrl(str(url)) == url
+    assert url.identity.startswith(f"//{url.host}/")
     assert are_one_project(text, url)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from boinc_gahp.bridge.types import BatchStatuses, FetchResult
 from boinc_gahp.config import Limits, ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import GahpError
 from boinc_gahp.secret import Authenticator
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge import Bridge, Client, FetchRequest, SubmitRequest
 
 SETTINGS = Settings(
-    project=ProjectSettings("http://127.0.0.1:9/test/", Authenticator("5ecre7-key"))
+    project=ProjectSettings(ProjectUrl("http://127.0.0.1:9/test/"), Authenticator("5ecre7-key"))
 )
 
 

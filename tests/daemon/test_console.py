@@ -97,7 +97,7 @@ def test_it_says_how_to_select_a_project_when_none_is_set(desk: Desk) -> None:
     with desk.console(project=False) as terminal:
         assert "no project: BOINC_SELECT_PROJECT url authenticator" in terminal.greeting
         terminal.enter("BOINC_PING 1")
-        terminal.see("BOINC_PING 1: error: no project is known")
+        terminal.see("BOINC_PING 1: error: no settings file names a project")
 
 
 def test_a_result_is_printed_when_it_comes_and_in_words(lasting: Terminal) -> None:

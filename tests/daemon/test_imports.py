@@ -26,8 +26,8 @@ _version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner t
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others;
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
-    "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "gahp", "ledger", "logs",
-    "rpc", "secret", "states", "templates", "text", "threads",
+    "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "files", "gahp", "ledger",
+    "logs", "rpc", "secret", "states", "templates", "text", "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
     "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.daemon.projects import Projects, Selection
 from boinc_gahp.errors import BadRequest, ConfigError, LedgerError
 from boinc_gahp.secret import Authenticator
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 KEY = Authenticator("key-of-alice")
 OTHER_KEY = Authenticator("key-of-bob")
-MINE = ProjectSettings("https://a.example/x", KEY, ca_bundle="/mine.pem")
-OTHER = ProjectSettings("https://b.example/", None, proxy="http://proxy:1")
+MINE = ProjectSettings(ProjectUrl("https://a.example/x"), KEY, ca_bundle="/mine.pem")
+OTHER = ProjectSettings(ProjectUrl("https://b.example/"), None, proxy="http://proxy:1")
 SETTINGS = Settings(project=MINE, projects={"other": OTHER})
 
 
@@ -79,7 +80,7 @@ def test_without_a_selection_the_project_of_the_settings_is_used(
 def test_a_selected_project_keeps_its_settings(
     projects: Projects, opener: Opener, url: str, proxy: str | None, ca_bundle: str | None
 ) -> None:
-    projects.bridge(Selection(url, OTHER_KEY))
+    projects.bridge(Selection.of(url, OTHER_KEY))
     (opened,) = opener.opened
     assert opened.url == url.lower().rstrip("/") + "/"
     assert (opened.authenticator, opened.proxy, opened.ca_bundle) == (OTHER_KEY, proxy, ca_bundle)
@@ -89,9 +90,9 @@ def test_one_bridge_serves_a_project_and_account(projects: Projects, opener: Ope
     with ThreadPoolExecutor(8) as threads:
         bridges = set(threads.map(lambda _: projects.bridge(None), range(32)))
     assert len(bridges) == len(opener.opened) == 1
-    assert projects.bridge(Selection("https://A.example/x/", KEY)) in bridges
-    assert projects.bridge(Selection("https://a.example/x", OTHER_KEY)) not in bridges
-    assert projects.bridge(Selection("https://a.example/", KEY)) not in bridges
+    assert projects.bridge(Selection.of("https://A.example/x/", KEY)) in bridges
+    assert projects.bridge(Selection.of("https://a.example/x", OTHER_KEY)) not in bridges
+    assert projects.bridge(Selection.of("https://a.example/", KEY)) not in bridges
 
 
 def test_a_bridge_that_could_not_be_opened_is_tried_again(
@@ -107,11 +108,12 @@ def test_a_bridge_that_could_not_be_opened_is_tried_again(
     ("settings", "selection", "error", "words"),
     [
         (Settings(), None, ConfigError, "BOINC_SELECT_PROJECT"),
+        (Settings(projects={"b": OTHER}), None, ConfigError, "BOINC_SELECT_PROJECT"),
         (Settings(project=OTHER), None, ConfigError, "authenticator_file"),
-        (SETTINGS, Selection("ftp://a.example/", KEY), BadRequest, '"ftp://a.example/"'),
-        (SETTINGS, Selection("https://a.example/", Authenticator("")), BadRequest, "is empty"),
+        (SETTINGS, Selection.of("ftp://a.example/", KEY), BadRequest, '"ftp://a.example/"'),
+        (SETTINGS, Selection.of("https://a.example/", Authenticator("")), BadRequest, "is empty"),
     ],
-    ids=["no project", "no authenticator", "no http", "empty authenticator"],
+    ids=["no project", "no default", "no authenticator", "no http", "empty authenticator"],
 )
 def test_what_is_missing_is_told(
     settings: Settings, selection: Selection | None, error: type[Exception], words: str
@@ -119,15 +121,6 @@ def test_what_is_missing_is_told(
     projects = Projects(lambda: settings, Opener().open)
     with pytest.raises(error, match=words):
         projects.bridge(selection)
-
-
-def test_an_address_in_the_settings_that_is_none_spoils_no_other(opener: Opener) -> None:
-    settings = Settings(project=ProjectSettings("nonsense", KEY))
-    projects = Projects(lambda: settings, opener.open)
-    with pytest.raises(BadRequest, match="nonsense"):
-        projects.bridge(None)
-    assert projects.bridge(Selection("https://a.example/", KEY))
-    projects.close()
 
 
 def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:

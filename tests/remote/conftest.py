@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.remote import Batch, Project
@@ -50,7 +51,7 @@ class Site:
     def open(self, authenticator: str | None = None, *, retry: float = 3.0) -> Project:
         """Return a new project object, as another process would have it; closed at the end."""
         settings = Settings(
-            project=ProjectSettings(self.proxy.url),
+            project=ProjectSettings(ProjectUrl(self.proxy.url)),
             timeouts=Timeouts(connect=5, read=5, retry=retry),
             state=State(dir=self.directory / "state", cache_dir=self.directory / "cache"),
         )

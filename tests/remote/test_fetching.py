@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     NoSuchJob,
     OutputError,
@@ -61,7 +62,7 @@ class Desk:
     def open(self, cache: str, *, retry: float = 3.0) -> Session:
         """Return a session with a cache of its own, as another machine has it."""
         settings = Settings(
-            project=ProjectSettings(self.farm.proxy.url),
+            project=ProjectSettings(ProjectUrl(self.farm.proxy.url)),
             timeouts=Timeouts(connect=5, read=3, retry=retry),
             state=State(dir=self.directory / "state", cache_dir=self.directory / cache),
         )

@@ -12,6 +12,7 @@ import pytest
 import boinc_gahp
 from boinc_gahp import BatchState, InlineFile, Job, Project
 from boinc_gahp.config import ProjectSettings, Settings, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
 from tests import faultproxy
 from tests.remote.conftest import project_as_is
@@ -138,7 +139,7 @@ def test_settings_name_the_project(settings_file: Path) -> None:
 
 
 def test_a_wrong_name_in_the_settings_gets_the_nearest(settings_file: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there are: einstein, rosetta.*mean einstein"):
+    with pytest.raises(ConfigError, match=r"einstein: .*, rosetta: .*mean einstein"):
         Project.from_settings("Einstien", config=settings_file)
     with pytest.raises(ConfigError, match=r"no authenticator for .* section \[projects\.ros"):
         Project.from_settings("rosetta", config=settings_file)
@@ -148,12 +149,12 @@ def test_settings_without_a_project_say_where_to_put_it(tmp_path: Path) -> None:
     path = tmp_path / "boinc_gahp.toml"
     path.write_text(f'[projects.only]\nurl = "{URL}"\n')
     path.chmod(0o600)
-    with pytest.raises(ConfigError, match=r"\[project\]: put .*, or name one of .* \(only\)"):
+    with pytest.raises(ConfigError, match=r"\[project\], or name one of .* \(there is only: "):
         Project.from_settings(config=path)
 
 
 def test_the_settings_own_project_lends_its_proxy_to_the_same_address_only() -> None:
-    settings = Settings(project=ProjectSettings(URL, proxy="http://p:1"))
+    settings = Settings(project=ProjectSettings(ProjectUrl(URL), proxy="http://p:1"))
     for url, proxy in ((URL[:-1], "http://p:1"), (URL + "x", None)):
         with Project(url, "secret", settings=settings) as project:
             assert project.session.project_settings.proxy == proxy

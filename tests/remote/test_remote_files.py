@@ -16,6 +16,7 @@ import trustme
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.config import ProjectSettings, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import StagingError
 from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.types import RemoteFile
@@ -110,7 +111,7 @@ def server(_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def measure(*urls: str, ca_bundle: str | None = None, **more: object) -> dict[str, RemoteFile]:
-    settings = ProjectSettings("https://localhost/test/", ca_bundle=ca_bundle)
+    settings = ProjectSettings(ProjectUrl("https://localhost/test/"), ca_bundle=ca_bundle)
     timeouts = Timeouts(connect=5, read=0.5)
     return dict(remote_files.measure(urls, settings, timeouts, **more))  # type: ignore[arg-type]
 
@@ -313,7 +314,7 @@ def test_a_redirect_leaves_nothing_to_be_sent_on(server: Server) -> None:
 def test_files_are_fetched_through_the_projects_proxy(server: Server) -> None:
     url = "http://files.example.edu/file"
     server.page(url, good)
-    settings = ProjectSettings("https://localhost/test/", proxy=server.root)
+    settings = ProjectSettings(ProjectUrl("https://localhost/test/"), proxy=server.root)
     assert remote_files.measure([url], settings, Timeouts(connect=5, read=5)) == expected(url)
 
 

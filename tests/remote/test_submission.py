@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.bridge.checks import check_batch_name, check_job_names
 from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -206,7 +207,7 @@ def test_too_many_jobs_are_told_how_many_fit(site: Site, data: list[Path]) -> No
 
 def small(site: Site, max_post_bytes: int) -> Project:
     """Return the project with a small limit on requests."""
-    settings = ProjectSettings(site.proxy.url, max_post_bytes=max_post_bytes)
+    settings = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
     return site.stack.enter_context(
         Project(site.proxy.url, site.authenticator, settings=Settings(project=settings))
     )

@@ -15,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.ownership import check_private_file, make_private_directory
+from boinc_gahp.files import check_private_file, make_private_directory
 from boinc_gahp.ledger import network_filesystem
 
 if TYPE_CHECKING:

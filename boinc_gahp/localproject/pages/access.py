@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from flask import Request, g, request, session
 
+from ...files import write_whole
 from .. import accounts
 from ..addresses import is_loopback
-from ..atomic import write_atomically
 from ..replies import RpcFailed
 from ..settings import SUBMITTER
 
@@ -82,7 +82,7 @@ def _secret_key(path: Path) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         key = secrets.token_bytes(_KEY_BYTES)
-        write_atomically(path, key, 0o600)
+        write_whole(path, key, 0o600)
     return key
 
 

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 PACKAGE = Path(boinc_gahp.__file__).parent
 
 #: Any room may import these.
-OPEN = ("backoff", "client_exits", "config", "errors", "secret", "states", "text", "threads")
+OPEN = (
+    "backoff",
+    "client_exits",
+    "config",
+    "errors",
+    "files",
+    "secret",
+    "states",
+    "text",
+    "threads",
+)
 #: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.
 FLOOR = (*OPEN, "logs")
 #: Parts of the package that are no rooms; the package itself hands out the Python API.

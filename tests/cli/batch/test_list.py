@@ -79,7 +79,7 @@ def test_a_project_that_the_settings_do_not_have_is_said_in_a_line(batch: Comman
     status, out, err = batch("list", "--project", "nowhere")
     assert (status, out) == (1, "")
     assert err.count("\n") == 1
-    assert "[projects.nowhere]" in err
+    assert 'no project "nowhere"' in err
 
 
 def test_a_table_fits_any_terminal_and_names_are_cut_last(site: Site, batch: Command) -> None:

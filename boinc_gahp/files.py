@@ -1,4 +1,4 @@
-"""Whose files and directories are: what another user may have put in a place is not used.
+"""Files: opened where nobody else can have put them, written whole or not at all, on the disk.
 
 On a submit node, users share directories: /tmp, a group's, one of the admin's for all users' state.
 Others can put links and files there, under names that they foresee, and what is then written
@@ -15,9 +15,14 @@ import pwd
 import stat
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
 
 #: Makes the directory that is called so in the one with this descriptor.
 Make = Callable[[str, int], object]
@@ -128,6 +133,58 @@ def _target(part: str, at: int, where: Path, *, private: bool) -> str:
         return os.readlink("", dir_fd=link)
     finally:
         os.close(link)
+
+
+@contextmanager
+def whole_file(
+    path: Path, mode: int = 0o666, *, replace: bool = True, durable: bool = False
+) -> Iterator[BinaryIO]:
+    """Lend a file to write; it gets its name when the block ends, and is gone if that fails.
+
+    Whoever reads, writes the same or is killed meanwhile finds a whole file or none.
+
+    Args:
+        path: its name.
+        mode: its rights, subject to the umask.
+        replace: whether it takes the place of what is there.
+        durable: whether it is on the disk then, with its name.
+
+    Raises:
+        FileExistsError: the name is taken, and not to be replaced.
+        OSError: it cannot be written; what was there is there still.
+    """
+    # Two at once must not write into the same file, nor take it away from each other.
+    new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(descriptor)
+        if replace or not _linked(new, path):
+            new.replace(path)
+        if durable:
+            sync_directory(path.parent)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, contents: str | bytes, mode: int = 0o666) -> None:
+    """Write a :func:`whole_file`, in place of what is there; text as UTF-8. Errors likewise."""
+    with whole_file(path, mode) as file:
+        file.write(contents.encode("utf-8") if isinstance(contents, str) else contents)
+
+
+def _linked(new: Path, path: Path) -> bool:
+    """Give a file another name, which must be free; False: the file system has no links."""
+    try:
+        path.hardlink_to(new)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 def sync_directory(path: Path) -> None:

@@ -1,0 +1,175 @@
+"""Directories opened part by part, as the kernel would go there; whole files or none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.files import make_private_directory, open_directory, whole_file, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PARTS = ["a", "b", "c", "..", "."]
+WAYS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map("/".join)
+#: What there is in a tree: directories, and links with what they lead to; an absolute one begins
+#: at the tree's top.
+LINKS = st.dictionaries(WAYS, st.tuples(st.booleans(), WAYS), max_size=6)
+
+
+@given(directories=st.lists(WAYS, max_size=6), links=LINKS, way=WAYS, has_file=st.booleans())
+def test_a_path_leads_where_it_leads_the_kernel(
+    directories: list[str],
+    links: dict[str, tuple[bool, str]],
+    way: str,
+    has_file: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    root = tmp_path_factory.mktemp("tree") / "x" / "x" / "x" / "x" / "x"
+    root.mkdir(parents=True)
+    try:
+        for directory in directories:
+            (root / directory).mkdir(parents=True, exist_ok=True)
+        if has_file and not (root / "c").exists():
+            (root / "c").touch()
+        for name, (absolute, target) in links.items():
+            try:
+                (root / name).symlink_to(f"{root}/{target}" if absolute else target)
+            except OSError:
+                continue
+        assert led(lambda: open_directory(root / way)) == led(
+            lambda: os.open(f"{root}/{way}", os.O_RDONLY | os.O_DIRECTORY)
+        )
+    finally:
+        shutil.rmtree(root.parents[4])
+
+
+def led(way: Callable[[], int]) -> tuple[int, int] | str | None:
+    """Return which directory a descriptor is of, or the system's name for why there is none."""
+    try:
+        descriptor = way()
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    try:
+        status = os.fstat(descriptor)
+        return status.st_dev, status.st_ino
+    finally:
+        os.close(descriptor)
+
+
+def test_what_a_link_to_nowhere_leads_to_is_not_made(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "not mounted")
+    with pytest.raises(FileNotFoundError):
+        make_private_directory(tmp_path / "link" / "state")
+    assert not (tmp_path / "not mounted").exists()
+
+
+def test_what_is_made_is_the_users_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        make_private_directory(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in sorted(tmp_path.rglob("*"))] == [0o700, 0o700]
+
+
+def test_what_is_there_is_replaced_and_is_as_private_as_it_shall_be(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_whole(path, "new: é", 0o600)
+    assert path.read_text("utf-8") == "new: é"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No disk is full here: the system says so."""
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, b"new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208
+
+
+def test_writers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    texts = [str(number) * 100_000 for number in range(8)]
+    start = threading.Barrier(len(texts))
+    failed: list[BaseException] = []
+
+    def write(text: str) -> None:
+        start.wait(60)
+        try:
+            for _ in range(10):
+                write_whole(path, text)
+                assert path.read_text() in texts
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failed == []
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(
+    tmp_path: Path, durable: bool
+) -> None:
+    path = tmp_path / "file"
+    for text in (b"first", b"second"):
+        with (
+            suppress(FileExistsError),
+            whole_file(path, 0o600, replace=False, durable=durable) as file,
+        ):
+            file.write(text)
+    assert path.read_bytes() == b"first"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_without_links_a_file_gets_its_name_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file system here is without links: the system says so."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("pathlib.Path.hardlink_to", refused)
+    with whole_file(tmp_path / "file", replace=False) as file:
+        file.write(b"text")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"text"]
+
+
+def test_whoever_fails_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
+    def write() -> None:
+        with whole_file(tmp_path / "file") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert list(tmp_path.iterdir()) == []
