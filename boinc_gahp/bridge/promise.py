@@ -44,7 +44,7 @@ class Promise:
     def __init__(self, context: Context, request: SubmitRequest, client: Client) -> None:
         self._context = context
         self._name = request.batch_name
-        self._wanted = {job.name for job in request.jobs}
+        self._wanted = {name for name, _ in request.jobs}
         self._client = client
         self._ledger = context.ledger
         self._batch_id: int | None = None

@@ -251,7 +251,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         request=request,
         refusal=refusal,
         # In the order of the jobs.
-        problems={job.name: problems[job.name] for job in request.jobs if job.name in problems},
+        problems={name: problems[name] for name, _ in request.jobs if name in problems},
         files=files,
         remote=tuple(unmeasured(listed)),
         request_bytes=judged.request_bytes,
@@ -330,13 +330,13 @@ def _absent_staged(
     """
     absent = session.bridge.absent(staged) if staged else set()
     found: dict[str, StagingError] = {}
-    for job in request.jobs:
-        for open_name, item in job.inputs.items():
+    for name, job in request.jobs:
+        for open_name, item in job.files.items():
             if isinstance(item, StagedFile) and item.physical_name in absent:
                 found.setdefault(
-                    job.name,
+                    name,
                     StagingError(
-                        f"job {job.name!r}: {session.rpc.host} has no file "
+                        f"job {name!r}: {session.rpc.host} has no file "
                         f"{item.physical_name!r} for its input {open_name!r}: name the "
                         "local file instead, which is sent if the project lacks it"
                     ),
@@ -360,7 +360,7 @@ def _already(session: Session, request: SubmitRequest) -> tuple[int | None, int]
             f"{session.rpc.host} has a batch named {name!r} that belongs to another account: "
             "choose another name"
         ) from error
-    wanted = {job.name for job in request.jobs}
+    wanted = {name for name, _ in request.jobs}
     there = {job.name for job in details.jobs}
     state = details.batch.state
     if details.batch.name != name or there - wanted:
