@@ -11,7 +11,7 @@ from boinc_gahp.bridge.asking import Asked
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
+from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams
 from boinc_gahp.rpc import Job as JobLine
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
@@ -62,26 +62,12 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        request = self._request
         self._check_batch()
         names: dict[str, str] = {}
-        for name, _ in request.jobs:
-            checks.check_job_name(name, names)
-        template = self._app_templates.input
-        if not all(info.no_delete for info in template.per_job_files):
-            self._context.known.warn_once(
-                ("no_delete", request.app_name),
-                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
-                "shared input file after the first job that used it",
-                request.app_name,
-                self._project.host,
-            )
-        inputs = {name: self._ordered(name, job, template) for name, job in request.jobs}
-        submission = self.submission(0, inputs, inputs, placeholder)
-        for (_, job), line in zip(request.jobs, submission.jobs, strict=True):
-            self._check_line(job, line)
-        self._check_size(self._size_of(submission))
-        return inputs
+        judged = {name: self._judged(name, job, names) for name, job in self._request.jobs}
+        self._warn_of_deletion()
+        self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
+        return {name: files for name, (files, _) in judged.items()}
 
     def judgement(self) -> Judgement:
         """Return all that stands against the request; input files are looked at, not read.
@@ -90,31 +76,35 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template = self._app_templates.input
+        judged: dict[str, tuple[tuple[Input, ...], JobLine]] = {}
         refusals: dict[str, GahpError] = {}
-        inputs: dict[str, tuple[Input, ...]] = {}
-        lines: dict[str, JobLine] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for name, job in self._request.jobs:
             try:
-                checks.check_job_name(name, names)
-                inputs[name] = ordered = self._ordered(name, job, template)
-                lines[name] = line = self._line(name, job, ordered, placeholder)
-                self._check_line(job, line)
-                _check_files(job.files.values(), seen)
-            except GahpError as error:
+                found = self._judged(name, job, names)
+                _check_files(found[0], seen)
+            except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
-                inputs.pop(name, None)
-                lines.pop(name, None)
-        size, refusal = 0, None
+                judged.pop(name, None)
+            else:
+                judged[name] = found
+        size = 0
+        refusal: GahpError | None = None
         try:
             self._check_batch()
-            empty = self.submission(0, (), inputs, placeholder)
-            size = self._size_of(replace(empty, jobs=list(lines.values())))
+            size = self._size_of(self._request_for(line for _, line in judged.values()))
             self._check_size(size)
+        except BadRequest as error:  # a text that XML cannot hold: whose?
+            refusal = error
+            for name, (_, line) in judged.items():
+                try:
+                    self._project.request_size(self._request_for([line]))
+                except BadRequest as of_job:
+                    refusals[name] = of_job
         except GahpError as error:
             refusal = error
+        inputs = {name: files for name, (files, _) in judged.items() if name not in refusals}
         items = [item for ordered in inputs.values() for item in ordered]
         paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
         looks = ((path, seen[path]) for path in paths)
@@ -129,30 +119,6 @@ class Judged:
             lease=self.lease(),
             filled={name: self._filled[name] for name in inputs if name in self._filled},
         )
-
-    def refusals(self) -> dict[str, GahpError]:
-        """Return, by name, the jobs that cannot be sent whatever others are in the batch, and why.
-
-        Their input files are looked at, not read.
-
-        Raises:
-            RpcError: the app's templates cannot be asked for.
-            TemplateError: they cannot be read.
-        """
-        template = self._app_templates.input
-        found: dict[str, GahpError] = {}
-        seen: dict[str, StagingError | tuple[int, int]] = {}
-        for name, job in self._request.jobs:
-            try:
-                checks.check_job_name(name, {})
-                inputs = {name: self._ordered(name, job, template)}
-                submission = self.submission(0, inputs, inputs, placeholder)
-                self._check_line(job, submission.jobs[0])
-                self._project.request_size(submission)  # raises for what XML cannot hold
-                _check_files(job.files.values(), seen)
-            except GahpError as error:
-                found[name] = error
-        return found
 
     def lease(self) -> float:
         """Return the seconds that a person's batch is kept without a renewal.
@@ -238,6 +204,9 @@ class Judged:
         without = [replace(job, input_template=None) for job in submission.jobs]
         return templates + self._project.request_size(replace(submission, jobs=without))
 
+    def _request_for(self, lines: Iterable[JobLine]) -> BatchSubmission:
+        return replace(self.submission(0, (), {}, placeholder), jobs=list(lines))
+
     def too_large(self, size: int, why: str) -> BatchTooLarge:
         """Return the error for a request of ``size`` bytes."""
         filled = [self._filled[name] for name, _ in self._request.jobs if name in self._filled]
@@ -258,6 +227,17 @@ class Judged:
             nbytes=size,
         )
 
+    def _warn_of_deletion(self) -> None:
+        request = self._request
+        if not all(info.no_delete for info in self._app_templates.input.per_job_files):
+            self._context.known.warn_once(
+                ("no_delete", request.app_name),
+                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
+                "shared input file after the first job that used it",
+                request.app_name,
+                self._project.host,
+            )
+
     def _check_batch(self) -> None:
         request = self._request
         if not request.jobs:
@@ -277,6 +257,19 @@ class Judged:
 
     # -- one job
 
+    def _judged(
+        self, name: str, job: Job, names: dict[str, str]
+    ) -> tuple[tuple[Input, ...], JobLine]:
+        """Return a job's files in template order, and what is sent of it.
+
+        ``names`` are those of the jobs before it. Raises what stands against it.
+        """
+        checks.check_job_name(name, names)
+        files = self._ordered(name, job)
+        line = self._line(name, job, files, placeholder)
+        self._check_line(job, line)
+        return files, line
+
     @property
     def _app_templates(self) -> AppTemplates:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
@@ -284,37 +277,35 @@ class Judged:
             self._of_app = self._context.known.templates(self._request.app_name, self._project)
         return self._of_app
 
-    def _ordered(self, name: str, job: Job, template: InputTemplate) -> tuple[Input, ...]:
+    def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
+        request, template = self._request, self._app_templates.input
         for open_name, item in job.files.items():
             checks.check_input(name, open_name, item)
         checks.check_fpops(name, job.fpops)
         # What a file on the project says, no RPC tells: neither its names nor their number.
-        named = self._request.input_template_filename is not None
+        named = request.input_template_filename is not None
         own = self._own_template(name, job)
         if job.args and (own is not None or not named):
-            checks.check_one_command_line(name, own or template, self._request.app_name)
+            checks.check_one_command_line(name, own or template, request.app_name)
         if own is not None and not named:
             wanted, counted = len(own.per_job_files), len(template.per_job_files)
             if wanted != counted:
                 raise JobRefused(
                     f"job {name!r}: its own input template has {wanted} files, that of app "
-                    f"{self._request.app_name} {counted}: a project counts a job's files by the "
+                    f"{request.app_name} {counted}: a project counts a job's files by the "
                     "app's; use an app with as many",
                     job_name=name,
                 )
-        outputs = self._request.outputs.get(name, ())
-        if self._outputs_are_known(job) and (outputs or job.output_template is not None):
-            template_ = self._output_template(name, job)
-            checks.check_outputs(name, outputs, template_, self._request.app_name)
+        outputs = request.outputs.get(name, ())
+        own_output = job.output_template is not None
+        if own_output or (outputs and request.output_template_filename is None):
+            made = self._output_template(name, job)
+            checks.check_outputs(name, outputs, made, request.app_name)
         if own is None and named:
             return tuple(job.files.values())
-        request = self._request
         return checks.ordered_inputs(
             name, job.files, own or template, request.app_name, by_name=request.by_name
         )
-
-    def _outputs_are_known(self, job: Job) -> bool:
-        return job.output_template is not None or self._request.output_template_filename is None
 
     def _own_template(self, name: str, job: Job) -> InputTemplate | None:
         text = job.input_template

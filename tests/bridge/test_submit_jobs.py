@@ -113,7 +113,9 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     jobs = [fine, *(job for job, _ in wanted.values())]
     outputs = {"good": ("x/out",), "outs": ("out", "log")}
     with site.bridge() as bridge:
-        refused = bridge.refusals(SubmitRequest("refusals", "uppercase", jobs, outputs=outputs))
+        refused = bridge.judge(
+            SubmitRequest("refusals", "uppercase", jobs, outputs=outputs)
+        ).refusals
     assert refused.keys() == wanted.keys()
     for name, (_, words) in wanted.items():
         assert words in str(refused[name])
