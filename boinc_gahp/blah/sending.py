@@ -340,7 +340,7 @@ class Sender:
         refused: Mapping[str, GahpError] = {}
         try:
             if request is not None:
-                refused = self._kept.bridge.refusals(request)
+                refused = self._kept.bridge.judge(request).refusals
         except RpcError as trouble:
             self._put_off(batch, trouble)
             return False

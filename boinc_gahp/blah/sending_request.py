@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.description import JobDescription
-from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.bridge.types import by_open_name
 from boinc_gahp.errors import JobRefused
 
@@ -33,14 +33,15 @@ def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitR
         batch.name,
         batch.app_name,
         [
-            JobRequest(
+            (
                 name,
-                job.args,
-                by_open_name(job.inputs),
-                job.priority,
-                job.input_template,
-                job.output_template,
-                _outputs(job),
+                Job(
+                    job.args,
+                    by_open_name(job.inputs),
+                    priority=job.priority,
+                    input_template=job.input_template,
+                    output_template=job.output_template,
+                ),
             )
             for name, job in described
         ],
@@ -50,6 +51,7 @@ def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitR
         rsc_disk_bound=first.rsc_disk_bound,
         delay_bound=first.delay_bound,
         app_version_num=first.app_version_num,
+        outputs={name: _outputs(job) for name, job in described},
         lease=lease,
     )
 

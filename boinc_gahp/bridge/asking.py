@@ -20,7 +20,7 @@ from boinc_gahp.text import quoted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boinc_gahp.bridge.types import JobRequest, SubmitRequest
+    from boinc_gahp.bridge.types import Job, SubmitRequest
     from boinc_gahp.templates import InputTemplate
 
 #: What can be asked for: the elements of ``job_params``.
@@ -89,7 +89,7 @@ class Asked:
                 )
         if request.input_template_filename is None:
             return
-        for job in request.jobs:
+        for _, job in request.jobs:
             asked = self._of(job)
             if asked and job.input_template is None:
                 raise JobRefused(
@@ -99,15 +99,16 @@ class Asked:
                     "itself with the jobs"
                 )
 
-    def _of(self, job: JobRequest) -> dict[str, float]:
-        if job.rsc_fpops_est is None:
+    def _of(self, job: Job) -> dict[str, float]:
+        if job.fpops is None:
             return self.params
-        return {**self.params, "rsc_fpops_est": job.rsc_fpops_est}
+        return {**self.params, "rsc_fpops_est": job.fpops}
 
-    def filled(self, job: JobRequest, template: InputTemplate, text: str) -> Filled:
+    def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
         """Return what becomes of what a job asks for.
 
         Args:
+            name: of the job.
             job: one of the request.
             template: its own template, or else the app's.
             text: that template's text.
@@ -115,24 +116,24 @@ class Asked:
         Raises:
             JobRefused: it cannot be filled in.
         """
-        key = (job.input_template, job.rsc_fpops_est)
+        key = (job.input_template, job.fpops)
         if key not in self._filled:
-            self._filled[key] = self._fill(job, template, text)
+            self._filled[key] = self._fill(name, job, template, text)
         return self._filled[key]
 
-    def _fill(self, job: JobRequest, template: InputTemplate, text: str) -> Filled:
+    def _fill(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
         otherwise: dict[str, float] = {}
-        for name in ELEMENTS:
-            said: float | None = getattr(template, name)
-            otherwise[name] = self.params.get(name) or DEFAULTS[name] if said is None else said
-        values = {name: v for name, v in self._of(job).items() if v != otherwise[name]}
+        for each in ELEMENTS:
+            said: float | None = getattr(template, each)
+            otherwise[each] = self.params.get(each) or DEFAULTS[each] if said is None else said
+        values = {each: v for each, v in self._of(job).items() if v != otherwise[each]}
         if not values:
             return Filled(job.input_template, (), otherwise)
         try:
             own = set_parameters(text, values)
         except TemplateError as error:
             raise JobRefused(
-                f"job {quoted(job.name)}: what it asks for cannot be filled into its {error}",
-                job_name=job.name,
+                f"job {quoted(name)}: what it asks for cannot be filled into its {error}",
+                job_name=name,
             ) from error
         return Filled(own, tuple(values), {**otherwise, **values})

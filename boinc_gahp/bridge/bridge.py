@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         SubmitRequest,
     )
     from boinc_gahp.config import Settings
-    from boinc_gahp.errors import GahpError, ProjectError
+    from boinc_gahp.errors import ProjectError
     from boinc_gahp.ledger import BatchRow, JobLedger, Ledger
     from boinc_gahp.rpc import Batch, BatchJob, Project
 
@@ -127,10 +127,6 @@ class Bridge:
     def max_post_bytes(self) -> int:
         """The largest request, in bytes, that the project's settings allow."""
         return self._context.project_settings.max_post_bytes
-
-    def refusals(self, request: SubmitRequest) -> dict[str, GahpError]:
-        """See :meth:`boinc_gahp.bridge.judging.Judged.refusals`."""
-        return Judged(self._context, request).refusals()
 
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.bridge.judging.Judged.size`."""

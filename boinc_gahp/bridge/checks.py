@@ -19,9 +19,9 @@ from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.text import character_name, nearest, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from boinc_gahp.bridge.types import Input, JobRequest
+    from boinc_gahp.bridge.types import Input
     from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
@@ -98,41 +98,38 @@ def check_batch_name(name: str) -> None:
         )
 
 
-def check_job_names(jobs: Iterable[JobRequest], seen: dict[str, str] | None = None) -> None:
+def check_job_name(name: str, seen: dict[str, str]) -> None:
     """Raise JobRefused for a name that the project would mangle, or that stands there twice.
 
-    ``seen`` holds the names of other jobs of the batch, as an earlier call has left them.
+    ``seen`` holds the names of other jobs of the batch, as earlier calls have left them.
     """
-    seen = {} if seen is None else seen
-    for job in jobs:
-        name = job.name
-        if not name or name == "0":
-            raise JobRefused(
-                f"a job is called {quoted(name)}: the project would make up a name for it, and "
-                "could then make the job twice; give every job a name",
-                job_name=name,
-            )
-        if not _HARMLESS.fullmatch(name):
-            _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE, name)
-        size = len(name.encode())
-        if size > MAX_JOB_NAME:
-            raise JobRefused(
-                f"job name {quoted(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
-                "project's transitioner: use a shorter name",
-                job_name=name,
-            )
-        key = fold(name)
-        other = seen.get(key)
-        if other is not None:
-            raise JobRefused(
-                f"job name {quoted(name)} stands in this request twice (as {quoted(other)}): a "
-                "project compares names without regard to case and accents",
-                job_name=name,
-            )
-        seen[key] = name
+    if not name or name == "0":
+        raise JobRefused(
+            f"a job is called {quoted(name)}: the project would make up a name for it, and "
+            "could then make the job twice; give every job a name",
+            job_name=name,
+        )
+    if not _HARMLESS.fullmatch(name):
+        _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE, name)
+    size = len(name.encode())
+    if size > MAX_JOB_NAME:
+        raise JobRefused(
+            f"job name {quoted(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
+            "project's transitioner: use a shorter name",
+            job_name=name,
+        )
+    key = fold(name)
+    other = seen.get(key)
+    if other is not None:
+        raise JobRefused(
+            f"job name {quoted(name)} stands in this request twice (as {quoted(other)}): a "
+            "project compares names without regard to case and accents",
+            job_name=name,
+        )
+    seen[key] = name
 
 
-def command_line(job: JobRequest, *, escape: bool) -> str:
+def command_line(job_name: str, args: Sequence[str], *, escape: bool) -> str:
     """Return the job's arguments as the one text that a project stores.
 
     See :func:`boinc_gahp.rpc.command_line`, with ``escape`` for its ``doubled``.
@@ -141,9 +138,9 @@ def command_line(job: JobRequest, *, escape: bool) -> str:
         JobRefused: for an argument that would not arrive as it is.
     """
     try:
-        return rpc.command_line(job.args, doubled=escape)
+        return rpc.command_line(args, doubled=escape)
     except BadRequest as error:
-        raise JobRefused(f"job {quoted(job.name)}: {error}", job_name=job.name) from error
+        raise JobRefused(f"job {quoted(job_name)}: {error}", job_name=job_name) from error
 
 
 def check_job_line(
@@ -179,99 +176,98 @@ def check_template_filename(filename: str | None) -> None:
         )
 
 
-def check_input(job: JobRequest, open_name: str, item: Input) -> None:
+def check_input(job_name: str, open_name: str, item: Input) -> None:
     """Raise JobRefused for a file that the project would not take as it is; none is opened."""
     if isinstance(item, RemoteFile):
-        check_remote(job, item)
+        check_remote(job_name, item)
     elif isinstance(item, StagedFile):
-        _check_staged(job, item)
+        _check_staged(job_name, item)
     elif isinstance(item, InlineFile):
-        _check_inline(job, open_name, item)
+        _check_inline(job_name, open_name, item)
 
 
-def _check_staged(job: JobRequest, file: StagedFile) -> None:
+def _check_staged(job_name: str, file: StagedFile) -> None:
     """Check a physical name, which stands in the job's line without quotes."""
     name = file.physical_name
-    where = f"job {quoted(job.name)}: staged file {quoted(name)}"
+    where = f"job {quoted(job_name)}: staged file {quoted(name)}"
     bad = _NOT_IN_PHYSICAL_NAME.search(name)
     if bad:
         raise JobRefused(
             f"{where}: its name holds {_character(bad[0])}; names of files on a project have "
             "letters, digits and the characters _ . -",
-            job_name=job.name,
+            job_name=job_name,
         )
     if not name or name.startswith("-") or not name.strip("."):
         raise JobRefused(
             f"{where}: that is no name of a file on a project, which is <MD5>.<extension> for a "
             "file that this program has staged",
-            job_name=job.name,
+            job_name=job_name,
         )
     if len(name) > MAX_PHYSICAL_NAME:
         raise JobRefused(
             f"{where}: its name has {len(name)} characters, a project knows none with more than "
             f"{MAX_PHYSICAL_NAME}",
-            job_name=job.name,
+            job_name=job_name,
         )
 
 
-def _check_inline(job: JobRequest, open_name: str, file: InlineFile) -> None:
-    where = f"job {quoted(job.name)}: inline file {quoted(open_name)}"
+def _check_inline(job_name: str, open_name: str, file: InlineFile) -> None:
+    where = f"job {quoted(job_name)}: inline file {quoted(open_name)}"
     if not file.text:
         raise JobRefused(
             f"{where} is empty, which a project cannot write: give an empty file by its path",
-            job_name=job.name,
+            job_name=job_name,
         )
     bad = _NOT_IN_XML.search(file.text)
     if bad:
         raise JobRefused(
             f"{where} holds {character_name(bad[0])}, which a request to a project cannot hold: "
             "give such contents as a file by its path",
-            job_name=job.name,
+            job_name=job_name,
         )
 
 
-def check_fpops(job: JobRequest) -> None:
+def check_fpops(job_name: str, fpops: float | None) -> None:
     """Raise JobRefused for a job's own number of floating-point operations that is none."""
-    fpops = job.rsc_fpops_est
     if fpops is not None and not 0 < fpops < math.inf:
         raise JobRefused(
-            f"job {quoted(job.name)}: rsc_fpops_est is {fpops}; expected the floating-point "
+            f"job {quoted(job_name)}: rsc_fpops_est is {fpops}; expected the floating-point "
             "operations that it takes, more than 0",
-            job_name=job.name,
+            job_name=job_name,
         )
 
 
-def check_remote(job: JobRequest, file: RemoteFile) -> None:
+def check_remote(job_name: str, file: RemoteFile) -> None:
     """Raise JobRefused for a remote file that create_work would not take as it is.
 
     It stands in the job's line without quotes, and then in SQL.
     """
-    where = f"job {quoted(job.name)}: remote file {quoted(file.url)}"
+    where = f"job {quoted(job_name)}: remote file {quoted(file.url)}"
     bad = _NOT_IN_URL.search(file.url)
     if bad:
         raise JobRefused(
             f"{where}: its URL holds {_character(bad[0])}, which cannot travel to the project: "
             "write it as %XX",
-            job_name=job.name,
+            job_name=job_name,
         )
     entity = _ENTITY.search(file.url)
     if entity:
         raise JobRefused(
             f"{where}: its URL holds {entity[0]}, for which volunteers' clients read another "
             "character: write its & as %26, or name the file by another URL",
-            job_name=job.name,
+            job_name=job_name,
         )
     md5 = file.md5 or ""
     if not _MD5.fullmatch(md5) or file.nbytes is None or file.nbytes < 0:
         raise JobRefused(
             f"{where}: expected its size in bytes and its MD5 as 32 hexadecimal digits, found "
             f"{file.nbytes} and {quoted(md5)}",
-            job_name=job.name,
+            job_name=job_name,
         )
 
 
 def check_own_template(
-    job: JobRequest, kind: str, open_names: Iterable[str], command: str | None = None
+    job_name: str, kind: str, open_names: Iterable[str], command: str | None = None
 ) -> None:
     """Raise JobRefused for texts of a job's own template that nobody is known to receive.
 
@@ -279,7 +275,7 @@ def check_own_template(
     server"; ``web-rpcs.rst``, "What clients make of it").
 
     Args:
-        job: the job.
+        job_name: the job.
         kind: of the template, ``input`` or ``output``.
         open_names: its files'.
         command: its command line.
@@ -288,26 +284,31 @@ def check_own_template(
         bad = _NOT_IN_TEMPLATE.search(text or "")
         if bad:
             raise JobRefused(
-                f"job {quoted(job.name)}: its own {kind} template has the {what} "
+                f"job {quoted(job_name)}: its own {kind} template has the {what} "
                 f"{quoted(text or '')}, which holds a {bad[0]}: neither the project's database nor "
                 "volunteers' clients are known to keep that; use another name, or arguments",
-                job_name=job.name,
+                job_name=job_name,
             )
 
 
-def check_one_command_line(job: JobRequest, template: InputTemplate, app_name: str) -> None:
-    """Raise JobRefused if both the job and its template have a command line."""
-    if job.args and template.command_line:
+def check_one_command_line(job_name: str, template: InputTemplate, app_name: str) -> None:
+    """Raise JobRefused if the template of a job with arguments has a command line."""
+    if template.command_line:
         raise JobRefused(
-            f"job {quoted(job.name)} has arguments, and so has the input template of app "
+            f"job {quoted(job_name)} has arguments, and so has the input template of app "
             f"{app_name} ({quoted(template.command_line)}): a project takes one of them; leave "
             "out the job's",
-            job_name=job.name,
+            job_name=job_name,
         )
 
 
 def ordered_inputs(
-    job: JobRequest, template: InputTemplate, app_name: str, *, by_name: bool = False
+    job_name: str,
+    given: Mapping[str, Input],
+    template: InputTemplate,
+    app_name: str,
+    *,
+    by_name: bool = False,
 ) -> tuple[Input, ...]:
     """Return the job's files in the order in which the app's input template wants them.
 
@@ -318,7 +319,6 @@ def ordered_inputs(
         JobRefused: names the job, its files and the names that the app wants.
     """
     wanted = [info.open_name for info in template.per_job_files]
-    given = job.inputs
     if len(given) == len(wanted) and given.keys() == set(wanted):
         return tuple(given[name] for name in wanted)
     strangers = [name for name in given if name not in wanted]
@@ -335,14 +335,16 @@ def ordered_inputs(
     elif strangers and matching:
         detail = f"; {quoted(_source(strangers[0], given[strangers[0]]))} is none of these"
     raise JobRefused(
-        f"job {quoted(job.name)}: app {app_name} wants {len(wanted)} input file"
+        f"job {quoted(job_name)}: app {app_name} wants {len(wanted)} input file"
         f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(given)} "
         f"({found}){detail}",
-        job_name=job.name,
+        job_name=job_name,
     )
 
 
-def check_outputs(job: JobRequest, template: OutputTemplate, app_name: str) -> None:
+def check_outputs(
+    job_name: str, outputs: Iterable[str], template: OutputTemplate, app_name: str
+) -> None:
     """Raise JobRefused for an output that the app does not make: no volunteer is to work for it.
 
     What is in an archive, an app's one output if its name ends in .zip, is seen only afterwards.
@@ -351,13 +353,13 @@ def check_outputs(job: JobRequest, template: OutputTemplate, app_name: str) -> N
     if len(names) == 1 and names[0].lower().endswith(".zip"):
         return
     made = dict.fromkeys(names, "")
-    for name in job.outputs:
+    for name in outputs:
         if find(name, made) is None:
             known = ", ".join(quoted(each) for each in names) or "none"
             raise JobRefused(
-                f"job {quoted(job.name)}: transfer_output_files names {quoted(name)}; the outputs "
+                f"job {quoted(job_name)}: transfer_output_files names {quoted(name)}; the outputs "
                 f"of app {app_name} are: {known}",
-                job_name=job.name,
+                job_name=job_name,
             )
 
 

@@ -40,7 +40,7 @@ class Sending:
         return replace(
             self,
             batch_id=details.batch.id,
-            ours=names <= {job.name for job in request.jobs},
+            ours=names <= {name for name, _ in request.jobs},
             sent=self.sent or has_jobs,
         )
 

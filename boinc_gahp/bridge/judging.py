@@ -11,8 +11,9 @@ from boinc_gahp.bridge.asking import Asked
 from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
-from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams
+from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams
+from boinc_gahp.rpc import Job as JobLine
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.asking import Filled
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.known import AppTemplates
-    from boinc_gahp.bridge.types import Input, JobRequest, SubmitRequest
+    from boinc_gahp.bridge.types import Input, Job, SubmitRequest
     from boinc_gahp.rpc import Project
     from boinc_gahp.templates import InputTemplate, OutputTemplate
 
@@ -61,24 +62,12 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        request = self._request
         self._check_batch()
-        checks.check_job_names(request.jobs)
-        template = self._app_templates.input
-        if not all(info.no_delete for info in template.per_job_files):
-            self._context.known.warn_once(
-                ("no_delete", request.app_name),
-                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
-                "shared input file after the first job that used it",
-                request.app_name,
-                self._project.host,
-            )
-        inputs = {job.name: self._ordered(job, template) for job in request.jobs}
-        submission = self.submission(0, inputs, inputs, placeholder)
-        for job, line in zip(request.jobs, submission.jobs, strict=True):
-            self._check_line(job, line)
-        self._check_size(self._size_of(submission))
-        return inputs
+        names: dict[str, str] = {}
+        judged = {name: self._judged(name, job, names) for name, job in self._request.jobs}
+        self._warn_of_deletion()
+        self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
+        return {name: files for name, (files, _) in judged.items()}
 
     def judgement(self) -> Judgement:
         """Return all that stands against the request; input files are looked at, not read.
@@ -87,31 +76,35 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template = self._app_templates.input
+        judged: dict[str, tuple[tuple[Input, ...], JobLine]] = {}
         refusals: dict[str, GahpError] = {}
-        inputs: dict[str, tuple[Input, ...]] = {}
-        lines: dict[str, Job] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
-        for job in self._request.jobs:
+        for name, job in self._request.jobs:
             try:
-                checks.check_job_names([job], names)
-                inputs[job.name] = ordered = self._ordered(job, template)
-                lines[job.name] = line = self._job(job, ordered, placeholder)
-                self._check_line(job, line)
-                _check_files(job.inputs.values(), seen)
-            except GahpError as error:
-                refusals.setdefault(job.name, error)
-                inputs.pop(job.name, None)
-                lines.pop(job.name, None)
-        size, refusal = 0, None
+                found = self._judged(name, job, names)
+                _check_files(found[0], seen)
+            except (JobRefused, StagingError) as error:
+                refusals.setdefault(name, error)
+                judged.pop(name, None)
+            else:
+                judged[name] = found
+        size = 0
+        refusal: GahpError | None = None
         try:
             self._check_batch()
-            empty = self.submission(0, (), inputs, placeholder)
-            size = self._size_of(replace(empty, jobs=list(lines.values())))
+            size = self._size_of(self._request_for(line for _, line in judged.values()))
             self._check_size(size)
+        except BadRequest as error:  # a text that XML cannot hold: whose?
+            refusal = error
+            for name, (_, line) in judged.items():
+                try:
+                    self._project.request_size(self._request_for([line]))
+                except BadRequest as of_job:
+                    refusals[name] = of_job
         except GahpError as error:
             refusal = error
+        inputs = {name: files for name, (files, _) in judged.items() if name not in refusals}
         items = [item for ordered in inputs.values() for item in ordered]
         paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
         looks = ((path, seen[path]) for path in paths)
@@ -126,30 +119,6 @@ class Judged:
             lease=self.lease(),
             filled={name: self._filled[name] for name in inputs if name in self._filled},
         )
-
-    def refusals(self) -> dict[str, GahpError]:
-        """Return, by name, the jobs that cannot be sent whatever others are in the batch, and why.
-
-        Their input files are looked at, not read.
-
-        Raises:
-            RpcError: the app's templates cannot be asked for.
-            TemplateError: they cannot be read.
-        """
-        template = self._app_templates.input
-        found: dict[str, GahpError] = {}
-        seen: dict[str, StagingError | tuple[int, int]] = {}
-        for job in self._request.jobs:
-            try:
-                checks.check_job_names([job])
-                inputs = {job.name: self._ordered(job, template)}
-                submission = self.submission(0, inputs, inputs, placeholder)
-                self._check_line(job, submission.jobs[0])
-                self._project.request_size(submission)  # raises for what XML cannot hold
-                _check_files(job.inputs.values(), seen)
-            except GahpError as error:
-                found[job.name] = error
-        return found
 
     def lease(self) -> float:
         """Return the seconds that a person's batch is kept without a renewal.
@@ -177,10 +146,10 @@ class Judged:
         # A project goes by each job's own number, and else by the app's template.
         usual = self._app_templates.input.rsc_fpops_est
         jobs = []
-        for job in submission.jobs:
-            stored = self._filled.get(job.name or "")
-            operations = job.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
-            jobs.append(replace(job, rsc_fpops_est=None if operations == usual else operations))
+        for line in submission.jobs:
+            stored = self._filled.get(line.name)
+            operations = line.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
+            jobs.append(replace(line, rsc_fpops_est=None if operations == usual else operations))
         return self._project.estimate_batch(replace(submission, jobs=jobs))
 
     def submission(
@@ -205,9 +174,9 @@ class Judged:
             output_template_filename=request.output_template_filename,
             job_params=JobParams(**self._asked.params),
             jobs=[
-                self._job(job, inputs[job.name], physical_name)
-                for job in request.jobs
-                if job.name in names
+                self._line(name, job, inputs[name], physical_name)
+                for name, job in request.jobs
+                if name in names
             ],
         )
 
@@ -220,7 +189,7 @@ class Judged:
             TemplateError: they cannot be read.
             BadRequest: a text that XML cannot hold.
         """
-        inputs = {job.name: tuple(job.inputs.values()) for job in self._request.jobs}
+        inputs = {name: tuple(job.files.values()) for name, job in self._request.jobs}
         return self._size_of(self.submission(0, inputs, inputs, placeholder))
 
     def _size_of(self, submission: BatchSubmission) -> int:
@@ -235,9 +204,12 @@ class Judged:
         without = [replace(job, input_template=None) for job in submission.jobs]
         return templates + self._project.request_size(replace(submission, jobs=without))
 
+    def _request_for(self, lines: Iterable[JobLine]) -> BatchSubmission:
+        return replace(self.submission(0, (), {}, placeholder), jobs=list(lines))
+
     def too_large(self, size: int, why: str) -> BatchTooLarge:
         """Return the error for a request of ``size`` bytes."""
-        filled = [self._filled[job.name] for job in self._request.jobs if job.name in self._filled]
+        filled = [self._filled[name] for name, _ in self._request.jobs if name in self._filled]
         nbytes = sum(each.nbytes for each in filled)
         advice = ""
         if nbytes:
@@ -254,6 +226,17 @@ class Judged:
             f"max_post_bytes set to match{advice}",
             nbytes=size,
         )
+
+    def _warn_of_deletion(self) -> None:
+        request = self._request
+        if not all(info.no_delete for info in self._app_templates.input.per_job_files):
+            self._context.known.warn_once(
+                ("no_delete", request.app_name),
+                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
+                "shared input file after the first job that used it",
+                request.app_name,
+                self._project.host,
+            )
 
     def _check_batch(self) -> None:
         request = self._request
@@ -274,6 +257,19 @@ class Judged:
 
     # -- one job
 
+    def _judged(
+        self, name: str, job: Job, names: dict[str, str]
+    ) -> tuple[tuple[Input, ...], JobLine]:
+        """Return a job's files in template order, and what is sent of it.
+
+        ``names`` are those of the jobs before it. Raises what stands against it.
+        """
+        checks.check_job_name(name, names)
+        files = self._ordered(name, job)
+        line = self._line(name, job, files, placeholder)
+        self._check_line(job, line)
+        return files, line
+
     @property
     def _app_templates(self) -> AppTemplates:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
@@ -281,37 +277,37 @@ class Judged:
             self._of_app = self._context.known.templates(self._request.app_name, self._project)
         return self._of_app
 
-    def _ordered(self, job: JobRequest, template: InputTemplate) -> tuple[Input, ...]:
-        for open_name, item in job.inputs.items():
-            checks.check_input(job, open_name, item)
-        checks.check_fpops(job)
+    def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
+        request, template = self._request, self._app_templates.input
+        for open_name, item in job.files.items():
+            checks.check_input(name, open_name, item)
+        checks.check_fpops(name, job.fpops)
         # What a file on the project says, no RPC tells: neither its names nor their number.
-        named = self._request.input_template_filename is not None
-        own = self._own_template(job)
-        if own is not None or not named:
-            checks.check_one_command_line(job, own or template, self._request.app_name)
+        named = request.input_template_filename is not None
+        own = self._own_template(name, job)
+        if job.args and (own is not None or not named):
+            checks.check_one_command_line(name, own or template, request.app_name)
         if own is not None and not named:
             wanted, counted = len(own.per_job_files), len(template.per_job_files)
             if wanted != counted:
                 raise JobRefused(
-                    f"job {job.name!r}: its own input template has {wanted} files, that of app "
-                    f"{self._request.app_name} {counted}: a project counts a job's files by the "
+                    f"job {name!r}: its own input template has {wanted} files, that of app "
+                    f"{request.app_name} {counted}: a project counts a job's files by the "
                     "app's; use an app with as many",
-                    job_name=job.name,
+                    job_name=name,
                 )
-        if self._outputs_are_known(job) and (job.outputs or job.output_template is not None):
-            checks.check_outputs(job, self._output_template(job), self._request.app_name)
+        outputs = request.outputs.get(name, ())
+        own_output = job.output_template is not None
+        if own_output or (outputs and request.output_template_filename is None):
+            made = self._output_template(name, job)
+            checks.check_outputs(name, outputs, made, request.app_name)
         if own is None and named:
-            return tuple(job.inputs.values())
-        request = self._request
+            return tuple(job.files.values())
         return checks.ordered_inputs(
-            job, own or template, request.app_name, by_name=request.by_name
+            name, job.files, own or template, request.app_name, by_name=request.by_name
         )
 
-    def _outputs_are_known(self, job: JobRequest) -> bool:
-        return job.output_template is not None or self._request.output_template_filename is None
-
-    def _own_template(self, job: JobRequest) -> InputTemplate | None:
+    def _own_template(self, name: str, job: Job) -> InputTemplate | None:
         text = job.input_template
         if text is None:
             return None
@@ -319,30 +315,30 @@ class Judged:
             try:
                 self._templates[text] = read_input_template(text)
             except TemplateError as error:
-                raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
+                raise JobRefused(f"job {name!r}: its own {error}", job_name=name) from error
         template = self._templates[text]
         names = [info.open_name for info in template.files]
-        checks.check_own_template(job, "input", names, template.command_line)
+        checks.check_own_template(name, "input", names, template.command_line)
         return template
 
-    def _input_template(self, job: JobRequest) -> str | None:
+    def _input_template(self, name: str, job: Job) -> str | None:
         """Return the text of the template that a job takes with it.
 
         Raises:
             JobRefused: its own cannot be read, or what it asks for cannot be filled in.
         """
-        own = self._own_template(job)
+        own = self._own_template(name, job)
         if own is not None:
-            filled = self._asked.filled(job, own, job.input_template or "")
+            filled = self._asked.filled(name, job, own, job.input_template or "")
         elif self._request.input_template_filename is not None:
             return None  # what it says cannot be known
         else:
             of_app = self._app_templates
-            filled = self._asked.filled(job, of_app.input, of_app.text)
-        self._filled[job.name] = filled
+            filled = self._asked.filled(name, job, of_app.input, of_app.text)
+        self._filled[name] = filled
         return filled.template
 
-    def _output_template(self, job: JobRequest) -> OutputTemplate:
+    def _output_template(self, name: str, job: Job) -> OutputTemplate:
         text = job.output_template
         if text is None:
             return self._app_templates.output
@@ -350,30 +346,34 @@ class Judged:
             try:
                 self._output_templates[text] = read_output_template(text)
             except TemplateError as error:
-                raise JobRefused(f"job {job.name!r}: its own {error}", job_name=job.name) from error
+                raise JobRefused(f"job {name!r}: its own {error}", job_name=name) from error
         template = self._output_templates[text]
-        checks.check_own_template(job, "output", [info.open_name for info in template.files])
+        checks.check_own_template(name, "output", [info.open_name for info in template.files])
         return template
 
-    def _check_line(self, job: JobRequest, line: Job) -> None:
+    def _check_line(self, job: Job, line: JobLine) -> None:
         own = [text for text in (line.input_template, line.output_template) if text is not None]
         more = [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
             more.append(f"--priority {job.priority}")
         words = [_word(file) for file in line.input_files]
-        checks.check_job_line(job.name, line.command_line, words, more)
+        checks.check_job_line(line.name, line.command_line, words, more)
 
-    def _job(
-        self, job: JobRequest, inputs: tuple[Input, ...], physical_name: Callable[[str], str]
-    ) -> Job:
+    def _line(
+        self,
+        name: str,
+        job: Job,
+        inputs: tuple[Input, ...],
+        physical_name: Callable[[str], str],
+    ) -> JobLine:
         escape = self._context.project_settings.escape_command_lines
-        return Job(
-            name=job.name,
-            command_line=checks.command_line(job, escape=escape),
+        return JobLine(
+            name=name,
+            command_line=checks.command_line(name, job.args, escape=escape),
             input_files=tuple(_input_file(item, physical_name) for item in inputs),
-            rsc_fpops_est=job.rsc_fpops_est,
+            rsc_fpops_est=job.fpops,
             priority=job.priority,
-            input_template=self._input_template(job),
+            input_template=self._input_template(name, job),
             output_template=job.output_template,
         )
 

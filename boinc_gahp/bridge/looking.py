@@ -70,7 +70,7 @@ def missing(project: Project, request: SubmitRequest, details: BatchDetails) -> 
     """
     batch = details.batch
     there = {job.name for job in details.jobs}
-    wanted = {job.name for job in request.jobs}
+    wanted = {name for name, _ in request.jobs}
     strangers, left = there - wanted, wanted - there
     what = f"batch {batch.name!r} (id {batch.id}) of {project.host}"
     if strangers:

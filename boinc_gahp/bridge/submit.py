@@ -145,7 +145,7 @@ class _Submission:
             self._project = context.project.until(self._until)
             self._stop_staging = request.answer_by - context.settings.timeouts.submit_margin
         self._judged = Judged(context, request, self._project)
-        self._wanted = {job.name for job in request.jobs}
+        self._wanted = {name for name, _ in request.jobs}
         self._stagings = 0
         self._staged: Mapping[str, str] = {}
         self._meter = Meter(request.progress)

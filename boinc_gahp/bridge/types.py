@@ -24,8 +24,8 @@ class LocalFile:
 
     Attributes:
         path: where it is; bytes that are no UTF-8 as surrogates (PEP 383).
-        expected: size in bytes and time of the last change in ns that it had when its job was
-            accepted: with others it is not sent. None: as it is.
+        expected: size in bytes and time of the last change in ns with which it was meant: with
+            others it is not sent. None: as it is.
     """
 
     path: str
@@ -71,6 +71,8 @@ class InlineFile:
 
 #: An input file of a job.
 Input = LocalFile | StagedFile | RemoteFile | InlineFile
+#: What may be given for one; a plain path stands for a :class:`LocalFile`.
+File = Input | str | os.PathLike[str]
 
 
 def by_open_name(files: Iterable[tuple[str, Input]]) -> dict[str, Input]:
@@ -111,26 +113,39 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class JobRequest:
-    """One job of a batch: arguments are separate words, as the Request Line had them.
+class Job:
+    """One job to be submitted.
 
     Attributes:
-        inputs: files by the app's open names for them.
-        priority: None: the batch's, or else the project's default.
-        input_template: XML of the job's own; None: the app's. Likewise the output template.
-        outputs: those that will be asked for, if that is known: each has to be one of the
-            template's.
-        rsc_fpops_est: floating-point operations that it takes, more than 0; None: the batch's.
+        args: words, as they are; or one string, which is split as a shell would.
+        inputs: files by the open names of the input template, which are all to be there. Only
+            with a template that the project keeps (``input_template_filename``), whose names
+            nobody can look up, they go in the order given.
+        name: unique over the whole project, for ever; None: made of the batch's name and the job's
+            number in it.
+        priority: None: the batch's.
+        fpops: floating-point operations that it takes, about; None: the batch's. Counts as
+            :class:`Parameters` do.
+        input_template: XML text of its own; None: the app's.
+        output_template: likewise.
     """
 
-    name: str
-    args: tuple[str, ...] = ()
-    inputs: Mapping[str, Input] = field(default_factory=dict)
+    args: Sequence[str] | str = ()
+    inputs: Mapping[str, File] = field(default_factory=dict)
+    name: str | None = None
     priority: int | None = None
+    fpops: float | None = None
     input_template: str | None = None
     output_template: str | None = None
-    outputs: tuple[str, ...] = ()
-    rsc_fpops_est: float | None = None
+
+    @property
+    def files(self) -> dict[str, Input]:
+        """The inputs, with a :class:`LocalFile` for each plain path."""
+        plain = (str, os.PathLike)
+        return {
+            name: LocalFile(file) if isinstance(file, plain) else file
+            for name, file in self.inputs.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +156,15 @@ class SubmitRequest:
     be asked for together with ``input_template_filename``.
 
     Attributes:
+        jobs: each with the name that it has on the project, whatever its own; arguments are words.
         priority: of jobs without one of their own.
         input_template_filename: a file in the project's own directory of templates, for jobs
             without a template of their own; None: the app's. Likewise for outputs.
         by_name: whether input files fit by their open names only. Otherwise those of a job, if
             none of its names fits and there are as many as are wanted, go in the order given: a
             gridmanager knows files by their paths.
+        outputs: those that will be asked for, by jobs' names, where they are known: each has to be
+            one of the template's.
         lease: seconds that a new batch is kept without a renewal; None: as long as the jobs may
             take by their deadlines and retries, ``[jobs] batch_lease`` at least.
         progress: told how far the submit is.
@@ -158,7 +176,7 @@ class SubmitRequest:
 
     batch_name: str
     app_name: str
-    jobs: Sequence[JobRequest]
+    jobs: Sequence[tuple[str, Job]]
     rsc_fpops_est: float | None = None
     rsc_fpops_bound: float | None = None
     rsc_memory_bound: float | None = None
@@ -169,6 +187,7 @@ class SubmitRequest:
     input_template_filename: str | None = None
     output_template_filename: str | None = None
     by_name: bool = False
+    outputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     lease: float | None = None
     progress: OnProgress | None = None
     answer_by: float | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.bridge.types import (
     Client,
     FetchRequest,
-    JobRequest,
+    Job,
     LocalFile,
     SubmitRequest,
     by_open_name,
@@ -129,10 +129,12 @@ def _submission(request: requests.Submit) -> SubmitRequest:
         batch_name=request.batch,
         app_name=request.app,
         jobs=[
-            JobRequest(
+            (
                 job.name,
-                job.args,
-                by_open_name((name, LocalFile(_path(source))) for source, name in job.inputs),
+                Job(
+                    job.args,
+                    by_open_name((name, LocalFile(_path(source))) for source, name in job.inputs),
+                ),
             )
             for job in request.jobs
         ],

@@ -67,8 +67,8 @@ class Comparison(Journal):
             return
         paths = (
             item.path
-            for job in self._request.jobs
-            for item in job.inputs.values()
+            for _, job in self._request.jobs
+            for item in job.files.values()
             if isinstance(item, LocalFile)
         )
         self._md5s = readable_md5s(self._session, paths, progress=self._request.progress)

@@ -17,7 +17,7 @@ from boinc_gahp.remote.types import InlineFile, LocalFile, RemoteFile, StagedFil
 from boinc_gahp.text import nearest, quoted
 
 if TYPE_CHECKING:
-    from boinc_gahp.remote.types import File
+    from boinc_gahp.bridge import File, Input
 
 #: What may stand before a colon.
 KINDS = ("file", "staged", "inline", "remote", "http", "https")
@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^ \t\r\n]+")
 _ALIKE = 0.75
 
 
-def read_file(text: str) -> LocalFile | StagedFile | RemoteFile | InlineFile:
+def read_file(text: str) -> Input:
     """Return the input file that a text stands for; nothing is looked up.
 
     Raises:
@@ -75,7 +75,7 @@ def relative_to(directory: str | os.PathLike[str], file: File) -> File:
     return LocalFile(str(Path(directory, path_of(file))))
 
 
-def read_named(text: str) -> tuple[str, LocalFile | StagedFile | RemoteFile | InlineFile]:
+def read_named(text: str) -> tuple[str, Input]:
     """Return the open name and the file of a text ``NAME=FILE``.
 
     Raises:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from boinc_gahp.bridge import Input, JobRequest, SubmitRequest
+    from boinc_gahp.bridge import Input, Job, SubmitRequest
     from boinc_gahp.remote.session import Session
 
 log = logging.getLogger("boinc_gahp.remote")
@@ -85,16 +85,16 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
         time.time(),
         refused=False,
         common={name: value for name, value in common.items() if value is not None},
-        jobs={job.name: _line(job, md5s) for job in request.jobs},
+        jobs={name: _line(job, md5s) for name, job in request.jobs},
     )
 
 
-def _line(job: JobRequest, md5s: Mapping[str, str]) -> str:
+def _line(job: Job, md5s: Mapping[str, str]) -> str:
     said = {
         "args": job.args,
-        "inputs": {name: _content(item, md5s) for name, item in job.inputs.items()},
+        "inputs": {name: _content(item, md5s) for name, item in job.files.items()},
         "priority": job.priority,
-        "rsc_fpops_est": job.rsc_fpops_est,
+        "rsc_fpops_est": job.fpops,
         "input_template": _digest(job.input_template),
         "output_template": _digest(job.output_template),
     }

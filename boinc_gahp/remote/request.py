@@ -9,16 +9,16 @@ import secrets
 import string
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import JobRequest, SubmitRequest
+from boinc_gahp.bridge import SubmitRequest
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
 from boinc_gahp.remote.files import split_args
 from boinc_gahp.remote.types import (
     InlineFile,
     Job,
-    LocalFile,
     Parameters,
     RemoteFile,
     StagedFile,
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeGuard
 
-    from boinc_gahp.bridge import Input, OnProgress
-    from boinc_gahp.remote.types import File
+    from boinc_gahp.bridge import OnProgress
 
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
@@ -117,7 +116,7 @@ def build_request(
     return SubmitRequest(
         batch_name,
         app_name,
-        [_job(job, name, remote) for job, name in zip(listed, names, strict=True)],
+        [(name, _resolved(job, name, remote)) for job, name in zip(listed, names, strict=True)],
         rsc_fpops_est=_plain(parameters.fpops_est),
         rsc_fpops_bound=_plain(parameters.fpops_bound),
         rsc_memory_bound=_plain(parameters.memory_bound),
@@ -204,7 +203,7 @@ def _check_job(job: Job, name: str) -> None:
         input_template=job.input_template,
         output_template=job.output_template,
     )
-    for open_name, file in job.inputs.items():
+    for open_name, file in job.files.items():
         at = f"job {name!r}: input {open_name!r}: "
         _check_texts(at, name=open_name)
         if isinstance(file, StagedFile):
@@ -215,18 +214,22 @@ def _check_job(job: Job, name: str) -> None:
             _check_texts(at, url=file.url)
             _check_whole(at, nbytes=file.nbytes)
             _check_texts(at, optional=True, md5=file.md5)
+        elif not isinstance(getattr(file, "path", None), str):
+            found = getattr(file, "path", file)
+            raise BadRequest(
+                f"job {name!r}: input {open_name!r} is a {type(found).__name__}: expected a path, "
+                "or a LocalFile, StagedFile, RemoteFile or InlineFile"
+            )
 
 
-def _job(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> JobRequest:
-    return JobRequest(
-        name,
-        _words(job, name),
-        {each: _input(name, each, file, remote) for each, file in job.inputs.items()},
-        priority=_plain(job.priority),
-        input_template=job.input_template,
-        output_template=job.output_template,
-        rsc_fpops_est=_plain(job.fpops),
-    )
+def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
+    """Return a job with arguments as words, numbers of Python's own, and files that are known."""
+    inputs = {
+        each: _known(file, remote.get(file.url, file)) if isinstance(file, RemoteFile) else file
+        for each, file in job.inputs.items()
+    }
+    priority, fpops = _plain(job.priority), _plain(job.fpops)
+    return replace(job, args=_words(job, name), inputs=inputs, priority=priority, fpops=fpops)
 
 
 def _words(job: Job, name: str) -> tuple[str, ...]:
@@ -249,20 +252,6 @@ def _word(name: str, word: object) -> str:
     raise BadRequest(
         f"job {name!r}: the argument {word!r} is a {type(word).__name__}: expected a string"
     )
-
-
-def _input(name: str, open_name: str, file: File, remote: Mapping[str, RemoteFile]) -> Input:
-    if isinstance(file, RemoteFile):
-        return _known(file, remote.get(file.url, file))
-    if isinstance(file, (StagedFile, InlineFile)):
-        return file
-    found = file.path if isinstance(file, LocalFile) else file
-    if not isinstance(found, (str, os.PathLike)):
-        raise BadRequest(
-            f"job {name!r}: input {open_name!r} is a {type(found).__name__}: expected a path, or a "
-            "LocalFile, StagedFile, RemoteFile or InlineFile"
-        )
-    return file if isinstance(file, LocalFile) else LocalFile(found)
 
 
 def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:

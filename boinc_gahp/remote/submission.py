@@ -229,7 +229,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         request=request,
         refusal=refusal,
         # In the order of the jobs.
-        problems={job.name: problems[job.name] for job in request.jobs if job.name in problems},
+        problems={name: problems[name] for name, _ in request.jobs if name in problems},
         files=files,
         remote=tuple(unmeasured(listed)),
         request_bytes=judged.request_bytes,
@@ -308,13 +308,13 @@ def _absent_staged(
     """
     absent = session.bridge.absent(staged) if staged else set()
     found: dict[str, StagingError] = {}
-    for job in request.jobs:
-        for open_name, item in job.inputs.items():
+    for name, job in request.jobs:
+        for open_name, item in job.files.items():
             if isinstance(item, StagedFile) and item.physical_name in absent:
                 found.setdefault(
-                    job.name,
+                    name,
                     StagingError(
-                        f"job {job.name!r}: {session.rpc.host} has no file "
+                        f"job {name!r}: {session.rpc.host} has no file "
                         f"{item.physical_name!r} for its input {open_name!r}: name the "
                         "local file instead, which is sent if the project lacks it"
                     ),

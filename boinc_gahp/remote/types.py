@@ -5,14 +5,13 @@ Points in time are seconds since the epoch, durations seconds, sizes bytes.
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from boinc_gahp.bridge import (
     Failure,
+    File,
     InlineFile,
-    Input,
+    Job,
     LocalFile,
     OnProgress,
     Progress,
@@ -20,9 +19,6 @@ from boinc_gahp.bridge import (
     StagedFile,
 )
 from boinc_gahp.states import JobState
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "Failure",
@@ -37,37 +33,6 @@ __all__ = [
     "RemoteFile",
     "StagedFile",
 ]
-
-
-#: An input file; a plain path stands for a :class:`LocalFile`.
-File = Input | str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job to be submitted.
-
-    Attributes:
-        args: words, as they are; or one string, which is split as a shell would.
-        inputs: files by the open names of the input template, which are all to be there. Only
-            with a template that the project keeps (``input_template_filename``), whose names
-            nobody can look up, they go in the order given.
-        name: unique over the whole project, for ever; None: made of the batch's name and the job's
-            number in it.
-        priority: None: the batch's.
-        fpops: floating-point operations that it takes, about; None: the batch's. Counts as
-            :class:`Parameters` do.
-        input_template: XML text of its own; None: the app's.
-        output_template: likewise.
-    """
-
-    args: Sequence[str] | str = ()
-    inputs: Mapping[str, File] = field(default_factory=dict)
-    name: str | None = None
-    priority: int | None = None
-    fpops: float | None = None
-    input_template: str | None = None
-    output_template: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

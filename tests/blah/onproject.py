@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.following import Follower
-from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.ledger.jobs import NewJob
 from tests.helpers import wait_for
 
@@ -94,12 +94,7 @@ def send(
             path.write_bytes(text)
             inputs[open_name] = LocalFile(path)
         requests.append(
-            JobRequest(
-                f"{name}-{place}",
-                tuple(args),
-                inputs,
-                output_template=about.output_template,
-            )
+            (f"{name}-{place}", Job(tuple(args), inputs, output_template=about.output_template))
         )
     row = kept.jobs.plan(kept.url, kept.account, name, app, about.together, ids, 2e9)
     assert row is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.blah import ending
-from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.ledger import NewJob
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
@@ -58,7 +58,7 @@ def submit(kept: Kept, site: Site, batch: BatchRow) -> None:
         SubmitRequest(
             batch.name,
             "uppercase",
-            [JobRequest(str(name), (), {"in": LocalFile(str(file))}) for name in names],
+            [(str(name), Job(inputs={"in": LocalFile(str(file))})) for name in names],
         )
     )
     kept.jobs.submitted(batch.id, 1)
@@ -151,7 +151,7 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
         SubmitRequest(
             batch.name,
             "uppercase",
-            [JobRequest(name, (), {"in": LocalFile(str(file))}) for name in names],
+            [(name, Job(inputs={"in": LocalFile(str(file))})) for name in names],
         )
     )
     kept.jobs.submitted(batch.id, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge, Job, LocalFile, SubmitRequest
 from boinc_gahp.config import Jobs, ProjectSettings, Settings, Staging, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import Ledger
@@ -81,12 +81,12 @@ class Site:
         return SubmitRequest(
             name,
             "uppercase",
-            [JobRequest(f"{name}#{n}.0", (), {"in": inputs[n % files]}) for n in range(jobs)],
+            [(f"{name}#{n}.0", Job(inputs={"in": inputs[n % files]})) for n in range(jobs)],
         )
 
     def paths(self, request: SubmitRequest) -> list[Path]:
         """Return the local input files of the request's jobs, in order, some more than once."""
-        files = [file for job in request.jobs for file in job.inputs.values()]
+        files = [file for _, job in request.jobs for file in job.inputs.values()]
         return [Path(file.path) for file in files if isinstance(file, LocalFile)]
 
     def workunits(self, request: SubmitRequest) -> list[str]:
@@ -96,7 +96,7 @@ class Site:
 
     def names(self, request: SubmitRequest) -> list[str]:
         """Return the names of the request's jobs."""
-        return sorted(job.name for job in request.jobs)
+        return sorted(name for name, _ in request.jobs)
 
 
 @pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, FetchRequest, JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge, FetchRequest, Job, LocalFile, SubmitRequest
 from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, Project
@@ -72,7 +72,7 @@ def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> Submi
         second.write_bytes(b"two\n")
         names = ["in0", "in1"] if app == "multi" else ["in"]
         files = {each: LocalFile(path) for each, path in zip(names, [first, second], strict=False)}
-        requests.append(JobRequest(f"{prefix or name + '#1'}.{number}", args, files))
+        requests.append((f"{prefix or name + '#1'}.{number}", Job(args, files)))
     request = SubmitRequest(name, app, requests)
     bridge.submit(request)
     return request

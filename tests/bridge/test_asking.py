@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineFile, JobRequest, SubmitRequest
+from boinc_gahp.bridge import InlineFile, Job, SubmitRequest
 from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
 from tests.bridge.test_submit_jobs import OWN_INPUT, workunit
 
@@ -31,7 +31,7 @@ SAID = (1e9, 1e15, 5e7, 1e8, 86400)
 FILE = InlineFile("x")
 
 
-def uppercase(name: str, *jobs: JobRequest, **asked: float) -> SubmitRequest:
+def uppercase(name: str, *jobs: tuple[str, Job], **asked: float) -> SubmitRequest:
     """Return a request for jobs that ask for sizes."""
     return SubmitRequest(name, "uppercase", jobs, **dict(zip(asked, asked.values(), strict=True)))  # type: ignore[arg-type]
 
@@ -70,7 +70,7 @@ def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(
 ) -> None:
     asked = dict(zip(COLUMNS, (2e12, 3e15, 4e8, 5e9, 4242), strict=True))
     with site.bridge() as bridge:
-        bridge.submit(uppercase("all", JobRequest("all-0", (), {"in": FILE}), **asked))
+        bridge.submit(uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
     assert stored(site, "all-0") == [tuple(asked.values())]
     assert bodies[0].count("<input_template>") == 1
 
@@ -80,9 +80,7 @@ def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(
 ) -> None:
     names = [f"some-{n}" for n in range(4)]
     flops = (None, 1e9, 7e10, 8e10)
-    jobs = [
-        JobRequest(n, (), {"in": FILE}, rsc_fpops_est=f) for n, f in zip(names, flops, strict=True)
-    ]
+    jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
     # What the template says already is no reason to send it.
     with site.bridge() as bridge:
         bridge.submit(uppercase("some", *jobs, delay_bound=86400, rsc_disk_bound=1e8))
@@ -97,8 +95,8 @@ def test_where_the_template_lacks_the_element_job_params_serve(
     site: Site, bodies: list[str]
 ) -> None:
     names = [f"lacks-{n}" for n in range(3)]
-    jobs = [JobRequest(name, (), {"in": FILE}) for name in names]
-    jobs[2] = replace(jobs[2], rsc_fpops_est=9e9)
+    jobs = [(name, Job(inputs={"in": FILE})) for name in names]
+    jobs[2] = (names[2], Job(inputs={"in": FILE}, fpops=9e9))
     with site.bridge() as bridge:
         request = uppercase("lacks", *jobs, rsc_memory_bound=3e8, rsc_fpops_est=6e9)
         bridge.submit(request)
@@ -109,7 +107,7 @@ def test_where_the_template_lacks_the_element_job_params_serve(
 
 def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None:
     names = [f"own-{n}" for n in range(2)]
-    jobs = [JobRequest(name, (), {"mine": FILE}, input_template=OWN_INPUT) for name in names]
+    jobs = [(name, Job(inputs={"mine": FILE}, input_template=OWN_INPUT)) for name in names]
     with site.bridge() as bridge:
         request = uppercase("own", *jobs, delay_bound=4242.5, rsc_memory_bound=7e7)
         bridge.submit(request)
@@ -120,26 +118,26 @@ def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None
 
 
 def test_an_estimate_is_of_what_would_be_stored(site: Site) -> None:
-    job = JobRequest("e-0", (), {"in": FILE})
+    job = Job(inputs={"in": FILE})
     with site.bridge() as bridge:
-        plain = bridge.estimate(uppercase("e", job))
-        asked = bridge.estimate(uppercase("e", job, rsc_fpops_est=5e9))
+        plain = bridge.estimate(uppercase("e", ("e-0", job)))
+        asked = bridge.estimate(uppercase("e", ("e-0", job), rsc_fpops_est=5e9))
         own = OWN_INPUT.replace("mine", "in").replace(
             "<delay", "<rsc_fpops_est>3e9</rsc_fpops_est><delay"
         )
-        by_template = bridge.estimate(uppercase("e", replace(job, input_template=own)))
+        by_template = bridge.estimate(uppercase("e", ("e-0", replace(job, input_template=own))))
     assert [asked, by_template] == pytest.approx([5 * plain, 3 * plain])
 
 
 def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
     site: Site,
 ) -> None:
-    job = JobRequest("named-0", (), {"in": FILE})
-    named = replace(uppercase("named", job), input_template_filename="uppercase_in")
+    job = Job(inputs={"in": FILE})
+    named = replace(uppercase("named", ("named-0", job)), input_template_filename="uppercase_in")
     with site.bridge() as bridge:
         for request in (
             replace(named, delay_bound=60),
-            replace(named, jobs=[replace(job, rsc_fpops_est=2e9)]),
+            replace(named, jobs=[("named-0", replace(job, fpops=2e9))]),
         ):
             for ask in (bridge.submit, bridge.estimate):
                 with pytest.raises(JobRefused, match="template uppercase_in, whose values win"):
@@ -157,7 +155,7 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
     ],
 )
 def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: str) -> None:
-    request = uppercase("no-size", JobRequest("no-size-0", (), {"in": FILE}), **asked)
+    request = uppercase("no-size", ("no-size-0", Job(inputs={"in": FILE})), **asked)
     with site.bridge() as bridge:
         assert said in str(bridge.judge(request).refusal)
         with pytest.raises(JobRefused, match=re.escape(said)):
@@ -165,7 +163,7 @@ def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: s
 
 
 def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Site) -> None:
-    jobs = [JobRequest(f"big-{n}", (), {"in": FILE}) for n in range(20)]
+    jobs = [(f"big-{n}", Job(inputs={"in": FILE})) for n in range(20)]
     plain, asking = uppercase("big", *jobs), uppercase("big", *jobs, delay_bound=60)
     with site.bridge(max_post_bytes=8000) as bridge:
         assert bridge.judge(plain).refusal is None
@@ -184,7 +182,7 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
 
 def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
     own = OWN_INPUT.replace("mine", "in").replace("</workunit>", "<note>\udc80</note></workunit>")
-    job = JobRequest("no-text-0", (), {"in": FILE}, input_template=own)
+    job = ("no-text-0", Job(inputs={"in": FILE}, input_template=own))
     with site.bridge() as bridge:
         with pytest.raises(BadRequest, match="not well-formed"):
             bridge.submit(uppercase("no-text", job))
@@ -197,7 +195,7 @@ def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(si
     own = OWN_INPUT.replace("mine", "in").replace(
         "</workunit>", f"<note>{'n' * 60_000}</note></workunit>"
     )
-    jobs = [JobRequest(f"much-{n}", (), {"in": FILE}, input_template=own) for n in range(1_000)]
+    jobs = [(f"much-{n}", Job(inputs={"in": FILE}, input_template=own)) for n in range(1_000)]
     tracemalloc.start()
     try:
         with site.bridge(max_post_bytes=500_000) as bridge, pytest.raises(BatchTooLarge) as raised:
@@ -215,7 +213,7 @@ def test_a_template_that_would_become_too_large_is_refused_before_anything_is_se
     own = OWN_INPUT.replace("mine", "in").replace(
         "</workunit>", f"<note>{'n' * 65_400}</note></workunit>"
     )
-    job = JobRequest("huge-0", (), {"in": FILE}, input_template=own)
+    job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
     with site.bridge() as bridge, pytest.raises(JobRefused, match="cannot be filled into its inp"):
         bridge.submit(uppercase("huge", job, delay_bound=60, rsc_memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0

@@ -273,7 +273,7 @@ def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
         bridge.boinc_submit(request, answer_by())
     with site.local.core.db.read() as connection:
         row = connection.execute(
-            "SELECT * FROM workunit WHERE name = ?", (request.jobs[0].name,)
+            "SELECT * FROM workunit WHERE name = ?", (request.jobs[0][0],)
         ).fetchone()
         (expire,) = connection.execute(
             "SELECT expire_time FROM batch WHERE name = ?", (request.batch_name,)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, Client, JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge, Client, Job, LocalFile, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
 from boinc_gahp.ledger import Ledger
@@ -60,7 +60,7 @@ def batch(bridge: Bridge, tmp_path: Path) -> str:
     path = tmp_path / "in"
     path.write_bytes(b"text")
     inputs = {"in": LocalFile(str(path))}
-    jobs = [JobRequest(f"{name}#1.{number}", (), inputs) for number in range(3)]
+    jobs = [(f"{name}#1.{number}", Job(inputs=inputs)) for number in range(3)]
     bridge.submit(SubmitRequest(name, "uppercase", jobs))
     return name
 

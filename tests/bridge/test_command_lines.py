@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boinc_gahp import rpc
-from boinc_gahp.bridge import JobRequest, checks
+from boinc_gahp.bridge import checks
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, JobRefused
@@ -133,11 +133,10 @@ def test_an_empty_argument_is_refused_and_no_setting_is_said_to_help(doubled: bo
 
 
 def test_the_limit_of_a_jobs_line_counts_what_is_sent() -> None:
-    job = JobRequest("j", ("<" * 1000,))
-    line = checks.command_line(job, escape=False)
+    line = checks.command_line("j", ("<" * 1000,), escape=False)
     assert len(line) == 4000
     with pytest.raises(JobRefused, match="come to 4112 bytes"):
-        checks.check_job_line(job.name, line, ["f" * 80])
+        checks.check_job_line("j", line, ["f" * 80])
 
 
 def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent() -> None:

@@ -12,7 +12,7 @@ from boinc_gahp.bridge import (
     FetchRequest,
     FetchResult,
     Gate,
-    JobRequest,
+    Job,
     LocalFile,
     Stopped,
     SubmitRequest,
@@ -233,7 +233,7 @@ def test_a_job_that_is_not_finished_is_an_error_that_says_so(
 def make_late(name: str, room: Path, job: str = "") -> SubmitRequest:
     (room / "late").write_bytes(b"late")
     files = {"in": LocalFile(str(room / "late"))}
-    return SubmitRequest(name, "uppercase", [JobRequest(job or f"{name}#1.0", (), files)])
+    return SubmitRequest(name, "uppercase", [(job or f"{name}#1.0", Job(inputs=files))])
 
 
 @pytest.mark.parametrize("name", ["nosuch#1.0", "nosuch"])

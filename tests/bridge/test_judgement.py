@@ -10,7 +10,7 @@ import pytest
 
 from boinc_gahp.bridge import (
     InlineFile,
-    JobRequest,
+    Job,
     LocalFile,
     RemoteFile,
     StagedFile,
@@ -28,19 +28,20 @@ if TYPE_CHECKING:
 TEXT = InlineFile("x")
 
 
-def uppercase(*jobs: JobRequest, name: str = "judged") -> SubmitRequest:
+def uppercase(*jobs: tuple[str, Job], name: str = "judged") -> SubmitRequest:
     return SubmitRequest(name, "uppercase", jobs)
 
 
 def test_a_good_batch_is_told_as_it_would_go_and_leaves_nothing(site: Site) -> None:
     local = site.file(b"1234567")
-    job = JobRequest("good-0", ("-v",), {"in1": local, "in0": StagedFile("there.txt")})
-    request = SubmitRequest("good", "multi", [job, replace(job, name="good-1")])
+    there = StagedFile("there.txt")
+    job = Job(("-v",), {"in1": local, "in0": there})
+    request = SubmitRequest("good", "multi", [("good-0", job), ("good-1", job)])
     with site.bridge(max_post_bytes=5000) as bridge:
         judgement = bridge.judge(request)
     assert judgement.refusal is None
     assert judgement.refusals == {}
-    assert judgement.inputs == dict.fromkeys(("good-0", "good-1"), (job.inputs["in0"], local))
+    assert judgement.inputs == dict.fromkeys(("good-0", "good-1"), (there, local))
     assert judgement.files == {local.path: 7}
     assert judgement.staged == {"there.txt"}
     assert judgement.max_post_bytes == 5000
@@ -64,45 +65,45 @@ def own_output(open_name: str) -> str:
     )
 
 
-def bad_jobs(site: Site, room: Path) -> dict[str, JobRequest]:
+def bad_jobs(site: Site, room: Path) -> dict[str, tuple[str, Job]]:
     return {
-        "absent": JobRequest("absent", (), {"in": LocalFile(str(room / "nowhere"))}),
-        "quote": JobRequest("quote", ('"',), {"in": TEXT}),
-        "too many": JobRequest("too_many", (), {"in": TEXT, "more": TEXT}),
-        "slash/name": JobRequest("slash/name", (), {"in": TEXT}),
-        "empty": JobRequest("empty", (), {"in": InlineFile("")}),
-        "control": JobRequest("control", (), {"in": InlineFile("a\x0cb")}),
-        "physical": JobRequest("physical", (), {"in": StagedFile("a b.txt")}),
-        "option": JobRequest("option", (), {"in": StagedFile("--x")}),
-        "fpops": JobRequest("fpops", (), {"in": TEXT}, rsc_fpops_est=float("nan")),
-        "long": JobRequest("long", ("x" * 4100,), {"in": TEXT}),
-        "template": JobRequest("template", (), {"in": TEXT}, input_template="<nothing"),
-        "emptyarg": JobRequest("emptyarg", ("",), {"in": TEXT}),
-        "name": JobRequest("name", (), {"in": TEXT}, input_template=own("in&amp;")),
-        "sql": JobRequest("sql", (), {"in": TEXT}, input_template=own("in", "it's")),
-        "both": JobRequest("both", ("-x",), {"in": TEXT}, input_template=own("in", "-y")),
-        "output": JobRequest("output", (), {"in": TEXT}, output_template=own_output("a&lt;b")),
-        "entity": JobRequest("entity", (), {"in": RemoteFile("http://h/?a=1&lt;b", 1, "0" * 32)}),
-        "twice": JobRequest("good_0", (), {"in": site.file(b"")}),
+        "absent": ("absent", Job(inputs={"in": LocalFile(str(room / "nowhere"))})),
+        "quote": ("quote", Job(('"',), {"in": TEXT})),
+        "too many": ("too_many", Job(inputs={"in": TEXT, "more": TEXT})),
+        "slash/name": ("slash/name", Job(inputs={"in": TEXT})),
+        "empty": ("empty", Job(inputs={"in": InlineFile("")})),
+        "control": ("control", Job(inputs={"in": InlineFile("a\x0cb")})),
+        "physical": ("physical", Job(inputs={"in": StagedFile("a b.txt")})),
+        "option": ("option", Job(inputs={"in": StagedFile("--x")})),
+        "fpops": ("fpops", Job(inputs={"in": TEXT}, fpops=float("nan"))),
+        "long": ("long", Job(("x" * 4100,), {"in": TEXT})),
+        "template": ("template", Job(inputs={"in": TEXT}, input_template="<nothing")),
+        "emptyarg": ("emptyarg", Job(("",), {"in": TEXT})),
+        "name": ("name", Job(inputs={"in": TEXT}, input_template=own("in&amp;"))),
+        "sql": ("sql", Job(inputs={"in": TEXT}, input_template=own("in", "it's"))),
+        "both": ("both", Job(("-x",), {"in": TEXT}, input_template=own("in", "-y"))),
+        "output": ("output", Job(inputs={"in": TEXT}, output_template=own_output("a&lt;b"))),
+        "entity": ("entity", Job(inputs={"in": RemoteFile("http://h/?a=1&lt;b", 1, "0" * 32)})),
+        "twice": ("good_0", Job(inputs={"in": site.file(b"")})),
     }
 
 
 def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
     site: Site, tmp_path: Path
 ) -> None:
-    good = [JobRequest(f"good_{n}", (), {"in": TEXT}) for n in range(2)]
+    good = [(f"good_{n}", Job(inputs={"in": TEXT})) for n in range(2)]
     bad = bad_jobs(site, tmp_path)
     request = uppercase(good[0], *bad.values(), good[1])
     with site.bridge() as bridge:
         judgement = bridge.judge(request)
-        assert set(judgement.refusals) == {job.name for job in bad.values()}
+        assert set(judgement.refusals) == {name for name, _ in bad.values()}
         assert set(judgement.inputs) == {"good_1"}  # good_0 stands there twice
-        for job in bad.values():
-            alone = uppercase(good[0], job)
+        for name, job in bad.values():
+            alone = uppercase(good[0], (name, job))
             with pytest.raises((GahpError, StagingError)) as raised:
                 bridge.submit(alone)
-            assert str(raised.value) == str(judgement.refusals[job.name])
-            assert job.name in str(raised.value) or "nowhere" in str(raised.value)
+            assert str(raised.value) == str(judgement.refusals[name])
+            assert name in str(raised.value) or "nowhere" in str(raised.value)
     assert judgement.refusal is None
     assert site.proxy.count("create_batch") == 0
 
@@ -120,7 +121,7 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
 def test_what_stands_against_the_batch_stands_beside_the_jobs(
     site: Site, change: dict[str, object], words: str
 ) -> None:
-    request = uppercase(JobRequest("ok", (), {"in": TEXT}), JobRequest("not ok", (), {"in": TEXT}))
+    request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
     with site.bridge() as bridge:
         judgement = bridge.judge(replace(request, **change))  # type: ignore[arg-type]
     assert words in str(judgement.refusal)
@@ -128,7 +129,7 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(
 
 
 def test_a_batch_that_is_too_large_is_told_with_its_size(site: Site) -> None:
-    jobs = [JobRequest(f"large-{n}", (), {"in": InlineFile("x" * 400)}) for n in range(20)]
+    jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
     with site.bridge(max_post_bytes=8000) as bridge:
         judgement = bridge.judge(uppercase(*jobs))
         assert isinstance(judgement.refusal, BatchTooLarge)
@@ -144,7 +145,7 @@ def test_which_files_are_absent_is_asked_without_a_trace(
     here = site.file(b"known by its contents")
     other = site.file(b"never sent")
     with site.bridge() as bridge:
-        bridge.submit(uppercase(JobRequest("known-0", (), {"in": here}), name="known"))
+        bridge.submit(uppercase(("known-0", Job(inputs={"in": here})), name="known"))
         names = bridge.physical_names([here.path, other.path, here.path])
         assert names[here.path] == hashlib.md5(b"known by its contents").hexdigest() + ".txt"
         assert bridge.absent([*names.values(), "x.dat"]) == {names[other.path], "x.dat"}
@@ -162,6 +163,6 @@ def test_which_files_are_absent_is_asked_without_a_trace(
 def test_an_estimate_judges_as_a_submit_does(site: Site) -> None:
     with site.bridge() as bridge:
         with pytest.raises(JobRefused, match="wants 1 input file"):
-            bridge.estimate(uppercase(JobRequest("e-0")))
-        assert bridge.estimate(uppercase(JobRequest("e-0", (), {"in": site.file(b"x")}))) > 0
+            bridge.estimate(uppercase(("e-0", Job())))
+        assert bridge.estimate(uppercase(("e-0", Job(inputs={"in": site.file(b"x")})))) > 0
     assert site.proxy.count("upload_files") == 0

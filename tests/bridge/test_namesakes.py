@@ -37,10 +37,7 @@ def second(site: Site) -> Site:
 def namesakes(first: Site) -> tuple[SubmitRequest, SubmitRequest]:
     """Return the same batch for both; cluster ids of a schedd differ."""
     mine = first.batch(jobs=3)
-    jobs = [
-        dataclasses.replace(job, name=f"{mine.batch_name}#99.{number}")
-        for number, job in enumerate(mine.jobs)
-    ]
+    jobs = [(f"{mine.batch_name}#99.{number}", job) for number, (_, job) in enumerate(mine.jobs)]
     return mine, dataclasses.replace(mine, jobs=jobs)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.config import Staging
 from boinc_gahp.errors import (
     BatchConflict,
@@ -73,7 +73,7 @@ def test_files_that_the_project_has_are_not_sent_again(site: Site) -> None:
     again = dataclasses.replace(
         request,
         batch_name=request.batch_name + "x",
-        jobs=[dataclasses.replace(job, name="x" + job.name) for job in request.jobs],
+        jobs=[("x" + name, job) for name, job in request.jobs],
     )
     with site.bridge() as bridge:
         bridge.submit(request)
@@ -89,7 +89,7 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     other.write_bytes(b"same contents")
     files = [*same, LocalFile(other)]
     request = SubmitRequest(
-        "equal", "uppercase", [JobRequest(f"equal#{n}", (), {"in": f}) for n, f in enumerate(files)]
+        "equal", "uppercase", [(f"equal#{n}", Job(inputs={"in": f})) for n, f in enumerate(files)]
     )
     with site.bridge() as bridge:
         bridge.submit(request)
@@ -195,20 +195,18 @@ def test_another_accounts_batch_name_is_an_error_that_says_so(site: Site) -> Non
 
 def test_a_job_name_that_another_batch_uses_is_refused_by_name(site: Site) -> None:
     first, second = site.batch(), site.batch()
-    taken = dataclasses.replace(second.jobs[1], name=first.jobs[0].name)
-    second = dataclasses.replace(second, jobs=[second.jobs[0], taken])
+    taken = first.jobs[0][0]
+    second = dataclasses.replace(second, jobs=[second.jobs[0], (taken, second.jobs[1][1])])
     with site.bridge() as bridge:
         bridge.submit(first)
         with pytest.raises(JobRefused, match="in use") as caught:
             bridge.submit(second)
-    assert taken.name in str(caught.value)
+    assert taken in str(caught.value)
 
 
 def test_a_refusal_leaves_nothing_on_the_project(site: Site) -> None:
     request = site.batch()
-    bad = dataclasses.replace(
-        request, jobs=[*request.jobs, JobRequest("it's", (), request.jobs[0].inputs)]
-    )
+    bad = dataclasses.replace(request, jobs=[*request.jobs, ("it's", request.jobs[0][1])])
     with site.bridge() as bridge, pytest.raises(JobRefused):
         bridge.submit(bad)
     assert set(site.proxy.seen) <= {"get_templates"}
@@ -226,7 +224,7 @@ def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_cr
 
 def test_a_missing_input_file_is_an_error_that_names_it_and_no_batch_is_made(site: Site) -> None:
     request = SubmitRequest(
-        "missing", "uppercase", [JobRequest("m", (), {"in": LocalFile("/nowhere/x")})]
+        "missing", "uppercase", [("m", Job(inputs={"in": LocalFile("/nowhere/x")}))]
     )
     with site.bridge() as bridge, pytest.raises(StagingError, match="/nowhere/x"):
         bridge.submit(request)
@@ -237,7 +235,7 @@ def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(
     site: Site,
 ) -> None:
     big = site.file(b"x" * 3_000_000)
-    request = SubmitRequest("big", "uppercase", [JobRequest("big#1", (), {"in": big})])
+    request = SubmitRequest("big", "uppercase", [("big#1", Job(inputs={"in": big}))])
     with site.bridge() as bridge, pytest.raises(StagingError, match=big.path) as caught:
         bridge.submit(request)
     assert "upload_max_filesize" in str(caught.value)
@@ -273,10 +271,11 @@ def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site: Site) -
 
 def test_quotes_and_backslashes_travel_when_the_project_is_set_so(site: Site) -> None:
     request = site.batch(jobs=1)
-    job = dataclasses.replace(request.jobs[0], args=("it's", "C:\\x"))
+    name, job = request.jobs[0]
+    job = dataclasses.replace(job, args=("it's", "C:\\x"))
     with site.bridge(escape=True) as bridge:
-        bridge.submit(dataclasses.replace(request, jobs=[job]))
-    assert site.workunits(request) == [job.name]
+        bridge.submit(dataclasses.replace(request, jobs=[(name, job)]))
+    assert site.workunits(request) == [name]
 
 
 def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: Site) -> None:

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import (
-    JobRequest,
-    Journal,
-    LocalFile,
-    RemoteFile,
-    SubmitRequest,
-)
+from boinc_gahp.bridge import Job, Journal, LocalFile, RemoteFile, SubmitRequest
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
@@ -75,9 +69,9 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site:
         "own",
         "uppercase",
         [
-            JobRequest("own-1", (), {"in": plain}),
-            JobRequest("own-2", (), {"mine": plain}, 7, OWN_INPUT),
-            JobRequest("own-3", (), {"in": remote}, output_template=OWN_OUTPUT),
+            ("own-1", Job(inputs={"in": plain})),
+            ("own-2", Job(inputs={"mine": plain}, priority=7, input_template=OWN_INPUT)),
+            ("own-3", Job(inputs={"in": remote}, output_template=OWN_OUTPUT)),
         ],
         lease=5000.0,
     )
@@ -103,34 +97,37 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     gone = LocalFile(str(site.directory / "gone"))
     status = Path(good.path).stat()
     as_it_was = replace(good, expected=(status.st_size, status.st_mtime_ns))
-    wanted: dict[str, tuple[JobRequest, str]] = {
-        "quote": (JobRequest("quote", ('a"b',), {"in": good}), 'holds a "'),
-        "none": (JobRequest("none"), "wants 1 input file"),
-        "gone": (JobRequest("gone", (), {"in": gone}), "No such file"),
+    wanted: dict[str, tuple[tuple[str, Job], str]] = {
+        "quote": (("quote", Job(('a"b',), {"in": good})), 'holds a "'),
+        "none": (("none", Job()), "wants 1 input file"),
+        "gone": (("gone", Job(inputs={"in": gone})), "No such file"),
         "other": (
-            JobRequest("other", (), {"in": replace(good, expected=(1, 2))}),
+            ("other", Job(inputs={"in": replace(good, expected=(1, 2))})),
             "changed after the job was submitted",
         ),
-        "na me": (JobRequest("na me", (), {"in": good}), "holds a space"),
-        "long": (JobRequest("long", ("x" * 5000,), {"in": good}), "at most 4094"),
-        "url": (JobRequest("url", (), {"in": RemoteFile("http://a/b c", 1, MD5)}), "a space"),
-        "quoted": (JobRequest("quoted", (), {"in": RemoteFile("http://a/b'", 1, MD5)}), "a '"),
-        "md5": (JobRequest("md5", (), {"in": RemoteFile("http://a/b", 1, "x")}), "32 hexa"),
+        "na me": (("na me", Job(inputs={"in": good})), "holds a space"),
+        "long": (("long", Job(("x" * 5000,), {"in": good})), "at most 4094"),
+        "url": (("url", Job(inputs={"in": RemoteFile("http://a/b c", 1, MD5)})), "a space"),
+        "quoted": (("quoted", Job(inputs={"in": RemoteFile("http://a/b'", 1, MD5)})), "a '"),
+        "md5": (("md5", Job(inputs={"in": RemoteFile("http://a/b", 1, "x")})), "32 hexa"),
         "two": (
-            JobRequest("two", (), {"in": good}, input_template=TWO_FILES),
+            ("two", Job(inputs={"in": good}, input_template=TWO_FILES)),
             "own input template",
         ),
-        "xml": (JobRequest("xml", (), {"in": good}, input_template="<a"), "'xml'"),
-        "out": (JobRequest("out", (), {"in": good}, output_template="<a/>"), "'out'"),
+        "xml": (("xml", Job(inputs={"in": good}, input_template="<a")), "'xml'"),
+        "out": (("out", Job(inputs={"in": good}, output_template="<a/>")), "'out'"),
         "outs": (
-            JobRequest("outs", (), {"in": good}, outputs=("out", "log")),
+            ("outs", Job(inputs={"in": good})),
             'uppercase are: "out"',
         ),
     }
-    fine = JobRequest("good", (), {"in": as_it_was}, outputs=("x/out",))
+    fine = ("good", Job(inputs={"in": as_it_was}))
     jobs = [fine, *(job for job, _ in wanted.values())]
+    outputs = {"good": ("x/out",), "outs": ("out", "log")}
     with site.bridge() as bridge:
-        refused = bridge.refusals(SubmitRequest("refusals", "uppercase", jobs))
+        refused = bridge.judge(
+            SubmitRequest("refusals", "uppercase", jobs, outputs=outputs)
+        ).refusals
     assert refused.keys() == wanted.keys()
     for name, (_, words) in wanted.items():
         assert words in str(refused[name])
@@ -146,11 +143,12 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
 
 def test_a_file_that_changed_since_its_job_was_accepted_is_not_sent(site: Site) -> None:
     request = site.batch(jobs=1)
-    (file,) = request.jobs[0].inputs.values()
+    ((name, job),) = request.jobs
+    (file,) = job.inputs.values()
     assert isinstance(file, LocalFile)
     old = replace(file, expected=(99, 1))
     with site.bridge() as bridge, pytest.raises(StagingError, match="it had 99 bytes") as caught:
-        bridge.submit(replace(request, jobs=[replace(request.jobs[0], inputs={"in": old})]))
+        bridge.submit(replace(request, jobs=[(name, replace(job, inputs={"in": old}))]))
     assert caught.value.path == file.path
     assert site.proxy.count("create_batch") == 0
 

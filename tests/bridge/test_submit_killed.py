@@ -26,7 +26,7 @@ pytestmark = pytest.mark.long
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path
-from boinc_gahp.bridge import Bridge, JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge, Job, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import Project
@@ -34,14 +34,14 @@ url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
 bridge = Bridge(Project(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
 bridge.boinc_submit(
-    SubmitRequest(name, "uppercase", [JobRequest(j, (), {"in": LocalFile(f)}) for j, f in jobs]),
+    SubmitRequest(name, "uppercase", [(j, Job((), {"in": f})) for j, f in jobs]),
     time.monotonic() + 270,
 )
 """
 
 
 def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
-    names = [job.name for job in request.jobs]
+    names = [name for name, _ in request.jobs]
     jobs = [(name, str(path)) for name, path in zip(names, site.paths(request), strict=True)]
     return subprocess.Popen(
         [

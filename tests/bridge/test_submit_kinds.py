@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineFile, JobRequest, Progress, StagedFile, SubmitRequest
+from boinc_gahp.bridge import InlineFile, Job, Progress, StagedFile, SubmitRequest
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def staged(site: Site, contents: bytes, name: str) -> str:
     """Stage a file by a batch of its own; return its physical name."""
-    request = SubmitRequest(name, "uppercase", [JobRequest(name, (), {"in": site.file(contents)})])
+    request = SubmitRequest(name, "uppercase", [(name, Job(inputs={"in": site.file(contents)}))])
     with site.bridge() as bridge:
         bridge.submit(request)
     return hashlib.md5(contents).hexdigest() + ".txt"
@@ -35,10 +35,8 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
         "kinds",
         "multi",
         [
-            JobRequest("kinds-0", (), {"in1": InlineFile(text), "in0": StagedFile(there)}),
-            JobRequest(
-                "kinds-1", (), {"in1": site.file(b"on the project"), "in0": InlineFile("0")}
-            ),
+            ("kinds-0", Job(inputs={"in1": InlineFile(text), "in0": StagedFile(there)})),
+            ("kinds-1", Job(inputs={"in1": site.file(b"on the project"), "in0": InlineFile("0")})),
         ],
     )
     with site.bridge() as bridge:
@@ -58,7 +56,7 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
 
 
 def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site: Site) -> None:
-    job = JobRequest("absent-0", (), {"in": StagedFile("nosuchfile.txt")})
+    job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
     before = site.local.batch_count("absent")
     with (
         site.bridge() as bridge,
@@ -76,7 +74,7 @@ def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site: Site) 
     words = f"create_work failed: md5_file: can't open /srv/x/download/1b5/{there}\nmd5_file: No"
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
-    job = JobRequest("deleted-0", (), {"in": StagedFile(there)})
+    job = ("deleted-0", Job(inputs={"in": StagedFile(there)}))
     sent = site.proxy.count("submit_batch")
     with site.bridge() as bridge, pytest.raises(StagingError, match=there):
         bridge.submit(SubmitRequest("deleted", "uppercase", [job]))
@@ -87,7 +85,7 @@ def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site: S
     words = "create_work failed: md5_file: can't open /srv/x/download/1b5/another.txt\n"
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
-    job = JobRequest("unmended-0", (), {"in": InlineFile("x")})
+    job = ("unmended-0", Job(inputs={"in": InlineFile("x")}))
     with site.bridge() as bridge, pytest.raises(ProjectError, match=r"another\.txt"):
         bridge.submit(SubmitRequest("unmended", "uppercase", [job]))
     assert site.proxy.count("submit_batch") == 1
@@ -98,7 +96,7 @@ def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site: Site) -> Non
     steps = ["query_files", "create_batch", "submit_batch"]
     for number, step in enumerate(steps):
         name = f"lasting-{number}"
-        jobs = [JobRequest(f"{name}#{n}", (), {"in": StagedFile(there)}) for n in range(2)]
+        jobs = [(f"{name}#{n}", Job(inputs={"in": StagedFile(there)})) for n in range(2)]
         site.proxy.fail(step, faultproxy.lose_reply())
         with site.bridge() as bridge:
             request = SubmitRequest(name, "uppercase", jobs)
@@ -113,7 +111,7 @@ def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site: 
         if progress.step == "submitting":
             raise ValueError("enough")
 
-    job = JobRequest("again#0", (), {"in": StagedFile(there)})
+    job = ("again#0", Job(inputs={"in": StagedFile(there)}))
     request = SubmitRequest("again", "uppercase", [job], progress=stop)
     with site.bridge() as bridge:
         for _ in range(2):
@@ -129,8 +127,8 @@ def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -
         "own-numbers",
         "uppercase",
         [
-            JobRequest("own-numbers-0", (), {"in": file}),
-            JobRequest("own-numbers-1", (), {"in": file}, priority=9, rsc_fpops_est=2.5e12),
+            ("own-numbers-0", Job(inputs={"in": file})),
+            ("own-numbers-1", Job(inputs={"in": file}, priority=9, fpops=2.5e12)),
         ],
         rsc_fpops_est=1e12,
         priority=4,
@@ -160,7 +158,7 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: 
     request = SubmitRequest(
         "named-templates",
         "multi",
-        [JobRequest("named-templates-0", (), files)],
+        [("named-templates-0", Job(inputs=files))],
         input_template_filename="sweep_in",
         output_template_filename="sweep_out",
     )
@@ -187,7 +185,7 @@ def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
 
 @pytest.mark.parametrize("filename", ["", "a b", "../x", "a/b", "-x", "x'", "é"])
 def test_a_template_file_name_that_is_none_is_refused(site: Site, filename: str) -> None:
-    request = SubmitRequest("t", "uppercase", [JobRequest("t-0", (), {"in": InlineFile("x")})])
+    request = SubmitRequest("t", "uppercase", [("t-0", Job(inputs={"in": InlineFile("x")}))])
     with site.bridge() as bridge:
         for changed in (
             replace(request, input_template_filename=filename),

@@ -11,7 +11,7 @@ import pytest
 
 from boinc_gahp.bridge.journal import Journal
 from boinc_gahp.bridge.submit import submit
-from boinc_gahp.bridge.types import JobRequest, SubmitRequest
+from boinc_gahp.bridge.types import Job, SubmitRequest
 from boinc_gahp.errors import JobRefused, ProjectError
 from tests.bridge.scripted import Script, batch, error, job
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.bridge.scripted import Reply
 
 NAMES = [f"b#1.{number}" for number in range(4)]
-REQUEST = SubmitRequest("b", "app", [JobRequest(name) for name in NAMES])
+REQUEST = SubmitRequest("b", "app", [(name, Job()) for name in NAMES])
 NOT_INIT = error("batch not in init state")
 SUCCESS = "<batch_id>7</batch_id>"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import JobRequest, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.rpc import BatchState
@@ -138,7 +138,7 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
     path.write_bytes(b"text")
     name = f"cut#{next(_numbers)}"
     request = SubmitRequest(
-        name, "uppercase", [JobRequest(f"{name}#1.0", (), {"in": LocalFile(str(path))})]
+        name, "uppercase", [(f"{name}#1.0", Job(inputs={"in": LocalFile(str(path))}))]
     )
     with site.kept() as kept, site.ledger() as ledger:
         number = kept.bridge.submit(request)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.bridge import LocalFile
 from boinc_gahp.config import Settings
 from boinc_gahp.daemon.engine import Engine, Finished
 from boinc_gahp.daemon.projects import Projects
@@ -180,9 +181,8 @@ def test_a_submit_reaches_the_bridge_whole(conversation: Conversation) -> None:
     )
     ((_, request, answer_by),) = [call for call in conversation.bridge.calls if call[0] == "submit"]
     assert (request.batch_name, request.app_name) == ("b", "app")
-    assert [(job.name, job.args) for job in request.jobs] == [("j1", ("a b", "")), ("j2", ())]
-    ((open_name, only),) = request.jobs[1].inputs.items()
-    assert (only.path, open_name) == ("/in put", "in")
+    assert [(name, job.args) for name, job in request.jobs] == [("j1", ("a b", "")), ("j2", ())]
+    assert request.jobs[1][1].inputs == {"in": LocalFile("/in put")}
     assert request.rsc_fpops_est == 1e12
     assert request.rsc_fpops_bound is None
     assert (request.rsc_memory_bound, request.rsc_disk_bound) == (5, 6)

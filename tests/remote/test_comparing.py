@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge import JobRequest, SubmitRequest
+from boinc_gahp.bridge import SubmitRequest
 from boinc_gahp.config import State
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.remote import InlineFile, Job, Parameters, Project
@@ -200,7 +200,7 @@ requests = st.builds(
         "b",
         "a",
         [
-            JobRequest(f"j{n}", tuple(args), {"in": InlineFile(text)}, rsc_fpops_est=fpops)
+            (f"j{n}", Job(tuple(args), {"in": InlineFile(text)}, fpops=fpops))
             for n, (args, text, fpops) in enumerate(found)
         ],
         priority=priority,
@@ -222,7 +222,7 @@ def test_two_requests_differ_exactly_if_something_in_them_does(
 def test_what_is_written_down_is_read_again(site: Site) -> None:
     kept = Records(site.project.session)
     request = SubmitRequest(
-        "b", "a", [JobRequest("\udcff\n\t\"'é", ("\udcff\n\t", ""), {"in": InlineFile("\0")})]
+        "b", "a", [("\udcff\n\t\"'é", Job(("\udcff\n\t", ""), {"in": InlineFile("\0")}))]
     )
     record = replace(describe(request, {}), batch_id=7)
     assert kept.write("b", record, new=True)

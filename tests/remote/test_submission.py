@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.checks import check_batch_name, check_job_names
+from boinc_gahp.bridge.checks import check_batch_name, check_job_name
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
@@ -301,7 +301,7 @@ def test_an_app_tells_its_inputs_and_outputs(site: Site) -> None:
 
 def request_of(*jobs: Job, **more: object) -> list[tuple[str, tuple[str, ...]]]:
     request = build_request("app", jobs, measure=None, name="b", **more)  # type: ignore[arg-type]
-    return [(job.name, job.args) for job in request.jobs]
+    return [(name, tuple(job.args)) for name, job in request.jobs]
 
 
 def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
@@ -360,8 +360,9 @@ class Measured(float):
 def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
     jobs = [Job(args=[Measured(0.5)], fpops=Measured(2e12))]  # type: ignore[list-item]
     request = build_request("app", jobs, measure=None, parameters=Parameters(Measured(1e12)))
-    assert request.jobs[0].args == ("0.5",)
-    assert (repr(request.jobs[0].rsc_fpops_est), repr(request.rsc_fpops_est)) == (
+    ((_, job),) = request.jobs
+    assert job.args == ("0.5",)
+    assert (repr(job.fpops), repr(request.rsc_fpops_est)) == (
         "2000000000000.0",
         "1000000000000.0",
     )
@@ -375,7 +376,7 @@ def test_a_plan_of_what_is_no_list_of_jobs_is_told_as_a_submit_is(site: Site) ->
 def test_paths_of_bytes_are_kept(tmp_path: Path) -> None:
     odd = os.fsdecode(b"in\xff.txt")
     request = build_request("app", [Job(inputs={"in": odd})], measure=None)
-    assert request.jobs[0].inputs == {"in": LocalFile(odd)}
+    assert [job.files for _, job in request.jobs] == [{"in": LocalFile(odd)}]
 
 
 @given(
@@ -390,7 +391,9 @@ def test_names_of_jobs_are_derived_so_that_the_project_takes_them(name: str, cou
     assert names == sorted(names)
     assert len(set(names)) == count
     assert names == job_names(name, [Job()] * count)
-    check_job_names(build_request("app", [Job()] * count, measure=None, name=name).jobs)
+    seen: dict[str, str] = {}
+    for each in names:
+        check_job_name(each, seen)
 
 
 def test_names_that_are_given_stay_and_count() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.bridge import Input, JobRequest
+    from boinc_gahp.bridge import Input
     from boinc_gahp.cli.batch.job_options import Jobs
     from boinc_gahp.remote import Job, Project
     from boinc_gahp.remote.submission import Options, Plan
@@ -108,7 +108,7 @@ def _problems(plan: Plan, jobs: Jobs, first: int) -> Iterator[tuple[str, str, st
     ``first``: the number of the plan's first job among all.
     """
     # Of a name that stands there twice the second is the one too many.
-    numbers = {job.name: number for number, job in enumerate(plan.request.jobs, first)}
+    numbers = {name: number for number, (name, _) in enumerate(plan.request.jobs, first)}
     for name, error in plan.problems.items():
         yield jobs.place(numbers[name]), name, words.printable(str(error))
 
@@ -132,7 +132,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     print()
     _print_some(
         _JOBS,
-        [(job.name, shlex.join(job.args), _inputs(job)) for job in request.jobs[:_SHOWN]],
+        [(name, shlex.join(job.args), _inputs(job)) for name, job in request.jobs[:_SHOWN]],
         len(request.jobs),
     )
     _print_files(plan)
@@ -234,8 +234,8 @@ def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total:
         print()
 
 
-def _inputs(job: JobRequest) -> str:
-    return " ".join(f"{name}={_file(item)}" for name, item in job.inputs.items())
+def _inputs(job: Job) -> str:
+    return " ".join(f"{name}={_file(item)}" for name, item in job.files.items())
 
 
 def _file(item: Input) -> str:
