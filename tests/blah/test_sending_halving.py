@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -183,6 +185,26 @@ def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
     site.proxy.fail("abort_batch", faultproxy.body(b"<abort_batch><success/></abort_batch>"))
     desk.run()
     hang.release()
+    desk.check_once(ids)
+
+
+def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_may_be_running(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(2)
+    desk.run()
+    (batch,) = desk.batches("submitted")
+    assert batch.project_batch_id is not None
+    desk.kept.bridge.retire_batch(batch.name)
+    # As if the answer had not come.
+    with closing(sqlite3.connect(desk.kept.jobs.store.path)) as ledger, ledger:
+        ledger.execute("UPDATE batch SET state = 'giving_up', not_before = 1")
+        ledger.execute("UPDATE job SET state = 'sending'")
+    desk.run()
+    assert site.proxy.count("abort_batch") == 1
+    states = {name: state.name for _, name, state in site.local.batches()}
+    assert states[batch.name] == "RETIRED"
+    assert len(site.workunits()) == 4
     desk.check_once(ids)
 
 

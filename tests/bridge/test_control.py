@@ -219,6 +219,22 @@ def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
     assert len(ledger.debts(*context.owner, time.time())) == 1
 
 
+@pytest.mark.parametrize(("just_sent", "aborts"), [(False, 0), (True, 2)])
+def test_a_batch_that_somebody_retired_is_aborted_if_a_submit_of_it_may_be_running(
+    just_sent: bool, aborts: int, ledger: Ledger
+) -> None:
+    found = Batch(4)
+    context = owing(ledger, found)
+    if just_sent:
+        ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1e10"))
+    for _ in range(2):
+        control.settle(context)
+        ledger.store.write(lambda connection: connection.execute("UPDATE batch SET not_before = 1"))
+    assert found.script.count("abort_batch") == aborts
+    assert found.state == 4
+    assert ledger.debts(*context.owner, time.time()) == ()
+
+
 def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     found = Batch(1)
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)

@@ -1,0 +1,194 @@
+"""A daemon of the version before goes on beside one of this version, in the same state directory.
+
+That is so for as long as its users have jobs, after another version was installed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.localproject import BatchState, LocalProject
+from tests import faultproxy
+from tests.daemon.gridmanager import BatchGridmanager, submission
+from tests.daemon.process import Daemon
+from tests.daemon.test_pipes import COMMAND, Jobs, statuses
+from tests.daemon.test_pipes_blah import Node
+from tests.helpers import wait_for
+from tests.previous import previous_version  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.long
+
+_MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main([]))"
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
+        yield project
+
+
+@pytest.fixture
+def proxy(project: LocalProject) -> Iterator[faultproxy.FaultProxy]:
+    with faultproxy.FaultProxy(project.url) as proxy:
+        yield proxy
+
+
+class Shared(Node):
+    """A submit node on which two versions' daemons run."""
+
+    def __init__(self, directory: Path, project: LocalProject, url: str, previous: Path) -> None:
+        super().__init__(directory, project)
+        settings = directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
+        settings.write_text(settings.read_text().replace(project.url, url))
+        self.previous = previous
+
+    def old_daemon(self) -> Daemon:
+        environ = {**self.environ, "PYTHONPATH": str(self.previous), "PYTHONDONTWRITEBYTECODE": "1"}
+        return Daemon([sys.executable, "-c", _MAIN], environ=environ, cwd=Path("/"))
+
+    def ask(self, question: str) -> list[tuple[object, ...]]:
+        (path,) = self.directory.rglob("ledger.sqlite")
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
+            return ledger.execute(question).fetchall()
+
+    def owed(self) -> list[tuple[object, ...]]:
+        """Return BOINC_SUBMIT's batches, by their states."""
+        return self.ask("SELECT name, state FROM batch WHERE project_id IS NULL ORDER BY name")
+
+    def submission(self, batch: str) -> list[str]:
+        jobs: Jobs = {
+            f"{batch}#1.{each}": ([], [self.write("in", "some text\n"), "in"]) for each in "01"
+        }
+        return submission(batch, "uppercase", jobs)
+
+
+@pytest.fixture
+def node(
+    tmp_path: Path,
+    project: LocalProject,
+    proxy: faultproxy.FaultProxy,
+    previous_version: Path,  # noqa: F811
+) -> Shared:
+    return Shared(tmp_path, project, proxy.url, previous_version)
+
+
+def held_up(proxy: faultproxy.FaultProxy, *, carried_out: bool) -> faultproxy.Hang:
+    """Have the next submit_batch get no answer."""
+    hang = faultproxy.hang(carried_out=carried_out)
+    proxy.fail("submit_batch", hang)
+    return hang
+
+
+def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
+    node: Shared, project: LocalProject, proxy: faultproxy.FaultProxy
+) -> None:
+    with node.old_daemon() as old:
+        before = BatchGridmanager(old)
+        before.ping()
+        # Three submit_batch of it are under way: of BOINC_SUBMIT, one that will end well and one
+        # that will not, and that of HTCondor's jobs.
+        ends_well = held_up(proxy, carried_out=False)
+        answer = before.begin("BOINC_SUBMIT", *node.submission("ends_well"))
+        wait_for(ends_well.reached.is_set, "the first submit_batch")
+        dies = held_up(proxy, carried_out=False)
+        before.begin("BOINC_SUBMIT", *node.submission("dies"))
+        wait_for(dies.reached.is_set, "the second submit_batch")
+        jobs_held_up = held_up(proxy, carried_out=True)
+        jobs = before.submit_all(node.ad(f"1.{number}") for number in range(4))
+        wait_for(jobs_held_up.reached.is_set, "the submit_batch of HTCondor's jobs")
+        assert node.ask("PRAGMA user_version") == [(4,)]
+
+        with node.daemon() as new:
+            after = BatchGridmanager(new)
+            after.ping()
+            # It looks at what is owed from here on.
+            assert after.do("BOINC_PING") == ["NULL"]
+            more = after.submit_all(node.ad(f"2.{number}") for number in range(2))
+            assert node.ask("PRAGMA user_version") == [(VERSION,)]
+            assert node.owed() == [("dies", "sent"), ("ends_well", "sent")]
+            # The old one is the keeper: it sends the new one's jobs, and volunteers do them.
+            ends = after.follow(more)
+            assert {status.word for status in ends.values()} == {4}
+            assert proxy.count("submit_batch") == 4
+            settle = [COMMAND, "ledger", "settle", "--timeout", "5"]
+            told = subprocess.run(
+                settle, env=node.environ, capture_output=True, text=True, check=False
+            )
+            assert f"left to the daemon (process {old.process.pid})" in told.stdout
+            ends_well.release()
+            assert before.result(answer) == ["NULL"]
+            assert node.owed() == [("dies", "sent")]
+            assert before.do("BOINC_SUBMIT", *node.submission("begun_later")) == ["NULL"]
+            assert node.owed() == [("dies", "sent")]
+            assert proxy.count("submit_batch") == 5
+            assert proxy.count("abort_batch") == proxy.count("abort_jobs") == 0
+
+            old.process.kill()
+            old.process.wait()
+            # What was under way reaches the project only now.
+            dies.release()
+            jobs_held_up.release()
+            assert {status.word for status in after.follow(jobs).values()} == {4}
+
+            def recover() -> bool:
+                """Do what a gridmanager does for a batch of unknown state."""
+                if statuses(after.do("BOINC_QUERY_BATCHES", "0", "1", "dies")):
+                    return True
+                return after.do("BOINC_SUBMIT", *node.submission("dies")) == ["NULL"]
+
+            wait_for(recover, "the batch that was cut short is there")
+            assert after.do("BOINC_QUERY_BATCHES", "0", "1", "dies")[2] == "2"
+            assert node.owed() == []
+            new.end_input()
+            assert new.end() == (0, b"", b"")
+    names = project.workunit_names()
+    assert len(names) == len(set(names)) == 4 + 2 + 3 * 2
+    assert BatchState.ABORTED not in {state for _, _, state in project.batches()}
+    assert node.ask("SELECT count(*) FROM debt") == [(0,)]
+    assert "Traceback" not in node.log()
+    assert "the ledger" not in node.log()
+
+
+def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
+    node: Shared, project: LocalProject, proxy: faultproxy.FaultProxy
+) -> None:
+    with node.old_daemon() as old, node.daemon() as new:
+        before, after = BatchGridmanager(old), BatchGridmanager(new)
+        assert before.do("BOINC_PING") == ["NULL"]
+        assert after.do("BOINC_PING") == ["NULL"]
+        wait_for(lambda: list(node.directory.rglob("ledger.sqlite")), "the ledger")
+        # The answer is lost, and so is what would undo it: an abort is owed.
+        proxy.fail("submit_batch", faultproxy.lose_reply())
+        proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
+        proxy.fail("abort_batch", faultproxy.status(503), times=None)
+        (error,) = before.do("BOINC_SUBMIT", *node.submission("b"))
+        assert error != "NULL"
+        assert node.owed() == [("b", "giving_up")]
+        (error,) = after.do("BOINC_SUBMIT", *node.submission("b"))
+        assert "was given up before" in error
+        old.process.kill()
+        old.process.wait()
+        proxy.heal()
+        (path,) = node.directory.rglob("ledger.sqlite")
+
+        def is_settled() -> bool:
+            with closing(sqlite3.connect(path)) as ledger, ledger:
+                # What is looked at once a minute.
+                ledger.execute("UPDATE batch SET not_before = 1 WHERE project_id IS NULL")
+            return node.owed() == []
+
+        wait_for(is_settled, "the end of the batch")
+        new.end_input()
+        assert new.end() == (0, b"", b"")
+    assert [state for _, _, state in project.batches()] == [BatchState.RETIRED]
