@@ -274,10 +274,7 @@ class Batch:
         """
         leases.renew(self, stale=True)
         return fetching.fetch(
-            self.project.session,
-            self.id,
-            self.name,
-            self.app_name,
+            self,
             directory,
             jobs=_several(jobs),
             threads=threads,
@@ -303,10 +300,7 @@ class Batch:
         """
         leases.renew(self, stale=True)
         return fetching.fetch_zip(
-            self.project.session,
-            self.id,
-            self.name,
-            self.app_name,
+            self,
             path,
             jobs=_several(jobs),
             threads=threads,
@@ -323,7 +317,7 @@ class Batch:
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return fetching.failures(self.project.session, self.id, self.name, jobs=_several(jobs))
+        return fetching.failures(self, jobs=_several(jobs))
 
     # -- acting on it
 
