@@ -261,7 +261,8 @@ class Batch:
             directory: is made if it is missing.
             jobs: names, ids or handles, or one of them; None: all.
             threads: how many jobs are fetched at a time.
-            progress: told how far it is.
+            progress: told, in the thread that calls this, of jobs that are through and of bytes
+                that have come, whose total is not known: it is what has come so far.
             stop: set, by any thread, it ends the fetch soon.
             again: fetch also what is there.
             stderr: whether to fetch what jobs wrote to stderr, which costs one RPC more a job.
@@ -295,8 +296,8 @@ class Batch:
     ) -> FetchedZip:
         """Fetch the outputs of jobs that are done as one archive; it cannot be resumed.
 
-        See :func:`boinc_gahp.remote.fetching.fetch_zip`, and :meth:`fetch` for the arguments and
-        errors.
+        See :func:`boinc_gahp.remote.fetching.fetch_zip`. Its directory is there; the other
+        arguments and the errors are those of :meth:`fetch`.
         """
         leases.renew(self, stale=True)
         return fetching.fetch_zip(

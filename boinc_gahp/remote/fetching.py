@@ -95,22 +95,7 @@ def fetch(
     of the directory, too. A file that has an output's name is replaced; others are left alone.
     Several fetches into the same directory do no harm.
 
-    Args:
-        batch: the batch.
-        directory: is made if it is missing.
-        jobs: names or ids of jobs; None: all.
-        threads: how many jobs are fetched at a time.
-        progress: told, in the thread that calls this, of jobs that are through and of bytes that
-            have come, whose total is not known: it is what has come so far.
-        stop: set, by any thread, it ends the fetch soon.
-        again: fetch everything, also what is there.
-        stderr: whether to fetch stderr, which costs one RPC more a job.
-
-    Raises:
-        NoSuchJob: one of ``jobs`` does not exist; nothing was fetched.
-        OutputError: the directory cannot be made or written, or the disk is full.
-        RpcError: the project is down or away, or refuses the account.
-        TemplateError: the app's output template cannot be read.
+    Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
     known = jobs_of(batch, jobs)

@@ -81,19 +81,7 @@ def fetch_zip(
     that name is replaced. It is not resumed: where a batch is large or the network bad, fetch into
     a directory. With no output at all it is an empty archive.
 
-    Args:
-        batch: the batch.
-        path: of the archive; its directory is there.
-        jobs: names or ids of jobs; None: all.
-        threads: how many jobs are fetched at a time.
-        progress: as for ``fetch``.
-        stderr: whether to fetch stderr, too.
-
-    Raises:
-        NoSuchJob: one of ``jobs`` does not exist.
-        OutputError: the archive cannot be written.
-        RpcError: the project is down or away, or refuses the account.
-        TemplateError: the app's output template cannot be read.
+    Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
     known = jobs_of(batch, jobs)
