@@ -25,7 +25,7 @@ from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.patience import PASSING
 from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
 from boinc_gahp.bridge.destinations import errno_of
-from boinc_gahp.bridge.fetching.job_directory import base_name
+from boinc_gahp.bridge.fetching.names import base_name
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.ledger.jobs import Hold
 

@@ -13,7 +13,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from boinc_gahp import rpc
-from boinc_gahp.bridge.fetching.job_directory import find
+from boinc_gahp.bridge.fetching.names import find
 from boinc_gahp.bridge.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.text import character_name, nearest, quoted

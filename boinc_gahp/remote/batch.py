@@ -261,7 +261,8 @@ class Batch:
             directory: is made if it is missing.
             jobs: names, ids or handles, or one of them; None: all.
             threads: how many jobs are fetched at a time.
-            progress: told how far it is.
+            progress: told, in the thread that calls this, of jobs that are through and of bytes
+                that have come, whose total is not known: it is what has come so far.
             stop: set, by any thread, it ends the fetch soon.
             again: fetch also what is there.
             stderr: whether to fetch what jobs wrote to stderr, which costs one RPC more a job.
@@ -274,10 +275,7 @@ class Batch:
         """
         leases.renew(self, stale=True)
         return fetching.fetch(
-            self.project.session,
-            self.id,
-            self.name,
-            self.app_name,
+            self,
             directory,
             jobs=_several(jobs),
             threads=threads,
@@ -298,15 +296,12 @@ class Batch:
     ) -> FetchedZip:
         """Fetch the outputs of jobs that are done as one archive; it cannot be resumed.
 
-        See :func:`boinc_gahp.remote.fetching.fetch_zip`, and :meth:`fetch` for the arguments and
-        errors.
+        See :func:`boinc_gahp.remote.fetching.fetch_zip`. Its directory is there; the other
+        arguments and the errors are those of :meth:`fetch`.
         """
         leases.renew(self, stale=True)
         return fetching.fetch_zip(
-            self.project.session,
-            self.id,
-            self.name,
-            self.app_name,
+            self,
             path,
             jobs=_several(jobs),
             threads=threads,
@@ -323,7 +318,7 @@ class Batch:
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return fetching.failures(self.project.session, self.id, self.name, jobs=_several(jobs))
+        return fetching.failures(self, jobs=_several(jobs))
 
     # -- acting on it
 

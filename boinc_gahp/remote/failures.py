@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from boinc_gahp.bridge import Failure
-    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.batch import Batch
     from boinc_gahp.rpc import BatchJob
 
 __all__ = ["FAILURE", "JobFailure", "failures", "save"]
@@ -56,9 +56,7 @@ class JobFailure:
 
 
 def failures(
-    session: Session,
-    batch_id: int,
-    batch_name: str,
+    batch: Batch,
     *,
     jobs: Iterable[int | str] | None = None,
 ) -> Iterator[JobFailure]:
@@ -68,16 +66,15 @@ def failures(
     "query_completed_job").
 
     Args:
-        session: the project and the account.
-        batch_id: the project's id of the batch.
-        batch_name: the batch's name, for errors.
+        batch: the batch.
         jobs: names or ids of jobs; None: all.
 
     Raises:
         NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs, or does not answer any more.
     """
-    listed = finding.jobs(session, batch_id, batch_name, jobs)
+    session = batch.project.session
+    listed = finding.jobs(session, batch.id, batch.name, jobs)
 
     def ask(job: BatchJob) -> JobFailure:
         failure = session.bridge.failure_of(job)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.types import OnProgress
 
 __all__ = [
@@ -70,10 +70,7 @@ class Fetched:
 
 
 def fetch(
-    session: Session,
-    batch_id: int,
-    batch_name: str,
-    app_name: str,
+    batch: Batch,
     directory: str | os.PathLike[str],
     *,
     jobs: Iterable[int | str] | None = None,
@@ -98,37 +95,19 @@ def fetch(
     of the directory, too. A file that has an output's name is replaced; others are left alone.
     Several fetches into the same directory do no harm.
 
-    Args:
-        session: the project and the account.
-        batch_id: the project's id of the batch.
-        batch_name: the batch's name, for errors.
-        app_name: the batch's app.
-        directory: is made if it is missing.
-        jobs: names or ids of jobs; None: all.
-        threads: how many jobs are fetched at a time.
-        progress: told, in the thread that calls this, of jobs that are through and of bytes that
-            have come, whose total is not known: it is what has come so far.
-        stop: set, by any thread, it ends the fetch soon.
-        again: fetch everything, also what is there.
-        stderr: whether to fetch stderr, which costs one RPC more a job.
-
-    Raises:
-        NoSuchJob: one of ``jobs`` does not exist; nothing was fetched.
-        OutputError: the directory cannot be made or written, or the disk is full.
-        RpcError: the project is down or away, or refuses the account.
-        TemplateError: the app's output template cannot be read.
+    Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
-    known = jobs_of(session, batch_id, batch_name, jobs)
+    known = jobs_of(batch, jobs)
     _make(root)
-    batch = BatchFetch(session, batch_id, app_name, known.finished, progress=progress, stop=stop)
+    under_way = BatchFetch(batch, known.finished, progress=progress, stop=stop)
     sizes: list[int] = []
 
     def work(job: Finished) -> None:
         folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
-        sizes.append(folder.fill(session.rpc.url, batch.bring, batch.gate))
+        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.gate))
 
-    batch.each(work, threads)
+    under_way.each(work, threads)
     here = sizes.count(-1)
     return Fetched(
         root,
@@ -137,8 +116,8 @@ def fetch(
         failed=known.failed,
         unfinished=known.unfinished,
         nbytes=sum(size for size in sizes if size > 0),
-        errors=batch.errors,
-        stopped=batch.stopped,
+        errors=under_way.errors,
+        stopped=under_way.stopped,
     )
 
 

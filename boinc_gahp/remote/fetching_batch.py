@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from boinc_gahp.bridge.fetching.engine import Brought
+    from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.folders import Folder
     from boinc_gahp.remote.session import Session
     from boinc_gahp.remote.types import OnProgress
@@ -65,15 +66,11 @@ class Jobs(NamedTuple):
     unfinished: int
 
 
-def jobs_of(
-    session: Session, batch_id: int, batch_name: str, wanted: Iterable[int | str] | None
-) -> Jobs:
+def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
     """Return the jobs to fetch.
 
     Args:
-        session: where to ask.
-        batch_id: the batch.
-        batch_name: its name, for errors.
+        batch: their batch.
         wanted: names or ids of jobs; None: all.
 
     Raises:
@@ -82,7 +79,7 @@ def jobs_of(
     """
     finished: list[Finished] = []
     failed = unfinished = 0
-    for job in finding.jobs(session, batch_id, batch_name, wanted):
+    for job in finding.jobs(batch.project.session, batch.id, batch.name, wanted):
         if job.state is JobState.DONE:
             finished.append(Finished(job.name, job.id, job.canonical_instance_id))
         elif job.state is JobState.FAILED:
@@ -137,9 +134,7 @@ class BatchFetch:
     """Fetches jobs of one batch; used once.
 
     Args:
-        session: the project and the account.
-        batch_id: the batch.
-        app_name: its app.
+        batch: the batch.
         jobs: those to fetch.
         progress: told how far it is, by the thread that calls :meth:`each`.
         stop: set, by any thread, it ends the fetch soon.
@@ -152,9 +147,7 @@ class BatchFetch:
 
     def __init__(
         self,
-        session: Session,
-        batch_id: int,
-        app_name: str,
+        batch: Batch,
         jobs: list[Finished],
         *,
         progress: OnProgress | None,
@@ -162,9 +155,8 @@ class BatchFetch:
     ) -> None:
         self.errors: dict[str, GahpError] = {}
         self.stopped = False
-        self._session = session
-        self._batch_id = batch_id
-        self._app_name = app_name
+        self._batch = batch
+        self._session = batch.project.session
         self._jobs = jobs
         self._counter = _Counter(progress, len(jobs))
         self._stop = stop or threading.Event()
@@ -237,7 +229,7 @@ class BatchFetch:
         """Have the engine bring a job's files into its folder; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
         return self._session.bridge.fetch(
-            Located(self._batch_id, self._app_name, ids),
+            Located(self._batch.id, self._batch.app_name, ids),
             folder,
             self.gate,
             lambda nbytes: self._counter.add(nbytes=nbytes),

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.bridge.directories import open_parent
-from boinc_gahp.bridge.fetching.job_directory import Delivery, distinct, whose
 from boinc_gahp.bridge.fetching.names import new_file, shown
-from boinc_gahp.bridge.fetching.sinks import Sink
+from boinc_gahp.bridge.fetching.sinks import Delivery, Sink
 from boinc_gahp.bridge.leftovers import sweep
 from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.bridge.types import OWN
@@ -166,12 +165,9 @@ class Folder(Sink):
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return all outputs."""
-        return distinct(
-            self.job_name,
-            (
-                self._delivery(name, new_file(shown(plain), whose(self.job_name, name)))
-                for name, plain in outputs.items()
-            ),
+        return self.distinct(
+            self._delivery(name, new_file(shown(plain), self.whose(name)))
+            for name, plain in outputs.items()
         )
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:

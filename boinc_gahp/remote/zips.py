@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.remote.session import Session
+    from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.types import OnProgress
 
 __all__ = ["FetchedZip", "fetch_zip"]
@@ -65,10 +65,7 @@ class FetchedZip:
 
 
 def fetch_zip(
-    session: Session,
-    batch_id: int,
-    batch_name: str,
-    app_name: str,
+    batch: Batch,
     path: str | os.PathLike[str],
     *,
     jobs: Iterable[int | str] | None = None,
@@ -84,28 +81,13 @@ def fetch_zip(
     that name is replaced. It is not resumed: where a batch is large or the network bad, fetch into
     a directory. With no output at all it is an empty archive.
 
-    Args:
-        session: the project and the account.
-        batch_id: the project's id of the batch.
-        batch_name: the batch's name, for errors.
-        app_name: the batch's app.
-        path: of the archive; its directory is there.
-        jobs: names or ids of jobs; None: all.
-        threads: how many jobs are fetched at a time.
-        progress: as for ``fetch``.
-        stderr: whether to fetch stderr, too.
-
-    Raises:
-        NoSuchJob: one of ``jobs`` does not exist.
-        OutputError: the archive cannot be written.
-        RpcError: the project is down or away, or refuses the account.
-        TemplateError: the app's output template cannot be read.
+    Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
-    known = jobs_of(session, batch_id, batch_name, jobs)
-    batch = BatchFetch(session, batch_id, app_name, known.finished, progress=progress)
+    known = jobs_of(batch, jobs)
+    under_way = BatchFetch(batch, known.finished, progress=progress)
     # So that what a killed fetch has left is taken over, and removed, by the next one.
-    with registry.file(target, batch.gate) as whole, registry.directory(target) as room:
+    with registry.file(target, under_way.gate) as whole, registry.directory(target) as room:
         try:
             with whole.contents() as contents:
                 archive = zipfile.ZipFile(
@@ -115,9 +97,9 @@ def fetch_zip(
                     compresslevel=_LEVEL,
                     strict_timestamps=False,
                 )
-                packer = _Packer(archive, batch, room.path, stderr=stderr)
+                packer = _Packer(archive, under_way, room.path, stderr=stderr)
                 try:
-                    batch.each(packer.work, threads)
+                    under_way.each(packer.work, threads)
                 except BaseException:
                     with suppress(OSError, ValueError):  # a thread may still be writing to it
                         archive.close()
@@ -138,7 +120,7 @@ def fetch_zip(
         nbytes=packer.nbytes,
         failed=known.failed,
         unfinished=known.unfinished,
-        errors=batch.errors,
+        errors=under_way.errors,
     )
 
 
@@ -146,11 +128,11 @@ class _Packer:
     """Puts one job after the other into an archive; thread-safe."""
 
     def __init__(
-        self, archive: zipfile.ZipFile, batch: BatchFetch, room: Path, *, stderr: bool
+        self, archive: zipfile.ZipFile, under_way: BatchFetch, room: Path, *, stderr: bool
     ) -> None:
         self.jobs = self.files = self.nbytes = 0
         self._archive = archive
-        self._batch = batch
+        self._under_way = under_way
         self._room = room
         self._stderr = stderr
         self._lock = threading.Lock()
@@ -159,8 +141,8 @@ class _Packer:
         """Fetch a job's files and put them into the archive."""
         folder = Folder(self._room / str(job.id), job, stderr=self._stderr, again=True)
         try:
-            folder.make(self._batch.gate)
-            brought = self._batch.bring(folder)
+            folder.make(self._under_way.gate)
+            brought = self._under_way.bring(folder)
             with self._lock:
                 for path in sorted(filter(None, (*brought.outputs, brought.stderr))):
                     name = path.relative_to(folder.directory)

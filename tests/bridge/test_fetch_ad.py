@@ -14,7 +14,8 @@ import pytest
 from boinc_gahp.bridge import AdFiles, FetchRequest, Gate, NoResult, Stopped
 from boinc_gahp.bridge.failed import failure
 from boinc_gahp.bridge.fetching.fetch_output import fetch_output
-from boinc_gahp.bridge.fetching.job_directory import plain_names, select
+from boinc_gahp.bridge.fetching.job_directory import JobDirectory
+from boinc_gahp.bridge.fetching.names import plain_names
 from boinc_gahp.bridge.looking import look_at
 from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.errors import NotFound, OutputError
@@ -40,7 +41,7 @@ def chosen(
     mode: Literal["ALL", "SOME"] = "ALL" if specs is None else "SOME"
     pairs = remaps if specs is None else specs
     request = FetchRequest("j", DIRECTORY, err, mode, pairs, AdFiles(stdout=out))
-    deliveries = select(request, plain_names(outputs))
+    deliveries = JobDirectory(request).select(plain_names(outputs))
     return {str(item.destination).removeprefix(f"{DIRECTORY}/"): item.output for item in deliveries}
 
 

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.job_directory import (
-    Delivery,
-    find,
-    plain_names,
-    select,
-    stderr_path,
-)
+from boinc_gahp.bridge.fetching.job_directory import JobDirectory
+from boinc_gahp.bridge.fetching.names import find, plain_names
+from boinc_gahp.bridge.fetching.sinks import Delivery
 from boinc_gahp.bridge.types import FetchRequest
 from boinc_gahp.errors import OutputError
 
@@ -33,7 +29,7 @@ def everything(*specs: tuple[str, str], stderr: str | None = "job.err") -> Fetch
 
 
 def chosen(request: FetchRequest, outputs: list[str] = APP) -> list[tuple[str, str]]:
-    deliveries = select(request, plain_names(outputs))
+    deliveries = JobDirectory(request).select(plain_names(outputs))
     return [(item.output, str(item.destination)) for item in deliveries]
 
 
@@ -205,7 +201,8 @@ def test_a_name_from_the_network_does_not_leave_the_directory(names: list[str]) 
     ],
 )
 def test_stderr_goes_where_it_was_asked_for(stderr: str | None, path: Path | None) -> None:
-    assert stderr_path(some(stderr=stderr)) == path
+    found = JobDirectory(some(stderr=stderr)).stderr({})
+    assert (None if found is None else found.destination) == path
 
 
 names = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=12)
@@ -219,14 +216,14 @@ def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(
     pairs = [(name, name) for name in outputs if name != err] + [(out, out)]
     if err != out:
         pairs.append((err, err))
-    deliveries = select(some(*pairs, stderr=err), plain_names(outputs))
+    deliveries = JobDirectory(some(*pairs, stderr=err)).select(plain_names(outputs))
     assert {item.output for item in deliveries} == set(outputs) - {err}
 
 
 @given(st.lists(st.tuples(names, names), max_size=4), st.lists(sane, unique=True, max_size=4))
 def test_what_is_delivered_was_asked_for(specs: list[tuple[str, str]], outputs: list[str]) -> None:
     try:
-        deliveries = select(some(*specs, stderr=None), plain_names(outputs))
+        deliveries = JobDirectory(some(*specs, stderr=None)).select(plain_names(outputs))
     except OutputError:
         return
     for item in deliveries:

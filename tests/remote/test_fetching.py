@@ -23,10 +23,9 @@ from boinc_gahp.errors import (
     ProjectDown,
     RpcError,
 )
-from boinc_gahp.remote import fetching
+from boinc_gahp.remote import Batch, Project, fetching
 from boinc_gahp.remote.failures import failures, save
 from boinc_gahp.remote.folders import NOTE
-from boinc_gahp.remote.session import Session, open_session
 from tests import faultproxy
 from tests.bridge.farm import TEXT, Farm, contents, farm, healthy  # noqa: F401  (fixtures)
 from tests.helpers import wait_for
@@ -56,43 +55,34 @@ class Desk:
         self.directory = directory
         self.results = directory / "results"
         self.authenticator = authenticator or at.local.authenticator
-        self._sessions: list[Session] = []
-        self.session = self.open("cache")
+        self._projects: list[Project] = []
+        self.project = self.open("cache")
 
-    def open(self, cache: str, *, retry: float = 3.0) -> Session:
-        """Return a session with a cache of its own, as another machine has it."""
+    def open(self, cache: str, *, retry: float = 3.0) -> Project:
+        """Return the project with a cache of its own, as another machine has it."""
         settings = Settings(
             project=ProjectSettings(ProjectUrl(self.farm.proxy.url)),
             timeouts=Timeouts(connect=5, read=3, retry=retry),
             state=State(dir=self.directory / "state", cache_dir=self.directory / cache),
         )
-        session = open_session(self.farm.proxy.url, self.authenticator, settings)
-        self._sessions.append(session)
-        return session
+        project = Project(self.farm.proxy.url, self.authenticator, settings=settings)
+        self._projects.append(project)
+        return project
+
+    def batch(self, name: str) -> Batch:
+        """Return a batch."""
+        return self.project.batch(name)
 
     def fetch(
-        self, name: str = "upper", session: Session | None = None, **options: object
+        self, name: str = "upper", project: Project | None = None, **options: object
     ) -> Fetched:
         """Fetch a batch."""
-        info = next(each for each in self.session.rpc.query_batches() if each.name == name)
-        return fetching.fetch(
-            session or self.session,
-            info.id,
-            name,
-            info.app_name,
-            self.results,
-            **options,  # type: ignore[arg-type]
-        )
+        batch = Batch(project or self.project, self.batch(name).info)
+        return fetching.fetch(batch, self.results, **options)  # type: ignore[arg-type]
 
     def fetch_zip(self, name: str, target: Path, *, stderr: bool = True) -> FetchedZip:
         """Fetch a batch into an archive."""
-        return fetching.fetch_zip(
-            self.session, self.batch_id(name), name, "uppercase", target, stderr=stderr
-        )
-
-    def batch_id(self, name: str) -> int:
-        """Return a batch's id."""
-        return next(each.id for each in self.session.rpc.query_batches() if each.name == name)
+        return fetching.fetch_zip(self.batch(name), target, stderr=stderr)
 
     def have(self) -> dict[str, bytes]:
         """Return what a user sees in the results: all files but the notes, hidden ones too."""
@@ -100,8 +90,8 @@ class Desk:
         return {name: data for name, data in found if not name.endswith(f"/{NOTE}")}
 
     def close(self) -> None:
-        for session in self._sessions:
-            session.close()
+        for project in self._projects:
+            project.close()
 
 
 @pytest.fixture
@@ -134,8 +124,8 @@ def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk: Desk) ->
     counts = {rpc: desk.farm.count(rpc) for rpc in ("query_job", "result_file")}
     moved = desk.results.rename(desk.directory / "moved")
     desk.results = moved
-    for session in (desk.session, desk.open("other machine")):
-        again = desk.fetch(session=session, jobs=["upper#1.3", "upper#1.4"])
+    for project in (desk.project, desk.open("other machine")):
+        again = desk.fetch(project=project, jobs=["upper#1.3", "upper#1.4"])
         assert (again.fetched, again.here, again.nbytes) == (0, 2, 0)
     assert counts == {rpc: desk.farm.count(rpc) for rpc in counts}
 
@@ -152,7 +142,7 @@ def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk:
     (desk.results / "upper#1.3").rmdir()
     (desk.results / "upper#1.4/mine.txt").write_text("plot")
     gets, asked = desk.farm.count("result_file"), desk.farm.count("query_completed_job")
-    again = desk.fetch(session=desk.open("other machine"), jobs=jobs)
+    again = desk.fetch(project=desk.open("other machine"), jobs=jobs)
     assert (again.fetched, again.here) == (4, 1)
     assert desk.have() == {**before, "upper#1.4/mine.txt": b"plot"}
     assert desk.farm.count("result_file") == gets + 3
@@ -206,13 +196,13 @@ def test_failed_and_unknown_jobs(desk: Desk) -> None:
     fetched = desk.fetch("fail")
     assert (fetched.fetched, fetched.failed, fetched.unfinished) == (1, 1, 0)
     assert not fetched.is_complete
-    (failure,) = failures(desk.session, desk.batch_id("fail"), "fail")
+    (failure,) = failures(desk.batch("fail"))
     assert failure.name == "fail#1.0"
     assert set(failure.exit_statuses) == {11}
     path = save(failure, desk.results)
     assert path == desk.results / "fail#1.0/failure.txt"
     assert "too many instances failed" in path.read_text()
-    (aborted,) = failures(desk.session, desk.batch_id("gone"), "gone", jobs=["gone#1.0"])
+    (aborted,) = failures(desk.batch("gone"), jobs=["gone#1.0"])
     assert "it was cancelled" in aborted.text
     with pytest.raises(NoSuchJob, match=r"has no job 'upper#1\.99'; did you mean 'upper#1\."):
         desk.fetch(jobs=["upper#1.1", "upper#1.99"])
@@ -280,9 +270,9 @@ def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk: Desk)
             desk.farm.local.stop_web()
 
     with pytest.raises(ProjectDown):
-        desk.fetch(progress=down, session=desk.open("cache", retry=0.3))
+        desk.fetch(progress=down, project=desk.open("cache", retry=0.3))
     desk.farm.local.stop_web(False)
-    assert desk.fetch(session=desk.open("other")).is_complete
+    assert desk.fetch(project=desk.open("other")).is_complete
     assert desk.have() == ALL_UPPER
 
 
@@ -300,13 +290,12 @@ FETCHER = """
 import logging, sys
 from pathlib import Path
 from boinc_gahp.config import Settings, State
-from boinc_gahp.remote import fetching
-from boinc_gahp.remote.session import open_session
+from boinc_gahp.remote import Project, fetching
 logging.getLogger().addHandler(logging.NullHandler())
 url, authenticator, batch, results, home = sys.argv[1:]
 settings = Settings(state=State(dir=Path(home) / "state", cache_dir=Path(home) / "killed cache"))
-session = open_session(url, authenticator, settings)
-fetching.fetch(session, int(batch), "upper", "uppercase", results)
+project = Project(url, authenticator, settings=settings)
+fetching.fetch(project.batch(int(batch)), results)
 """
 
 
@@ -314,7 +303,7 @@ def test_a_fetch_that_is_killed_is_finished_by_the_next(desk: Desk) -> None:
     rpc, skip = "result_file", 9
     gets = desk.farm.count(rpc)
     desk.farm.proxy.fail(rpc, faultproxy.drip(0.001), times=None, skip=skip)
-    arguments = [desk.farm.proxy.url, desk.authenticator, str(desk.batch_id("upper"))]
+    arguments = [desk.farm.proxy.url, desk.authenticator, str(desk.batch("upper").id)]
     command = [sys.executable, "-c", FETCHER, *arguments, str(desk.results), str(desk.directory)]
     with subprocess.Popen(command) as process:
         wait_for(lambda: desk.farm.count(rpc) >= gets + skip + 2, "outputs on their way")
@@ -326,7 +315,7 @@ def test_a_fetch_that_is_killed_is_finished_by_the_next(desk: Desk) -> None:
     # What has its name is whole.
     whole = {name: data for name, data in have.items() if not name.endswith(".part")}
     assert whole.items() <= ALL_UPPER.items()
-    fetched = desk.fetch(session=desk.open("killed cache"))
+    fetched = desk.fetch(project=desk.open("killed cache"))
     assert (fetched.fetched + fetched.here, fetched.errors) == (20, {})
     assert fetched.here >= skip - 4
     assert desk.have() == ALL_UPPER
@@ -354,7 +343,7 @@ def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
     found: list[Fetched] = []
     jobs = [f"upper#1.{number}" for number in range(2, 10)]
     threads = [
-        threading.Thread(target=lambda each=each: found.append(desk.fetch(session=each, jobs=jobs)))
+        threading.Thread(target=lambda each=each: found.append(desk.fetch(project=each, jobs=jobs)))
         for each in others
     ]
     for thread in threads:

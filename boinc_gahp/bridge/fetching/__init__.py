@@ -2,19 +2,19 @@
 
 One engine does it for everybody; begin to read there. Its parts, in the order of its steps:
 
-============  =====================================================================================
-engine        the steps, and the order in which they are done
-locate        where the job is on the project: batch, workunit, canonical instance
-outputs       which outputs it has
-selection     which of them HTCondor asks for, and where each goes; rules without files or network
-names         which names from the network are names for files
-sinks         a place for one job's files; HTCondor's, the job's directory, is here
-stderr        what the job wrote to stderr, without the client's wrapper
-delivered     what was delivered before
-uploaded      which of the uploaded files is which output
-download      one file, from the project into temporary files
-unzip         archives from the network
-============  =====================================================================================
+=============  ====================================================================================
+engine         the steps, and the order in which they are done
+locate         where the job is on the project: batch, workunit, canonical instance
+outputs        which outputs it has
+sinks          what the engine asks of a place for one job's files
+job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
+names          which names from the network are names for files
+stderr         what the job wrote to stderr, without the client's wrapper
+delivered      what was delivered before
+uploaded       which of the uploaded files is which output
+download       one file, from the project into temporary files
+unzip          archives from the network
+=============  ====================================================================================
 
 Who has it fetch: ``fetch_output`` here, for BOINC_FETCH_OUTPUT and for ``blah.fetching``, to which
 ``blah.fetching_queue`` gives one job of HTCondor's after the other; and for people

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge.destinations import check_destination, explain
 from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.fetching.download import download
-from boinc_gahp.bridge.fetching.job_directory import plain_names, whose
-from boinc_gahp.bridge.fetching.names import new_file
+from boinc_gahp.bridge.fetching.names import new_file, plain_names
 from boinc_gahp.bridge.fetching.outputs import outputs_of
 from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.bridge.fetching.unzip import Archive
@@ -40,10 +39,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.bridge.fetching.job_directory import Delivery
     from boinc_gahp.bridge.fetching.locate import Located
     from boinc_gahp.bridge.fetching.outputs import Output
-    from boinc_gahp.bridge.fetching.sinks import Sink
+    from boinc_gahp.bridge.fetching.sinks import Delivery, Sink
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.rpc import CompletedJob, Instance
@@ -133,10 +131,8 @@ def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
 
 def write_no_stdout(sink: Sink, stdout: Delivery | None, gate: Gate) -> None:
     """Leave an empty file where stdout is wanted, unless stderr is there; errors as above."""
-    stderr = sink.stderr({})
-    if stdout is None or (stderr is not None and stderr.destination == stdout.destination):
-        return
-    _write(sink, stdout, "", gate)
+    if stdout is not None and not stdout.is_at(sink.stderr({})):
+        _write(sink, stdout, "", gate)
 
 
 def _write(sink: Sink, stream: Delivery, text: str, gate: Gate) -> None:
@@ -185,7 +181,7 @@ class _Fetch:
             write_no_stdout(self._sink, self._stdout, self._gate)
 
     def _check(self, item: Delivery) -> None:
-        if self._stdout is not None and item.destination == self._stdout.destination:
+        if item.is_at(self._stdout):
             self._sink.make_parent(item, self._gate)
         check_destination(item.destination, self._gate, item.inside)
 
@@ -236,7 +232,7 @@ class _Fetch:
                 packed.contents() as contents,
                 Archive(
                     contents,
-                    whose(self._sink.job_name, output.name),
+                    self._sink.whose(output.name),
                     max_files=jobs.unzip_max_files,
                     max_bytes=jobs.unzip_max_bytes,
                 ) as archive,
@@ -266,7 +262,7 @@ class _Fetch:
         if self._sink.takes_all:
             home = self._sink.directory
             for name in archive.directories:
-                below = new_file(name, whose(self._sink.job_name, output.name))
+                below = new_file(name, self._sink.whose(output.name))
                 check_destination(home / below / OWN, self._gate, home)
         for item in wanted:
             self._check(item)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.bridge.failed import failed_job
 from boinc_gahp.bridge.fetching import locate
 from boinc_gahp.bridge.fetching.engine import fetch, write_no_stdout, write_stderr
-from boinc_gahp.bridge.fetching.sinks import JobDirectory
+from boinc_gahp.bridge.fetching.job_directory import JobDirectory
 from boinc_gahp.bridge.gate import OPEN
 from boinc_gahp.bridge.types import FetchResult
 from boinc_gahp.errors import OutputError

@@ -1,4 +1,4 @@
-"""Which outputs go where: the rules of BOINC_FETCH_OUTPUT, without files or network.
+"""A job's directory: which outputs HTCondor wants there, and where each goes.
 
 The rules are those of ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those of a job ad
 are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
@@ -7,18 +7,20 @@ are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
 from __future__ import annotations
 
 import os.path
-from collections import Counter
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.fetching.names import new_file
+from boinc_gahp.bridge.destinations import explain
+from boinc_gahp.bridge.directories import make_directories
+from boinc_gahp.bridge.fetching.names import base_name, find, new_file
+from boinc_gahp.bridge.fetching.sinks import Delivery, Sink
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
+    from collections.abc import Mapping, Set
 
+    from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.types import AdFiles, FetchRequest
 
 DEV_NULL = "/dev/null"
@@ -27,216 +29,172 @@ _NOWHERE = (DEV_NULL, "NULL")
 #: Outputs that are a job's stdout, whatever the ad calls it.
 _STDOUTS = ("stdout", "stdout.txt")
 
-
 #: Outputs that an error lists; archives can have very many.
 _NAMED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One output, or stderr or stdout, and a place where it goes.
-
-    Attributes:
-        output: its logical name.
-        destination: absolute.
-        inside: the directory below which the destination is made of a name from the network; None
-            where all of it was asked for.
-    """
-
-    output: str
-    destination: Path
-    inside: Path | None = field(default=None, compare=False)
-
-
-def stderr_path(request: FetchRequest) -> Path | None:
-    """Return where stderr goes, or None."""
-    if request.stderr is None or request.stderr in _NOWHERE:
-        return None
-    return _absolute(request, request.stderr)
-
-
-def stdout_path(request: FetchRequest, outputs: Mapping[str, str]) -> Path | None:
-    """Return where a job ad wants stdout, or a line that no output is for; None: nowhere."""
-    if request.ad is None:
-        at = _stdout_at(request, outputs)
-        return None if at is None else _absolute(request, request.specs[at][1])
-    if request.ad.stdout is None or request.ad.stdout == DEV_NULL:
-        return None
-    return _absolute(request, request.ad.stdout)
-
-
-def plain_names(outputs: Sequence[str]) -> dict[str, str]:
-    """Return the file names that outputs get where no spec names another: their base names.
-
-    Two outputs that share a base name keep the path that the app's template gives them.
-    """
-    bases = Counter(map(base_name, outputs))
-    return {name: base_name(name) if bases[base_name(name)] == 1 else name for name in outputs}
-
-
-def select(request: FetchRequest, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
-    """Return what is to be delivered, each pair once.
+class JobDirectory(Sink):
+    """A job's directory, as HTCondor asks for files in it.
 
     Args:
-        request: what was asked for.
-        outputs: the app's outputs: logical name to plain file name, relative to the directory.
-
-    Raises:
-        OutputError: a spec names no output, or two files would get one name.
+        request: a BOINC_FETCH_OUTPUT, or what a job ad asks for.
     """
-    if request.ad is not None:
-        wanted = _of_ad(request, request.ad, outputs)
-    else:
-        wanted = _all(request, outputs) if request.mode == "ALL" else _some(request, outputs)
-    stderr = stderr_path(request)
-    # One file for both gets what there is of stdout, and stderr where there is nothing.
-    one_file = stderr is None or stderr == stdout_path(request, outputs)
-    return distinct(request.job_name, wanted, None if one_file else stderr)
 
+    unpacks = True
 
-def distinct(
-    job_name: str, wanted: Iterable[Delivery], stderr: Path | None = None
-) -> tuple[Delivery, ...]:
-    """Return deliveries, each once.
+    def __init__(self, request: FetchRequest) -> None:
+        super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
+        self.takes_all = request.mode == "ALL"
+        self._request = request
 
-    Args:
-        job_name: for an error.
-        wanted: the deliveries.
-        stderr: what no output may be written to.
-
-    Raises:
-        OutputError: two files would get one name.
-    """
-    deliveries = tuple(dict.fromkeys(wanted))
-    taken = {} if stderr is None else {stderr: "stderr"}
-    for delivery in deliveries:
-        other = taken.setdefault(delivery.destination, delivery.output)
-        if other != delivery.output:
-            raise OutputError(
-                f"{other} and {delivery.output} of job {job_name!r} would both be written "
-                f"to {str(delivery.destination)!r}: give them different names"
-            )
-    return deliveries
-
-
-def find(source: str, outputs: Mapping[str, str]) -> str | None:
-    """Return the output that a spec's source names: by its full path first, then its base name."""
-    for name in (source, os.path.normpath(source), base_name(source)):
-        if name in outputs:
-            return name
-    return None
-
-
-def _all(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
-    renames: dict[str, list[str]] = {}
-    for source, destination in request.specs:
-        name = find(source, outputs)
-        if name is not None:
-            renames.setdefault(name, []).append(destination)
-        elif request.ad is None:
-            raise _no_such_output(request, source, outputs)
-    wanted = []
-    for name, plain in outputs.items():
-        if name in renames:
-            paths = [path for path in renames[name] if path != DEV_NULL]
-            wanted += [Delivery(name, _absolute(request, path)) for path in paths]
+    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return what is to be delivered, each pair once; see :meth:`Sink.select`."""
+        if self._request.ad is not None:
+            wanted = self._of_ad(self._request.ad, outputs)
         else:
-            path = new_file(plain, whose(request.job_name, name))
-            wanted.append(Delivery(name, _absolute(request, path), job_directory(request)))
-    return wanted
+            wanted = self._all(outputs) if self.takes_all else self._some(outputs)
+        stderr = self.stderr(outputs)
+        # One file for both gets what there is of stdout, and stderr where there is nothing.
+        is_one = stderr is None or stderr.is_at(self.stdout(outputs))
+        return self.distinct(wanted, None if is_one else stderr)
 
+    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+        """Return where the request wants it."""
+        path = self._request.stderr
+        return None if path is None or path in _NOWHERE else self._delivery("stderr", path)
 
-def _some(request: FetchRequest, outputs: Mapping[str, str]) -> list[Delivery]:
-    stderr = _stderr_paths(request)
-    stdout = _stdout_at(request, outputs)
-    wanted = []
-    for at, (source, destination) in enumerate(request.specs):
-        path = _absolute(request, destination)
-        if path in stderr or destination == DEV_NULL:
-            continue  # stderr is written already, and /dev/null keeps nothing
-        name = find(source, outputs)
-        if name is not None:
-            wanted.append(Delivery(name, path))
-        elif at != stdout:
-            raise _no_such_output(request, source, outputs)
-    return wanted
+    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:
+        """Return where a job ad wants it, or a line that no output is for."""
+        request = self._request
+        if request.ad is None:
+            at = self._stdout_at(outputs)
+            return None if at is None else self._delivery("stdout", request.specs[at][1])
+        if request.ad.stdout is None or request.ad.stdout == DEV_NULL:
+            return None
+        return self._delivery("stdout", request.ad.stdout)
 
+    def prepare(self) -> None:
+        """Refuse a job ad's directory that is not there, before one is made for stdout.
 
-def _of_ad(request: FetchRequest, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
-    claimed = {find(source, outputs) for source, _ in request.specs}
-    stdout = stdout_path(request, outputs)
-    standard: list[Delivery] = []
-    if stdout is not None:
-        name = find(base_name(ad.stdout or ""), outputs)
-        if name is None:
-            free = (name for name in _STDOUTS if name in outputs and name not in claimed)
-            name = next(free, None)
-        if name is not None:
-            standard.append(Delivery(name, stdout))
-    if request.mode == "ALL":
-        # What is stdout under another name is not wanted under its own as well.
-        own = {delivery.output for delivery in standard} - claimed
-        others = {name: plain for name, plain in outputs.items() if name not in own}
-        return _all(request, others) + standard
-    wanted = []
-    written = {base_name(name) for name in (ad.stdout, request.stderr) if name is not None}
-    for source, destination in request.specs:
-        name = find(source, outputs)
-        if name is not None and destination != DEV_NULL:
-            wanted.append(Delivery(name, _absolute(request, destination)))
-        elif name is None and base_name(source) not in written:
-            raise _no_such_output(request, source, outputs)
-    return wanted + standard
+        Where its file system is not mounted, all would go to what is beneath.
+        """
+        if self._request.ad is None:
+            return
+        path = Path(self._request.directory)
+        try:
+            if path.is_dir():
+                return
+            path.stat()
+        except OSError as error:
+            raise OutputError(
+                f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
+            ) from error
+        raise OutputError(f"the job's directory {str(path)!r} is no directory")
 
+    def make_parent(self, item: Delivery, gate: Gate) -> None:
+        """Make the directory, and those above it, for a job ad."""
+        if self._request.ad is None:
+            return
+        try:
+            make_directories(item.destination.parent, gate)
+        except OSError as error:
+            raise explain(error, item.destination) from error
 
-def _stdout_at(request: FetchRequest, outputs: Mapping[str, str]) -> int | None:
-    """Return the place of the pair that is of the job's stdout; None where there is none such.
+    def _all(self, outputs: Mapping[str, str]) -> list[Delivery]:
+        renames: dict[str, list[str]] = {}
+        for source, destination in self._request.specs:
+            name = find(source, outputs)
+            if name is not None:
+                renames.setdefault(name, []).append(destination)
+            elif self._request.ad is None:
+                raise self._no_such_output(source, outputs)
+        wanted = []
+        for name, plain in outputs.items():
+            if name in renames:
+                paths = [path for path in renames[name] if path != DEV_NULL]
+                wanted += [self._delivery(name, path) for path in paths]
+            else:
+                path = new_file(plain, self.whose(name))
+                wanted.append(self._delivery(name, path, self.directory))
+        return wanted
 
-    A gridmanager appends ``basename(Out) Out`` and, unless Err is the same, ``basename(Err) Err``:
-    so it is the pair before that of stderr, or the last one. No volunteer sends a stdout back:
-    where the app has no output of that name it is an empty file.
-    """
-    if request.mode != "SOME":
-        return None
-    stderr = _stderr_paths(request)
-    paths = [_absolute(request, destination) for _, destination in request.specs]
-    last = max((at for at, path in enumerate(paths) if path in stderr), default=len(paths))
-    if last == 0:
-        return None
-    source, destination = request.specs[last - 1]
-    if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:
-        return None
-    return last - 1 if find(source, outputs) is None else None
+    def _some(self, outputs: Mapping[str, str]) -> list[Delivery]:
+        stderr = self._stderr_paths()
+        stdout = self._stdout_at(outputs)
+        wanted = []
+        for at, (source, destination) in enumerate(self._request.specs):
+            if self._absolute(destination) in stderr or destination == DEV_NULL:
+                continue  # stderr is written already, and /dev/null keeps nothing
+            name = find(source, outputs)
+            if name is not None:
+                wanted.append(self._delivery(name, destination))
+            elif at != stdout:
+                raise self._no_such_output(source, outputs)
+        return wanted
 
+    def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
+        specs = self._request.specs
+        claimed = {find(source, outputs) for source, _ in specs}
+        stdout = self.stdout(outputs)
+        standard: list[Delivery] = []
+        if stdout is not None:
+            name = find(base_name(ad.stdout or ""), outputs)
+            if name is None:
+                free = (name for name in _STDOUTS if name in outputs and name not in claimed)
+                name = next(free, None)
+            if name is not None:
+                standard.append(Delivery(name, stdout.destination))
+        if self.takes_all:
+            # What is stdout under another name is not wanted under its own as well.
+            own = {delivery.output for delivery in standard} - claimed
+            others = {name: plain for name, plain in outputs.items() if name not in own}
+            return self._all(others) + standard
+        wanted = []
+        written = {
+            base_name(name) for name in (ad.stdout, self._request.stderr) if name is not None
+        }
+        for source, destination in specs:
+            name = find(source, outputs)
+            if name is not None and destination != DEV_NULL:
+                wanted.append(self._delivery(name, destination))
+            elif name is None and base_name(source) not in written:
+                raise self._no_such_output(source, outputs)
+        return wanted + standard
 
-def _stderr_paths(request: FetchRequest) -> Set[Path]:
-    kept = stderr_path(request)
-    return {_absolute(request, name) for name in _NOWHERE} if kept is None else {kept}
+    def _stdout_at(self, outputs: Mapping[str, str]) -> int | None:
+        """Return the place of the pair that is of the job's stdout; None where there is none such.
 
+        A gridmanager appends ``basename(Out) Out`` and, unless Err is the same,
+        ``basename(Err) Err``: so it is the pair before that of stderr, or the last one. No
+        volunteer sends a stdout back: where the app has no output of that name it is an empty file.
+        """
+        specs = self._request.specs
+        if self.takes_all:
+            return None
+        stderr = self._stderr_paths()
+        paths = [self._absolute(destination) for _, destination in specs]
+        last = max((at for at, path in enumerate(paths) if path in stderr), default=len(paths))
+        if last == 0:
+            return None
+        source, destination = specs[last - 1]
+        if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:
+            return None
+        return last - 1 if find(source, outputs) is None else None
 
-def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, str]) -> OutputError:
-    names = ", ".join(repr(name) for name in islice(outputs, _NAMED)) or "none"
-    if len(outputs) > _NAMED:
-        names += f" and {len(outputs) - _NAMED} more"
-    return OutputError(
-        f"job {request.job_name!r} has no output {source!r}; its outputs are: {names}"
-    )
+    def _stderr_paths(self) -> Set[Path]:
+        kept = self.stderr({})
+        return {self._absolute(name) for name in _NOWHERE} if kept is None else {kept.destination}
 
+    def _no_such_output(self, source: str, outputs: Mapping[str, str]) -> OutputError:
+        names = ", ".join(repr(name) for name in islice(outputs, _NAMED)) or "none"
+        if len(outputs) > _NAMED:
+            names += f" and {len(outputs) - _NAMED} more"
+        return OutputError(
+            f"job {self.job_name!r} has no output {source!r}; its outputs are: {names}"
+        )
 
-def whose(job_name: str, output: str) -> str:
-    """Return what a name is the name of, for errors."""
-    return f"output {output!r} of job {job_name!r}"
+    def _delivery(self, output: str, path: str, inside: Path | None = None) -> Delivery:
+        return Delivery(output, self._absolute(path), inside)
 
-
-def job_directory(request: FetchRequest) -> Path:
-    """Return the job's directory."""
-    return Path(os.path.normpath(request.directory))
-
-
-def _absolute(request: FetchRequest, name: str) -> Path:
-    return Path(os.path.normpath(os.path.join(request.directory, name)))  # noqa: PTH118
-
-
-def base_name(name: str) -> str:
-    """Return the last part of an output's name."""
-    return name.rstrip("/").rpartition("/")[2]
+    def _absolute(self, name: str) -> Path:
+        return Path(os.path.normpath(os.path.join(self._request.directory, name)))  # noqa: PTH118

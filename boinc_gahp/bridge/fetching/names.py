@@ -7,9 +7,14 @@ looked at here before anything is called so.
 from __future__ import annotations
 
 import os
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.types import OWN
 from boinc_gahp.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 #: Bytes that one part of a path may have on common file systems, and parts that a path may have.
 _LONGEST, _DEEPEST = 255, 100
@@ -60,6 +65,28 @@ def new_file(name: str, whose: str) -> str:
 def shown(name: str) -> str:
     """Return a name whose parts have no leading dots: ``%2E`` stands for them."""
     return "/".join(f"%2E{part[1:]}" if part.startswith(".") else part for part in name.split("/"))
+
+
+def plain_names(outputs: Sequence[str]) -> dict[str, str]:
+    """Return the file names that outputs get where nobody names another: their base names.
+
+    Two outputs that share a base name keep the path that the app's template gives them.
+    """
+    bases = Counter(map(base_name, outputs))
+    return {name: base_name(name) if bases[base_name(name)] == 1 else name for name in outputs}
+
+
+def find(source: str, outputs: Mapping[str, str]) -> str | None:
+    """Return the output that a spec's source names: by its full path first, then its base name."""
+    for name in (source, os.path.normpath(source), base_name(source)):
+        if name in outputs:
+            return name
+    return None
+
+
+def base_name(name: str) -> str:
+    """Return the last part of an output's name."""
+    return name.rstrip("/").rpartition("/")[2]
 
 
 def _size(part: str) -> int:

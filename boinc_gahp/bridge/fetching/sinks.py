@@ -1,38 +1,50 @@
 """Where the files of one job go: what the fetch engine asks of a place for them.
 
-A :class:`JobDirectory` is for HTCondor, and a :class:`~boinc_gahp.remote.folders.Folder` for a
-person; an archive is made of such folders (:mod:`boinc_gahp.remote.zips`).
+There is one for HTCondor, :class:`~boinc_gahp.bridge.fetching.job_directory.JobDirectory`, and one
+for people, :class:`~boinc_gahp.remote.folders.Folder`, of which an archive is made, too
+(:mod:`boinc_gahp.remote.zips`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.destinations import explain
-from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.fetching.job_directory import (
-    Delivery,
-    job_directory,
-    select,
-    stderr_path,
-    stdout_path,
-)
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from boinc_gahp.bridge.gate import Gate
-    from boinc_gahp.bridge.types import FetchRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One output, or stderr or stdout, and a place where it goes.
+
+    Attributes:
+        output: its logical name.
+        destination: absolute.
+        inside: the directory below which the destination is made of a name from the network; None
+            where all of it was asked for.
+    """
+
+    output: str
+    destination: Path
+    inside: Path | None = field(default=None, compare=False)
+
+    def is_at(self, other: Delivery | None) -> bool:
+        """Return whether another one goes to the same place."""
+        return other is not None and self.destination == other.destination
 
 
 class Sink(ABC):
     """A place for the files of one job.
 
     Outputs are given to it as a mapping of their logical names to their plain file names
-    (:func:`~boinc_gahp.bridge.fetching.job_directory.plain_names`).
+    (:func:`~boinc_gahp.bridge.fetching.names.plain_names`).
 
     Args:
         job_name: the job.
@@ -65,7 +77,7 @@ class Sink(ABC):
         """Return where stderr goes; None: nowhere."""
 
     def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
-        """Return where stdout goes, of which an empty file is made if no output goes there."""
+        """Return where stdout goes: an empty file if no output goes there. None: nowhere."""
         return None
 
     def has(self, item: Delivery) -> bool:  # noqa: ARG002
@@ -73,71 +85,30 @@ class Sink(ABC):
         return False
 
     def prepare(self) -> None:  # noqa: B027
-        """Get ready for files.
-
-        Raises:
-            OutputError: none can be put here.
-        """
+        """Refuse what files cannot be put into; raises OutputError."""
 
     def make_parent(self, item: Delivery, gate: Gate) -> None:  # noqa: B027
-        """Make the directory that stderr or stdout goes into, if that is done here.
+        """Make the directory for stderr or stdout, if that is done here; raises OutputError."""
+
+    def whose(self, output: str) -> str:
+        """Return what a name is the name of, for errors."""
+        return f"output {output!r} of job {self.job_name!r}"
+
+    def distinct(
+        self, wanted: Iterable[Delivery], stderr: Delivery | None = None
+    ) -> tuple[Delivery, ...]:
+        """Return deliveries, each once.
 
         Raises:
-            OutputError: it cannot be made.
+            OutputError: two files would get one name, or one that of ``stderr``.
         """
-
-
-class JobDirectory(Sink):
-    """A job's directory, as HTCondor asks for files in it.
-
-    Args:
-        request: a BOINC_FETCH_OUTPUT, or what a job ad asks for.
-    """
-
-    unpacks = True
-
-    def __init__(self, request: FetchRequest) -> None:
-        super().__init__(request.job_name, job_directory(request))
-        self.takes_all = request.mode == "ALL"
-        self._request = request
-
-    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
-        """See :func:`boinc_gahp.bridge.fetching.job_directory.select`."""
-        return select(self._request, outputs)
-
-    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
-        """Return where the request wants it."""
-        path = stderr_path(self._request)
-        return None if path is None else Delivery("stderr", path)
-
-    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:
-        """Return where a job ad wants it, or a line that no output is for."""
-        path = stdout_path(self._request, outputs)
-        return None if path is None else Delivery("stdout", path)
-
-    def prepare(self) -> None:
-        """Refuse a job ad's directory that is not there, before one is made for stdout.
-
-        Where its file system is not mounted, all would go to what is beneath.
-        """
-        if self._request.ad is None:
-            return
-        path = Path(self._request.directory)
-        try:
-            if path.is_dir():
-                return
-            path.stat()
-        except OSError as error:
-            raise OutputError(
-                f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
-            ) from error
-        raise OutputError(f"the job's directory {str(path)!r} is no directory")
-
-    def make_parent(self, item: Delivery, gate: Gate) -> None:
-        """Make the directory, and those above it, for a job ad."""
-        if self._request.ad is None:
-            return
-        try:
-            make_directories(item.destination.parent, gate)
-        except OSError as error:
-            raise explain(error, item.destination) from error
+        deliveries = tuple(dict.fromkeys(wanted))
+        taken = {} if stderr is None else {stderr.destination: stderr.output}
+        for delivery in deliveries:
+            other = taken.setdefault(delivery.destination, delivery.output)
+            if other != delivery.output:
+                raise OutputError(
+                    f"{other} and {delivery.output} of job {self.job_name!r} would both be written "
+                    f"to {str(delivery.destination)!r}: give them different names"
+                )
+        return deliveries

@@ -175,7 +175,7 @@ def _failed(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.remote import failures, fetching_batch
 
     where = _directory(batch, options)
-    known = fetching_batch.jobs_of(batch.project.session, batch.id, batch.name, options.job)
+    known = fetching_batch.jobs_of(batch, options.job)
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
         for failure in batch.failures(jobs=options.job):
