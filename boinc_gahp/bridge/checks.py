@@ -16,7 +16,7 @@ from boinc_gahp import rpc
 from boinc_gahp.bridge.selection import find
 from boinc_gahp.bridge.types import InlineInput, LocalInput, RemoteInput, StagedInput
 from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.text import character_name, nearest, quoted
+from boinc_gahp.text import character_name, count, nearest, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -335,8 +335,8 @@ def ordered_inputs(
     elif stranger is not None and matching:
         detail = f"; {quoted(_source(stranger))} is none of these"
     raise JobRefused(
-        f"job {quoted(job.name)}: app {app_name} wants {len(wanted)} input file"
-        f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(job.inputs)} "
+        f"job {quoted(job.name)}: app {app_name} wants {count(len(wanted), 'input file')} "
+        f"({names}), the job has {len(job.inputs)} "
         f"({found}){detail}",
         job_name=job.name,
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os.path
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.bridge.names import new_file, shown
 from boinc_gahp.errors import OutputError
+from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -200,9 +200,7 @@ def _stderr_paths(request: FetchRequest) -> Set[Path]:
 
 
 def _no_such_output(request: FetchRequest, source: str, outputs: Mapping[str, str]) -> OutputError:
-    names = ", ".join(repr(name) for name in islice(outputs, _NAMED)) or "none"
-    if len(outputs) > _NAMED:
-        names += f" and {len(outputs) - _NAMED} more"
+    names = listed([repr(name) for name in outputs], _NAMED)
     return OutputError(
         f"job {request.job_name!r} has no output {source!r}; its outputs are: {names}"
     )

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import Limits, ProjectSettings, urls
 from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
-from boinc_gahp.gahp.words import quote
 from boinc_gahp.secret import Authenticator, hide_logins
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def project_url(text: str) -> str:
         return urls.project_url(text)
     except ValueError:
         raise BadRequest(
-            f"the project's address is {quote(hide_logins(text))}; it must be like "
+            f"the project's address is {quoted(hide_logins(text))}; it must be like "
             "https://boinc.example.edu/test/"
         ) from None
 

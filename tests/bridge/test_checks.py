@@ -15,6 +15,7 @@ from boinc_gahp.rpc import BatchSubmission, InputFile, Job
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import read_input_template
+from boinc_gahp.text import visible
 
 
 def job(*args: str, name: str = "j", inputs: tuple[LocalInput, ...] = ()) -> JobRequest:
@@ -52,7 +53,7 @@ def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(
     with pytest.raises(JobRefused) as caught:
         checks.check_job_names([job(name="good"), job(name=name)])
     assert trouble in str(caught.value)
-    assert name[:60] in str(caught.value) or repr(name)[1:-1] in str(caught.value)
+    assert name[:60] in str(caught.value) or visible(name) in str(caught.value)
 
 
 @pytest.mark.parametrize(
