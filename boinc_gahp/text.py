@@ -1,11 +1,11 @@
-"""Text for people: made short, put between quotes, and nothing in it that cannot be seen."""
+"""Text for people: made short, quoted, visible; numbers of things, amounts, spans of time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 #: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
 #: (``web-rpcs.rst``, "Transport and framing").
@@ -53,10 +53,56 @@ def visible(text: str, show: Callable[[str], str] = show) -> str:
     return "".join(each if each.isprintable() else show(each) for each in text)
 
 
+def printable(text: str) -> str:
+    """Return text on one line that cannot do anything to a terminal."""
+    if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
+        return text
+    return visible(" ".join(text.split()))
+
+
 def quoted(text: str, limit: int = 80) -> str:
-    """Return ``text`` in quotes, cut to ``limit``, with what cannot be shown escaped."""
-    shown = text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}"
-    return f'"{shown}"' if shown.isprintable() and '"' not in shown else repr(shown)
+    """Return ``text`` in quotes, cut to ``limit``, and :func:`visible`."""
+    shown = visible(text if len(text) <= limit else f"{text[: limit - 20]}...{text[-17:]}")
+    return f"'{shown}'" if '"' in shown else f'"{shown}"'
+
+
+def listed(words: Sequence[str], most: int) -> str:
+    """Return words with commas between: ``a, b``, ``none``; ``a, b and 3 more`` beyond ``most``."""
+    shown = ", ".join(words[:most]) or "none"
+    return f"{shown} and {len(words) - most} more" if len(words) > most else shown
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number of things: ``1 job``, ``2 jobs``, ``10,000 batches``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number with a decimal prefix: ``16 GB``, ``1.5 kB``, ``1 GFLOPS``."""
+    prefixes = ["", "k", "M", "G", "T", "P"]
+    # What rounds to 1000 belongs to the next prefix.
+    while abs(value) >= 999.5 and len(prefixes) > 1:
+        value /= 1000
+        del prefixes[0]
+    text = f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")
+    return f"{text} {prefixes[0]}{unit}"
+
+
+def size(nbytes: float) -> str:
+    """Return a size in bytes as people read it: ``999 bytes``, ``1.5 kB``, ``12 MB``."""
+    return count(int(nbytes), "byte") if nbytes < 1000 else amount(nbytes, "B")
+
+
+_UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
+
+
+def span(seconds: float) -> str:
+    """Return a time span in the largest unit that it has two of, or else in seconds."""
+    for unit, name in _UNITS:
+        if seconds >= 2 * unit:
+            number = int(seconds // unit)
+            return f"{number} {name}s" if name == "day" else f"{number} {name}"
+    return f"{max(0, int(seconds))} s"
 
 
 def character_name(character: str) -> str:

@@ -13,7 +13,7 @@ import classad2
 
 from boinc_gahp.errors import GahpError
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.text import shorten
+from boinc_gahp.text import quoted, shorten
 
 #: Characters of an ad outside of texts in quotes; HTCondor sends some hundred. An expression of
 #: 400,000 characters overflows the stack of classad2 25.14, and with it the daemon ends.
@@ -128,8 +128,7 @@ def show(value: object) -> str:
         return str(value).lower()
     if isinstance(value, (int, float)):
         return str(value)
-    text = shorten(hide_logins(str(value)), 200)
-    return f'"{text}"' if text.isprintable() and '"' not in text else ascii(text)
+    return quoted(hide_logins(str(value)), 200)
 
 
 def _octal(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from boinc_gahp.states import LEDGER_WORDS, HTCondorState
-from boinc_gahp.text import shorten, visible
+from boinc_gahp.text import printable, shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobRow
@@ -80,19 +80,19 @@ def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
 
 
 def _reason(text: str) -> str:
-    return quoted(shorten(visible(" ".join(text.split())), _MAX_REASON))
+    return classad_text(shorten(printable(text), _MAX_REASON))
 
 
-def quoted(text: str) -> str:
+def classad_text(text: str) -> str:
     r"""Return ``text`` as a ClassAd string in ASCII; bytes of other characters as ``\ooo``.
 
     A NUL, which no ClassAd can hold, becomes a space, and what is no UTF-8 is named.
     """
     raw = text.replace("\0", " ").encode("utf-8", "backslashreplace")
-    return '"{}"'.format("".join(_quoted_byte(byte) for byte in raw))
+    return '"{}"'.format("".join(_classad_byte(byte) for byte in raw))
 
 
-def _quoted_byte(byte: int) -> str:
+def _classad_byte(byte: int) -> str:
     character = chr(byte)
     if character in '"\\':
         return "\\" + character

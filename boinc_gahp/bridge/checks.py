@@ -16,7 +16,7 @@ from boinc_gahp import rpc
 from boinc_gahp.bridge.fetching.names import find
 from boinc_gahp.bridge.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.text import character_name, nearest, quoted
+from boinc_gahp.text import character_name, count, nearest, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -335,8 +335,8 @@ def ordered_inputs(
     elif strangers and matching:
         detail = f"; {quoted(_source(strangers[0], given[strangers[0]]))} is none of these"
     raise JobRefused(
-        f"job {quoted(job_name)}: app {app_name} wants {len(wanted)} input file"
-        f"{'' if len(wanted) == 1 else 's'} ({names}), the job has {len(given)} "
+        f"job {quoted(job_name)}: app {app_name} wants {count(len(wanted), 'input file')} "
+        f"({names}), the job has {len(given)} "
         f"({found}){detail}",
         job_name=job_name,
     )

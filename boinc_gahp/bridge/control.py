@@ -19,6 +19,7 @@ from boinc_gahp.errors import (
     ProjectError,
     RpcError,
 )
+from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,12 +114,10 @@ def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
 def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
     """Return one error for all; it is of the class of the first."""
     first = next(iter(refused.values()))
-    named = [f"{name} ({error.words})" for name, error in list(refused.items())[:_NAMED]]
-    if len(refused) > _NAMED:
-        named.append(f"and {len(refused) - _NAMED} more")
+    named = listed([f"{name} ({error.words})" for name, error in refused.items()], _NAMED)
     message = f"{len(refused)} of {asked} jobs were not aborted on {first.host}: "
     return type(first)(
-        message + ", ".join(named),
+        message + named,
         rpc=first.rpc,
         host=first.host,
         number=first.number,

@@ -17,6 +17,7 @@ from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.cli.words import one_line
 from boinc_gahp.config import load
 from boinc_gahp.errors import ConfigError
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ def run(arguments: list[str], config: str | None) -> int:
     failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
     print()
     if failures or warnings:
-        print(f"{_count(failures, 'failure')}, {_count(warnings, 'warning')}.")
+        print(f"{count(failures, 'failure')}, {count(warnings, 'warning')}.")
         return 1
     print("All is well.")
     return 0
@@ -98,7 +99,3 @@ def _shown(point: Point) -> str:
     width = max(len(level.value) for level in Level) + 2
     word = coloured(point.level.value, _COLOURS[point.level], sys.stdout)
     return word + " " * (width - len(point.level.value)) + one_line(point.text)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

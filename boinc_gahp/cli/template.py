@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.parsing import Group, Parser, not_empty
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.templates import Problem, Severity, check_template
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +72,7 @@ def check(arguments: list[str], _config: str | None) -> int:
         errors += sum(problem.severity is Severity.ERROR for problem in problems)
         warnings += sum(problem.severity is Severity.WARNING for problem in problems)
     checked = len(options.files) - unreadable
-    print(f"{_count(checked, 'file')}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
+    print(f"{count(checked, 'file')}: {count(errors, 'error')}, {count(warnings, 'warning')}")
     if unreadable:
         return 2
     return 1 if errors or (options.strict and warnings) else 0
@@ -119,7 +120,3 @@ def _show(name: str, problems: Iterable[Problem]) -> None:
     for problem in problems:
         word = coloured(problem.severity.value, _COLOURS[problem.severity], sys.stdout)
         print(f"{name}:{problem.line}: {word}: {problem.text} [{problem.code}]")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Words for people: texts that a terminal can take, times, spans, sizes and numbers of things."""
+"""Words for people: times, parts of a whole, columns; and those of :mod:`boinc_gahp.text`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import math
 import time
 from datetime import datetime, timezone
 
-from boinc_gahp.text import visible
+from boinc_gahp.text import count, printable, size, span
 
-_UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
-_SIZES = ("kB", "MB", "GB", "TB", "PB")
-
-
-def printable(text: str) -> str:
-    """Return text on one line that cannot do anything to a terminal."""
-    if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
-        return text
-    return visible(" ".join(text.split()))
+__all__ = [
+    "ago",
+    "ahead",
+    "at",
+    "columns",
+    "count",
+    "moment",
+    "now",
+    "one_line",
+    "percent",
+    "printable",
+    "size",
+    "span",
+]
 
 
 def one_line(text: str) -> str:
@@ -51,15 +56,6 @@ def moment(seconds: float | None) -> str | None:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def span(seconds: float) -> str:
-    """Return a time span in the largest unit that it has two of, or else in seconds."""
-    for unit, name in _UNITS:
-        if seconds >= 2 * unit:
-            number = int(seconds // unit)
-            return f"{number} {name}s" if name == "day" else f"{number} {name}"
-    return f"{max(0, int(seconds))} s"
-
-
 def ago(moment: float, present: float) -> str:
     """Return how long ago a time was, as of ``present``: ``3 h ago``, ``just now``.
 
@@ -71,24 +67,6 @@ def ago(moment: float, present: float) -> str:
 def ahead(moment: float, present: float) -> str:
     """Return how far off a time to come is, as of ``present``: ``in about 2 h``, ``any moment``."""
     return "any moment" if moment - present < 5 else f"in about {span(moment - present)}"
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number of things."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def size(nbytes: float) -> str:
-    """Return a size in bytes as people read it: ``999 bytes``, ``1.5 kB``, ``12 MB``."""
-    if nbytes < 1000:
-        return count(int(nbytes), "byte")
-    amount = float(nbytes)
-    for unit in _SIZES:
-        amount /= 1000
-        # What rounds to 1000 belongs to the next unit.
-        if amount < 999.5 or unit == _SIZES[-1]:
-            break
-    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
 
 
 def percent(fraction: float) -> str:

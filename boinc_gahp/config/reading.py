@@ -13,7 +13,7 @@ from boinc_gahp.config.settings import FAILED_JOBS, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError
 from boinc_gahp.secret import Authenticator, hide_logins
-from boinc_gahp.text import nearest
+from boinc_gahp.text import nearest, quoted
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -189,7 +189,7 @@ def _show(value: object) -> str:
         return "a section"
     if isinstance(value, list):
         return "a list"
-    return f'"{hide_logins(value)[:100]}"' if isinstance(value, str) else str(value)
+    return quoted(hide_logins(value), 100) if isinstance(value, str) else str(value)
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -33,7 +33,7 @@ from boinc_gahp.errors import GahpError
 from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode
-from boinc_gahp.text import visible
+from boinc_gahp.text import count, visible
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
@@ -194,10 +194,9 @@ class Console:
         self._show_results()
         pending = self._engine.unanswered
         if pending:
-            plural = "" if pending == 1 else "s"
             self._print(
                 "faint",
-                f"{pending} request{plural} not finished; what has reached the project goes on",
+                f"{count(pending, 'request')} not finished; what has reached the project goes on",
             )
 
     def _stop(self) -> None:

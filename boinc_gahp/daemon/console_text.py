@@ -9,10 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.commands import COMMANDS, PREFIXES, help_text
 from boinc_gahp.states import HTCondorState
-from boinc_gahp.text import visible
+from boinc_gahp.text import count, quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def result(request: requests.AsyncRequest, line: bytes) -> Says:
 def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]:
     match request:
         case requests.Submit(batch=batch, jobs=jobs):
-            yield f", {_count(len(jobs), 'job')} in batch {batch}"
+            yield f", {count(len(jobs), 'job')} in batch {batch}"
         case requests.QueryBatches(batches=batches):
             yield from _statuses(batches, values)
         case requests.FetchOutput(directory=directory):
@@ -77,7 +77,7 @@ def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]
             yield f", exit status {status}; {elapsed} s elapsed, {cpu} s CPU"
             yield f"  outputs in {directory}"
         case requests.AbortJobs(jobs=names):
-            yield f", {_count(len(names), 'job')} aborted"
+            yield f", {count(len(names), 'job')} aborted"
         case requests.RetireBatch(batch=batch):
             yield f", batch {batch} is retired"
         case requests.SetLease(batch=batch, unix_time=until):
@@ -102,7 +102,7 @@ def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
         at = end
         counts = Counter(statuses)
         told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-        yield f"  {batch}: {_count(njobs, 'job')}{': ' if told else ''}{told}"
+        yield f"  {batch}: {count(njobs, 'job')}{': ' if told else ''}{told}"
         if njobs <= LISTED_JOBS:
             wide = max(map(len, names), default=0)
             for name, status in zip(names, statuses, strict=True):
@@ -138,10 +138,6 @@ def _attributes(ad: str) -> Iterator[str]:
     inner = ad.strip().removeprefix("[").removesuffix("]").strip()
     for name, value in _ATTRIBUTE.findall(inner):
         yield f"{name} = {value.strip()}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _moment(unix_time: str) -> str:
@@ -197,7 +193,7 @@ def help_on(word: str, width: int) -> Says:
     short = (COMMANDS.get(f"{prefix}{name}") for prefix in PREFIXES)
     command = next((found for found in short if found), None)
     if command is None:
-        return Says("bad", "help:", [f"there is no command {words.quote(word)}"])
+        return Says("bad", "help:", [f"there is no command {quoted(word)}"])
     folded: list[str] = []
     for line in _paragraphs(help_text(command)):
         folded += textwrap.wrap(

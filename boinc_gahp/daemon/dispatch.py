@@ -18,7 +18,7 @@ from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.secret import mask
-from boinc_gahp.text import visible
+from boinc_gahp.text import quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -152,7 +152,7 @@ def _number(name: str, word: str | None) -> float | None:
     if word is None:
         return None
     if not is_number(word.strip()) or abs(float(word)) == float("inf"):
-        raise BadRequest(f"{name} is {words.quote(word)}; it must be a number or NULL")
+        raise BadRequest(f"{name} is {quoted(word)}; it must be a number or NULL")
     return float(word)
 
 

@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp.words import NULL, quote
+from boinc_gahp.gahp.words import NULL
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,7 +34,7 @@ def is_number(word: str) -> bool:
 
 def wrong(name: str, position: int, word: str, allowed: str) -> BadRequest:
     """Return the error for the argument ``name``, the ``position``-th word of the line."""
-    return BadRequest(f"{name} (argument {position}) is {quote(word)}; it must be {allowed}")
+    return BadRequest(f"{name} (argument {position}) is {quoted(word)}; it must be {allowed}")
 
 
 #: A value, and the position of the word after it.

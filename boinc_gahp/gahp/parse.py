@@ -8,6 +8,7 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import words as gahp_words
 from boinc_gahp.gahp.commands import COMMANDS, Command
 from boinc_gahp.gahp.lines import TooLong
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from boinc_gahp.gahp.requests import Request
@@ -53,4 +54,4 @@ def _read_arguments(command: Command, words: list[str]) -> list[Any]:
 def _unknown(word: str) -> str:
     if not word:
         return "the line does not begin with a command; COMMANDS lists them"
-    return f"there is no command {gahp_words.quote(word)}; COMMANDS lists those that there are"
+    return f"there is no command {quoted(word)}; COMMANDS lists those that there are"

@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.text import shorten, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,11 +79,3 @@ def split(line: bytes) -> list[str]:
         raise BadRequest("the line ends in a backslash that has nothing to escape")
     text = text.replace("\\ ", space).replace("\\", "").replace(" ", border)
     return text.replace(space, " ").replace(backslash, "\\").split(border)
-
-
-def quote(text: str, limit: int = 100) -> str:
-    """Return ``text`` between quotes, printable, and no longer than about ``limit`` characters."""
-    if len(text) > limit:
-        text = text[: limit * 2 // 3] + " ... " + text[-limit // 4 :]
-    shown = visible(text)
-    return f'"{shorten(shown) if shown.strip() else shown}"'

@@ -22,7 +22,7 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
 )
-from boinc_gahp.text import did_you_mean
+from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ _FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
 _NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
 
 
-def listed(session: Session) -> list[rpc.Batch]:
+def of_account(session: Session) -> list[rpc.Batch]:
     """Return the account's batches, newest first, retired ones left out; raises RpcError."""
     batches = session.rpc.query_batches()
     return sorted(batches, key=lambda batch: (batch.create_time, batch.id), reverse=True)
@@ -61,10 +61,10 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batc
         RpcError: the project could not be asked.
     """
     is_small = njobs is not None and njobs <= _FEW_JOBS
-    own = [] if is_small else listed(session)
+    own = [] if is_small else of_account(session)
     found = _with_id(session, own, batch_id)
     if found is None:
-        _give_up(session, str(batch_id), listed(session) if is_small else own)
+        _give_up(session, str(batch_id), of_account(session) if is_small else own)
     return found
 
 
@@ -83,7 +83,7 @@ def batch(session: Session, which: int | str) -> rpc.Batch:
         return by_id(session, int(forced[2]))
     name = which if forced is None else forced[2]
     number = int(name) if forced is None and _NUMBER.fullmatch(name) else None
-    own = listed(session)
+    own = of_account(session)
     called = _with_name(session, own, name)
     numbered = None
     if number is not None:
@@ -176,10 +176,7 @@ def _described(found: rpc.Batch) -> str:
 
 
 def _several(found: Sequence[rpc.Batch]) -> str:
-    words = [_described(each) for each in found[:_NAMED]]
-    if len(found) > _NAMED:
-        words.append(f"and {len(found) - _NAMED} more")
-    return ", ".join(words)
+    return listed([_described(each) for each in found], _NAMED)
 
 
 # -- jobs

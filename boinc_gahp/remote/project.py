@@ -140,7 +140,7 @@ class Project:
         Raises:
             RpcError: the project could not be asked.
         """
-        return tuple(Batch(self, info) for info in finding.listed(self.session))
+        return tuple(Batch(self, info) for info in finding.of_account(self.session))
 
     def batch(self, which: int | str) -> Batch:
         """Return one of the account's batches, also one that is retired.

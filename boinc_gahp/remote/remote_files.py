@@ -24,7 +24,7 @@ from boinc_gahp.rpc.border import FOREIGN, chain
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.transport import HttpRequest, HttpTransport
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.text import shorten
+from boinc_gahp.text import quoted, shorten
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -244,4 +244,4 @@ def _explained(url: str, error: BaseException) -> _Passing | StagingError:
 
 
 def _shown(url: str) -> str:
-    return repr(shorten(hide_logins(url), 200))
+    return quoted(hide_logins(url), 200)

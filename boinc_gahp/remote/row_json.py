@@ -10,6 +10,7 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.remote.files import read_file, split_args
 from boinc_gahp.remote.row_values import COLUMNS, fpops, near, priority
 from boinc_gahp.remote.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,6 +189,5 @@ def _remote(name: str, url: str, found: dict[str, Any]) -> RemoteFile:
     return file
 
 
-def _shown(found: Any, limit: int = 60) -> str:
-    text = found if isinstance(found, str) else json.dumps(found)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+def _shown(found: Any) -> str:
+    return shorten(found if isinstance(found, str) else json.dumps(found), 60)

@@ -17,6 +17,7 @@ from lxml import etree
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc.command_lines import check_stored
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -141,7 +142,7 @@ def _set(element: etree._Element, value: str, where: str) -> None:
         else f"the character U+{ord(bad or chr(0)):04X}"
     )
     raise BadRequest(
-        f"{where}{tag}{_quoted(value)} holds {what}, which a request to a project cannot hold"
+        f"{where}{tag}{quoted(value)} holds {what}, which a request to a project cannot hold"
     )
 
 
@@ -150,10 +151,6 @@ def _sendable(char: str) -> bool:
     return (
         char in "\t\n\r" or (0x20 <= code < 0xD800) or (code >= 0xE000 and code & 0xFFFE != 0xFFFE)
     )
-
-
-def _quoted(value: str) -> str:
-    return ascii(value if len(value) <= 100 else value[:80] + "...")
 
 
 def _head(submission: BatchSubmission) -> Iterator[etree._Element]:

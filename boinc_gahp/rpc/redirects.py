@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib3.util import Url, parse_url
 
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.text import shorten
+from boinc_gahp.text import quoted, shorten
 
 #: Statuses that ask for the same request elsewhere. 303 asks for a GET of something else, so the
 #: request has been dealt with: that is no answer.
@@ -72,7 +72,7 @@ def _read(location: str, url: str) -> Url:
             login = "@" in urlsplit(joined).netloc
             found = parse_url(joined)
     if not found.host or found.auth is not None or login:
-        said = shorten(ascii(hide_logins(location.partition("?")[0])), 120)
+        said = quoted(hide_logins(location.partition("?")[0]), 120)
         raise RedirectRefused(f"sends to an address that is none ({said}): check the project's URL")
     return found._replace(path=found.path or "/", fragment=None)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from boinc_gahp.text import listed
+
 from .markup import MAX_TEXT, Findings, children, line_of, parse, too_long
 from .reading import INPUT, OUTPUT, Parts, input_of, output_of, split
 from .rules import check_input, check_output
@@ -152,6 +154,5 @@ def _told(problems: tuple[Problem, ...] | list[Problem]) -> list[Problem]:
 def _also(lines: list[int]) -> str:
     if not lines:
         return ""
-    named = ", ".join(map(str, lines[:_LINES]))
-    more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
-    return f" (also in line{'s' if len(lines) > 1 else ''} {named}{more})"
+    named = listed([*map(str, lines)], _LINES)
+    return f" (also in line{'s' if len(lines) > 1 else ''} {named})"

@@ -12,6 +12,7 @@ from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.wishes import NAMES, option
 from boinc_gahp.bridge import LocalFile, RemoteFile
 from boinc_gahp.config import HTCondor
+from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,7 +175,7 @@ def test_an_ad_without_what_htcondor_always_sends_is_refused(tmp_path: Path, nam
 @pytest.mark.parametrize("iwd", ["relative", "/no/such/directory", "/etc/passwd", "/a\udcffb"])
 def test_a_directory_that_is_none_is_named(tmp_path: Path, iwd: str) -> None:
     text = refused(tmp_path, Iwd=iwd.encode("utf-8", "surrogateescape").join([b'"', b'"']))
-    assert iwd.encode("ascii", "backslashreplace").decode() in text
+    assert visible(iwd) in text
 
 
 # Project and app.

@@ -15,6 +15,7 @@ from boinc_gahp.rpc import BatchSubmission, InputFile, Job
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import read_input_template
+from boinc_gahp.text import visible
 
 
 def template(*open_names: str) -> str:
@@ -48,7 +49,7 @@ def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(
     with pytest.raises(JobRefused) as caught:
         checks.check_job_name(name, {"good": "good"})
     assert trouble in str(caught.value)
-    assert name[:60] in str(caught.value) or repr(name)[1:-1] in str(caught.value)
+    assert name[:60] in str(caught.value) or visible(name) in str(caught.value)
 
 
 @pytest.mark.parametrize(

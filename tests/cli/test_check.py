@@ -100,7 +100,7 @@ class TestSettings:
         report = check()
         assert report.status == 1
         assert report.levels() == {"ok", "note", "warning"}
-        assert report.text.endswith("\nno failures, 1 warning.\n")
+        assert report.text.endswith("\n0 failures, 1 warning.\n")
 
     def test_another_project_is_chosen_by_name(
         self, check: Check, settings: Path, project: LocalProject

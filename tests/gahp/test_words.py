@@ -85,11 +85,3 @@ def test_splitting_agrees_with_one_character_at_a_time(line: bytes) -> None:
             words.split(line)
     else:
         assert words.split(line) == [*found, word]
-
-
-@given(st.binary(max_size=3000))
-def test_a_quoted_value_is_short_and_printable(raw: bytes) -> None:
-    quoted = words.quote(words.decode(raw))
-    assert len(quoted) <= 420
-    assert quoted.isprintable() or not quoted.isascii()
-    quoted.encode("utf-8")

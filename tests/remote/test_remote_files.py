@@ -204,7 +204,7 @@ def test_a_redirect_whose_body_never_ends_is_followed_at_once(server: Server) ->
 def test_a_file_that_cannot_be_had_is_asked_for_once(server: Server, status: int) -> None:
     url = server.page("/gone", lambda it, _: it.answer(status, b"<html>"))
     said = refusal(url)
-    assert f"remote file {url!r}: its server answered HTTP {status}" in said
+    assert f'remote file "{url}": its server answered HTTP {status}' in said
     assert len(server.asked) == 1
 
 
@@ -235,11 +235,11 @@ def test_passing_trouble_is_met_by_another_attempt(
     url = server.page("/once", once)
     assert measure(url) == expected(url)
     (record,) = caplog.records
-    assert re.search(rf"remote file .*/once': .*{said}.*; trying again", record.getMessage())
+    assert re.search(rf'remote file .*/once": .*{said}.*; trying again', record.getMessage())
     if said.startswith("did"):
         return  # that is slow
     url = server.page("/always", lambda it, _: trouble(it))
-    assert re.search(rf"remote file .*/always': .*{said}.*; submit again when", refusal(url))
+    assert re.search(rf'remote file .*/always": .*{said}.*; submit again when', refusal(url))
     assert server.asked.count("/always") == 3
 
 

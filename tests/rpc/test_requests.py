@@ -67,10 +67,10 @@ def test_names_arrive_in_their_order(names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ("a\x00b", r"'a\x00b' holds the character U+0000"),
+        ("a\x00b", r'"a\x00b" holds the character U+0000'),
         ("a\x1b[0m", "holds the character U+001B"),
-        ("a\uffff", r"'a\uffff' holds the character U+FFFF"),
-        (NOT_UTF8, r"'caf\udce9' holds bytes that are not UTF-8"),
+        ("a\uffff", r'"a\uffff" holds the character U+FFFF'),
+        (NOT_UTF8, r'"caf\xe9" holds bytes that are not UTF-8'),
     ],
     ids=["NUL", "escape", "no character", "not UTF-8"],
 )

@@ -7,7 +7,6 @@ are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
 from __future__ import annotations
 
 import os.path
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.bridge.fetching.names import base_name, find, new_file
 from boinc_gahp.bridge.fetching.sinks import Delivery, Sink
 from boinc_gahp.errors import OutputError
+from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -186,9 +186,7 @@ class JobDirectory(Sink):
         return {self._absolute(name) for name in _NOWHERE} if kept is None else {kept.destination}
 
     def _no_such_output(self, source: str, outputs: Mapping[str, str]) -> OutputError:
-        names = ", ".join(repr(name) for name in islice(outputs, _NAMED)) or "none"
-        if len(outputs) > _NAMED:
-            names += f" and {len(outputs) - _NAMED} more"
+        names = listed([repr(name) for name in outputs], _NAMED)
         return OutputError(
             f"job {self.job_name!r} has no output {source!r}; its outputs are: {names}"
         )

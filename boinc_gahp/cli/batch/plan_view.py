@@ -16,6 +16,7 @@ from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.saying import complain
 from boinc_gahp.cli.table import Column
 from boinc_gahp.errors import JobRefused
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -244,8 +245,7 @@ def _file(item: Input) -> str:
     if isinstance(item, RemoteFile):
         return item.url
     if isinstance(item, InlineFile):
-        text = item.text if len(item.text) <= 30 else item.text[:27] + "..."
-        return f"inline:{text}"
+        return f"inline:{shorten(item.text, 30)}"
     return f"staged:{item.physical_name}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.local_project.arguments import action_parser, opened
 from boinc_gahp.states import BatchState
+from boinc_gahp.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,11 +50,11 @@ def status_parser(_config: str | None = None) -> Parser:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    from boinc_gahp.localproject.pages.words import credit, size, speed
+    from boinc_gahp.localproject.pages.words import credit, speed
 
     state = "runs" if found["running"] else "does not run now"
     yield f"The project in {found['directory']} {state}; its address is {found['url']}"
-    jobs = ", ".join(f"{number} {name}" for name, number in found["jobs"].items())
+    jobs = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in found["jobs"].items())
     yield f"Jobs: {jobs}"
     yield from _batches(found)
     yield from _table(

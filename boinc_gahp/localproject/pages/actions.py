@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flask import abort, flash, redirect, url_for
 
+from ...text import count
 from .. import accounts, batches
 from ..states import BatchState
 from . import access, words
@@ -109,11 +110,11 @@ def abort_jobs(core: Core, batch_id: int) -> AnyResponse:
         for job in aborted:
             batches.cancel_jobs(connection, "id = ?", (job["id"],))
     over = len(jobs) - len(aborted)
-    said = f"{words.count(len(aborted))} job{'s' * (len(aborted) != 1)} aborted"
+    said = f"{count(len(aborted), 'job')} aborted"
     if not jobs:
         said = "No job was ticked: nothing was done"
     elif over:
-        said += f"; {words.count(over)} had ended already"
+        said += f"; {words.thousands(over)} had ended already"
     return _over(core, f"{said}.", bool(aborted), url_for("page.batch", batch_id=batch_id))
 
 

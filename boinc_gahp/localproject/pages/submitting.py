@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape
 from flask import flash, redirect, request, url_for
 
 from ...templates import DEFAULTS, TemplateError, set_parameters
+from ...text import count
 from .. import accounts
 from ..create_work import NewJob, WorkError, submit
 from ..hosts import mean_speed
@@ -194,7 +195,7 @@ def submitted(core: Core) -> AnyResponse:
         # The table has no room for longer names; such files are nobody's to remove.
         for name in dict.fromkeys(name for name in files if len(name) <= MAX_NAME):
             note_use(core, connection, name, batch_id, 0)
-    flash(f"Submitted {words.count(len(jobs))} job{'s' * (len(jobs) != 1)}.", "good")
+    flash(f"Submitted {count(len(jobs), 'job')}.", "good")
     return redirect(url_for("page.batch", batch_id=batch_id), 303)
 
 
@@ -270,7 +271,7 @@ def _jobs(draft: Draft, files: list[str]) -> list[NewJob]:
     wanted = 1 if typed is None else int(typed)
     if not 1 <= wanted <= _MAX_JOBS:
         draft.errors["jobs"] = (
-            f"Number of jobs: “{wanted}” was typed, 1 to {words.count(_MAX_JOBS)} is expected."
+            f"Number of jobs: “{wanted}” was typed, 1 to {words.thousands(_MAX_JOBS)} is expected."
         )
         return []
     given = {

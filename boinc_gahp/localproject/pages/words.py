@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timezone
 
 from ... import states
+from ...text import amount, count, show, size, span, visible
 from ..states import ERROR_WORDS, AssimilateState, BatchState, FileDeleteState
 
 #: Seconds of each unit of time.
@@ -51,18 +52,12 @@ def ago(then: float, now: float | None = None) -> str:
     away = (time.time() if now is None else now) - then
     if abs(away) < 2:
         return "just now"
-    span = duration(_rounded(abs(away)))
-    return f"{span} ago" if away > 0 else f"in {span}"
+    return f"{span(away)} ago" if away > 0 else f"in {span(-away)}"
 
 
 def lasting(since: float, now: float | None = None) -> str:
     """Return how long something has been going on: ``1 s``, ``3 min``."""
-    return duration(_rounded(max((time.time() if now is None else now) - since, 1)))
-
-
-def _rounded(seconds: float) -> float:
-    """Cut off what nobody wants to read: seconds of minutes, minutes of hours, hours of days."""
-    return next((seconds // unit * unit for unit, _ in _UNITS if seconds >= unit), seconds)
+    return span(max((time.time() if now is None else now) - since, 1))
 
 
 def clock(then: float) -> str:
@@ -79,21 +74,6 @@ def _local(then: float) -> datetime:
     return datetime.fromtimestamp(min(max(then, 0), _YEAR_2100), timezone.utc).astimezone()
 
 
-def amount(value: float, unit: str) -> str:
-    """Return a number with a decimal prefix: ``16 GB``, ``1.5 kB``, ``1 GFLOPS``."""
-    prefixes = ["", "k", "M", "G", "T", "P"]
-    while abs(value) >= 999.5 and len(prefixes) > 1:
-        value /= 1000
-        del prefixes[0]
-    text = f"{value:,.0f}" if value >= 99.5 or value == int(value) else f"{value:.2g}"
-    return f"{text} {prefixes[0]}{unit}"
-
-
-def size(nbytes: float) -> str:
-    """Return a number of bytes in words."""
-    return amount(nbytes, "B") if nbytes >= 1000 else f"{nbytes:.0f} bytes"
-
-
 def speed(flops: float) -> str:
     """Return a number of operations a second in words."""
     return amount(flops, "FLOPS")
@@ -104,7 +84,7 @@ def credit(granted: float) -> str:
     return f"{granted:,.2f}" if granted >= 0.01 or not granted else f"{granted:.1g}"
 
 
-def count(number: float) -> str:
+def thousands(number: float) -> str:
     """Return a whole number with thousands apart: ``10,000``."""
     return f"{number:,.0f}"
 
@@ -136,10 +116,8 @@ def assimilation(state: int) -> str:
 
 
 def readable(text: str) -> str:
-    """Return text as a page can hold it: control characters become visible marks."""
-    return "".join(
-        char if char >= " " or char in "\n\t" else chr(0x2400 + ord(char)) for char in text
-    ).replace("\x7f", "\u2421")
+    """Return text as a page can hold it, line by line."""
+    return visible(text, lambda character: character if character in "\n\t" else show(character))
 
 
 FILTERS = {
@@ -153,6 +131,7 @@ FILTERS = {
         size,
         speed,
         credit,
+        thousands,
         count,
         errors,
         job_state,

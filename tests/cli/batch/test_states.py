@@ -78,9 +78,10 @@ def test_only_what_is_whole_is_100_percent(fraction: float, text: str) -> None:
         (0, "0 bytes"),
         (1, "1 byte"),
         (999, "999 bytes"),
-        (1000, "1.0 kB"),
+        (1000, "1 kB"),
         (12_345, "12 kB"),
-        (999_700, "1.0 MB"),
+        (999_700, "1 MB"),
+        (16e9, "16 GB"),
         (5e18, "5,000 PB"),
     ],
 )

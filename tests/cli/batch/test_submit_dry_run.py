@@ -101,10 +101,10 @@ def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: 
         "submit", "uppercase", "--rows", "rows.jsonl", "--dry-run", "--name", here.name
     )
     assert status == 1
-    shown = re.findall(r"in=(\S+)", out)
+    shown = re.findall(r"in=(.+?)(?= in=|\s*$)", out, re.MULTILINE)
     assert shown == [
         "http://127.0.0.1:1/x",
-        "inline:012345678901234567890123456...",
+        "inline:01234567890123456789 ... 56789",
         "staged:nothing.dat",
     ]
     told = "1 remote file would be fetched to be measured:\n  url\n  http://127.0.0.1:1/x\n"
