@@ -25,6 +25,7 @@ from boinc_gahp.blah.files import (
 )
 from boinc_gahp.blah.remaps import read_remaps
 from boinc_gahp.blah.wishes import Wishes, positive
+from boinc_gahp.bridge import Parameters
 from boinc_gahp.config.settings import FAILED_JOBS
 from boinc_gahp.text import shorten
 
@@ -68,11 +69,13 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         remaps=_remaps(attributes, iwd),
         stdout=stdout,
         stderr=stderr,
-        rsc_fpops_est=wishes.amount("RscFpopsEst"),
-        rsc_fpops_bound=wishes.amount("RscFpopsBound"),
-        rsc_memory_bound=_memory(attributes, wishes),
-        rsc_disk_bound=wishes.amount("RscDiskBound"),
-        delay_bound=wishes.amount("DelayBound"),
+        parameters=Parameters(
+            fpops_est=wishes.amount("RscFpopsEst"),
+            fpops_bound=wishes.amount("RscFpopsBound"),
+            memory_bound=_memory(attributes, wishes),
+            disk_bound=wishes.amount("RscDiskBound"),
+            delay_bound=wishes.amount("DelayBound"),
+        ),
         priority=wishes.whole("Priority", least=-(2**31)),
         app_version_num=wishes.whole("AppVersionNum", least=1),
         input_template=_template(wishes, "InputTemplate", iwd),

@@ -8,11 +8,11 @@ later than the input files.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from boinc_gahp.bridge import LocalFile, RemoteFile
+from boinc_gahp.bridge import LocalFile, Parameters, RemoteFile
 
 #: Bytes in a submit_batch request beside what a job says: tags, a job's name, an MD5.
 _JOB_BYTES = 220
@@ -20,6 +20,9 @@ _INPUT_BYTES = 160
 #: Of an input template that a job takes with it since it asks for something else than its app's
 #: says: one with a few files. What larger ones take is learned when they are sent.
 _TEMPLATE_BYTES = 1500
+
+#: Fields of :class:`Parameters` by their names in the ledger.
+_ASKED = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
 
 NamedFile = tuple[str, LocalFile | RemoteFile]
 
@@ -39,11 +42,7 @@ class JobDescription:
         remaps: (output, path) pairs; the path may be a directory.
         stdout: path for the standard output; None: it is not wanted.
         stderr: path for the standard error; None: it is not wanted.
-        rsc_fpops_est: floating-point operations; None here and below: what the template says.
-        rsc_fpops_bound: floating-point operations.
-        rsc_memory_bound: bytes.
-        rsc_disk_bound: bytes.
-        delay_bound: seconds.
+        parameters: what it asks for beside what the template says.
         input_template: XML text; None: the app's.
         output_template: XML text; None: the app's.
         failed_jobs: what becomes of it if its program fails, one of ``settings.FAILED_JOBS``; None:
@@ -60,11 +59,7 @@ class JobDescription:
     remaps: tuple[tuple[str, str], ...] = ()
     stdout: str | None = None
     stderr: str | None = None
-    rsc_fpops_est: float | None = None
-    rsc_fpops_bound: float | None = None
-    rsc_memory_bound: float | None = None
-    rsc_disk_bound: float | None = None
-    delay_bound: float | None = None
+    parameters: Parameters = field(default_factory=Parameters)
     priority: int | None = None
     app_version_num: int | None = None
     input_template: str | None = None
@@ -73,9 +68,8 @@ class JobDescription:
 
     def to_json(self) -> str:
         """Return the description as ASCII, without what is at its default."""
-        values: dict[str, Any] = {
-            name: getattr(self, name) for name in self.__slots__ if name != "inputs"
-        }
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        values |= values.pop("parameters").by_element
         values["inputs"] = [_file_values(*each) for each in self.inputs]
         kept = {name: value for name, value in values.items() if value not in (None, (), [])}
         if self.outputs == ():
@@ -92,6 +86,8 @@ class JobDescription:
         try:
             values = {"project": None} | json.loads(text)
             values["inputs"] = tuple(_file(each) for each in values.get("inputs", ()))
+            asked = {field: values.pop(name, None) for name, field in _ASKED.items()}
+            values["parameters"] = Parameters(**asked)
             values["remaps"] = tuple((name, path) for name, path in values.get("remaps", ()))
             for name in ("args", "outputs"):
                 if name in values:
@@ -112,7 +108,7 @@ class JobDescription:
         """
         shared = (
             self.app_name,
-            *self._asked,
+            *self.parameters.by_element.values(),
             self.app_version_num,
             self.input_template,
             self.output_template,
@@ -128,17 +124,7 @@ class JobDescription:
         texts = [*self.args, self.input_template or "", self.output_template or ""]
         texts += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
         nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
-        return nbytes + _TEMPLATE_BYTES * (self._asked != (None,) * len(self._asked))
-
-    @property
-    def _asked(self) -> tuple[float | None, ...]:
-        return (
-            self.rsc_fpops_est,
-            self.rsc_fpops_bound,
-            self.rsc_memory_bound,
-            self.rsc_disk_bound,
-            self.delay_bound,
-        )
+        return nbytes + _TEMPLATE_BYTES * (self.parameters != Parameters())
 
 
 def _xml_size(text: str) -> int:

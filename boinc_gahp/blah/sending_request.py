@@ -45,11 +45,7 @@ def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitR
             )
             for name, job in described
         ],
-        rsc_fpops_est=first.rsc_fpops_est,
-        rsc_fpops_bound=first.rsc_fpops_bound,
-        rsc_memory_bound=first.rsc_memory_bound,
-        rsc_disk_bound=first.rsc_disk_bound,
-        delay_bound=first.delay_bound,
+        parameters=first.parameters,
         app_version_num=first.app_version_num,
         outputs={name: _outputs(job) for name, job in described},
         lease=lease,

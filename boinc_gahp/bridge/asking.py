@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.bridge.types import Parameters
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
 from boinc_gahp.text import quoted
@@ -24,13 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.templates import InputTemplate
 
 #: What can be asked for: the elements of ``job_params``.
-ELEMENTS = (
-    "rsc_fpops_est",
-    "rsc_fpops_bound",
-    "rsc_memory_bound",
-    "rsc_disk_bound",
-    "delay_bound",
-)
+ELEMENTS = tuple(Parameters().by_element)
 #: The columns are doubles, but for delay_bound, whole seconds in 32 bits: 68 years.
 _MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
 
@@ -69,8 +64,8 @@ class Asked:
 
     def __init__(self, request: SubmitRequest) -> None:
         self._request = request
-        said = {name: getattr(request, name) for name in ELEMENTS}
-        self._said: dict[str, float] = {name: value for name, value in said.items() if value}
+        said = request.parameters.by_element
+        self._said = {name: value for name, value in said.items() if value}
         self.params = {
             name: math.ceil(value) if name == "delay_bound" else value
             for name, value in self._said.items()

@@ -63,9 +63,9 @@ class Judged:
             TemplateError: they cannot be read.
         """
         self._check_batch()
+        self._warn_of_deletion()
         names: dict[str, str] = {}
         judged = {name: self._judged(name, job, names) for name, job in self._request.jobs}
-        self._warn_of_deletion()
         self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
         return {name: files for name, (files, _) in judged.items()}
 

@@ -113,6 +113,40 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a batch's jobs need, and may use; None leaves the choice to the app's template.
+
+    What is asked for counts, whatever a template says: it is filled into a copy of the template
+    that goes with the jobs, if that says otherwise. It cannot be asked for together with
+    ``input_template_filename``, a template that nobody can read from here.
+
+    Attributes:
+        fpops_est: floating-point operations that a job takes, about.
+        fpops_bound: the number of them at which a volunteer gives it up.
+        memory_bound: bytes of memory.
+        disk_bound: bytes of disk.
+        delay_bound: seconds that a volunteer has for it.
+    """
+
+    fpops_est: float | None = None
+    fpops_bound: float | None = None
+    memory_bound: float | None = None
+    disk_bound: float | None = None
+    delay_bound: float | None = None
+
+    @property
+    def by_element(self) -> dict[str, float | None]:
+        """The same by the names of the elements of ``job_params`` and of templates."""
+        return {
+            "rsc_fpops_est": self.fpops_est,
+            "rsc_fpops_bound": self.fpops_bound,
+            "rsc_memory_bound": self.memory_bound,
+            "rsc_disk_bound": self.disk_bound,
+            "delay_bound": self.delay_bound,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One job to be submitted.
 
@@ -150,13 +184,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class SubmitRequest:
-    """A batch to be submitted; of its sizes and its deadline, None leaves the choice to templates.
-
-    What is asked for counts, whatever a template says (:mod:`boinc_gahp.bridge.asking`); it cannot
-    be asked for together with ``input_template_filename``.
+    """A batch to be submitted.
 
     Attributes:
+        batch_name: unique over the whole project.
+        app_name: the app that the jobs run.
         jobs: each with the name that it has on the project, whatever its own; arguments are words.
+        parameters: what the jobs need and may use, where they do not say so themselves
+            (:mod:`boinc_gahp.bridge.asking`).
+        app_version_num: run by this version of the app only; None: by any.
         priority: of jobs without one of their own.
         input_template_filename: a file in the project's own directory of templates, for jobs
             without a template of their own; None: the app's. Likewise for outputs.
@@ -177,11 +213,7 @@ class SubmitRequest:
     batch_name: str
     app_name: str
     jobs: Sequence[tuple[str, Job]]
-    rsc_fpops_est: float | None = None
-    rsc_fpops_bound: float | None = None
-    rsc_memory_bound: float | None = None
-    rsc_disk_bound: float | None = None
-    delay_bound: float | None = None
+    parameters: Parameters = Parameters()
     app_version_num: int | None = None
     priority: int | None = None
     input_template_filename: str | None = None

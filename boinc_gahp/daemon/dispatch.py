@@ -10,6 +10,7 @@ from boinc_gahp.bridge.types import (
     FetchRequest,
     Job,
     LocalFile,
+    Parameters,
     SubmitRequest,
     by_open_name,
 )
@@ -138,11 +139,13 @@ def _submission(request: requests.Submit) -> SubmitRequest:
             )
             for job in request.jobs
         ],
-        rsc_fpops_est=_number("rsc_fpops_est", given.rsc_fpops_est),
-        rsc_fpops_bound=_number("rsc_fpops_bound", given.rsc_fpops_bound),
-        rsc_memory_bound=_number("rsc_memory_bound", given.rsc_memory_bound),
-        rsc_disk_bound=_number("rsc_disk_bound", given.rsc_disk_bound),
-        delay_bound=_number("delay_bound", given.delay_bound),
+        parameters=Parameters(
+            fpops_est=_number("rsc_fpops_est", given.rsc_fpops_est),
+            fpops_bound=_number("rsc_fpops_bound", given.rsc_fpops_bound),
+            memory_bound=_number("rsc_memory_bound", given.rsc_memory_bound),
+            disk_bound=_number("rsc_disk_bound", given.rsc_disk_bound),
+            delay_bound=_number("delay_bound", given.delay_bound),
+        ),
         app_version_num=None if version is None else int(version),
     )
 

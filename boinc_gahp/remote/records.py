@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge import InlineFile, LocalFile, RemoteFile
+from boinc_gahp.bridge import InlineFile, LocalFile, Parameters, RemoteFile
 from boinc_gahp.config import state_dir, urls
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file
@@ -41,11 +41,7 @@ _UNKNOWN = "0" * 32
 #: Of a batch as a whole; a lease is no part of what is computed.
 _COMMON = (
     "app_name",
-    "rsc_fpops_est",
-    "rsc_fpops_bound",
-    "rsc_memory_bound",
-    "rsc_disk_bound",
-    "delay_bound",
+    *Parameters().by_element,
     "app_version_num",
     "priority",
     "input_template_filename",
@@ -79,7 +75,8 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
         request: what is to be sent.
         md5s: of local files, in hex, by path; one that is not there is taken for any.
     """
-    common = {name: getattr(request, name) for name in _COMMON}
+    asked = request.parameters.by_element
+    common = {n: asked[n] if n in asked else getattr(request, n) for n in _COMMON}
     return Record(
         0,
         time.time(),

@@ -9,7 +9,7 @@ import secrets
 import string
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeGuard
 
-    from boinc_gahp.bridge import OnProgress
+    from typing_extensions import Unpack
+
+    from boinc_gahp.remote.submission import Options
 
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
@@ -37,7 +39,6 @@ _NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
 #: As long as what stands for a large file.
 _NO_SIZE = 10**12
 _NO_MD5 = "0" * 32
-_BOUNDS = ("fpops_est", "fpops_bound", "memory_bound", "disk_bound", "delay_bound")
 
 
 def new_batch_name(app_name: str) -> str:
@@ -66,14 +67,7 @@ def build_request(
     jobs: Iterable[Job],
     *,
     measure: Measure | None,
-    name: str | None = None,
-    parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
-    priority: int | None = None,
-    app_version_num: int | None = None,
-    lease: float | None = None,
-    input_template_filename: str | None = None,
-    output_template_filename: str | None = None,
-    progress: OnProgress | None = None,
+    **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return what the bridge is asked.
 
@@ -82,14 +76,7 @@ def build_request(
         jobs: those of the batch.
         measure: returns remote files with their sizes and MD5s, by URL; None: nothing is fetched,
             and what is not known of them is a placeholder.
-        name: of the batch; None: a new one.
-        parameters: of all jobs.
-        priority: of jobs without one of their own.
-        app_version_num: as in :class:`~boinc_gahp.bridge.SubmitRequest`, like what follows.
-        lease: likewise.
-        input_template_filename: likewise.
-        output_template_filename: likewise.
-        progress: likewise.
+        options: as :meth:`boinc_gahp.remote.Project.submit` has them.
 
     Raises:
         BadRequest: something is not of the type that it should have, or no number that it can be.
@@ -97,17 +84,16 @@ def build_request(
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
     listed = list_of(jobs)
+    said: dict[str, Any] = {**options}
+    name = said.pop("name", None)
     batch_name = new_batch_name(app_name) if name is None else name
     _check_texts("the batch's ", name=batch_name)
-    _check_texts(
-        "",
-        optional=True,
-        input_template_filename=input_template_filename,
-        output_template_filename=output_template_filename,
-    )
-    _check_whole("", priority=priority, app_version_num=app_version_num)
-    _check_parameters(parameters)
-    _check_numbers("", lease=lease)
+    for each in ("input_template_filename", "output_template_filename"):
+        _check_texts("", optional=True, **{each: said.get(each)})
+    for each in ("priority", "app_version_num"):
+        _check_whole("", **{each: said.get(each)})
+    _check_numbers("", lease=said.get("lease"))
+    said["parameters"] = _checked(said.get("parameters", Parameters()))
     names = job_names(batch_name, listed)
     for job, job_name in zip(listed, names, strict=True):
         _check_job(job, job_name)
@@ -116,19 +102,9 @@ def build_request(
     return SubmitRequest(
         batch_name,
         app_name,
-        [(name, _resolved(job, name, remote)) for job, name in zip(listed, names, strict=True)],
-        rsc_fpops_est=_plain(parameters.fpops_est),
-        rsc_fpops_bound=_plain(parameters.fpops_bound),
-        rsc_memory_bound=_plain(parameters.memory_bound),
-        rsc_disk_bound=_plain(parameters.disk_bound),
-        delay_bound=_plain(parameters.delay_bound),
-        app_version_num=_plain(app_version_num),
-        priority=_plain(priority),
-        input_template_filename=input_template_filename,
-        output_template_filename=output_template_filename,
+        [(each, _resolved(job, each, remote)) for job, each in zip(listed, names, strict=True)],
         by_name=True,
-        lease=_plain(lease),
-        progress=progress,
+        **{each: _plain(value) for each, value in said.items()},
     )
 
 
@@ -145,12 +121,15 @@ def list_of(jobs: Iterable[Job]) -> list[Job]:
     return listed
 
 
-def _check_parameters(parameters: Parameters) -> None:
+def _checked(parameters: Parameters) -> Parameters:
+    """Return parameters with numbers of Python's own."""
     if not isinstance(parameters, Parameters):
         raise BadRequest(
             f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
         )
-    _check_numbers("", **{field: getattr(parameters, field) for field in _BOUNDS})
+    said = asdict(parameters)
+    _check_numbers("", **said)
+    return Parameters(**{field: _plain(number) for field, number in said.items()})
 
 
 def _check_numbers(where: str, **said: object) -> None:
@@ -177,8 +156,11 @@ def _is_number(found: Any) -> TypeGuard[float]:
 
 
 def _plain(found: Any) -> Any:
-    """Return a number as one of Python's own: others are written in words of their own."""
-    if found is None or type(found) in (int, float):
+    """Return a number as one of Python's own, and all else as it is.
+
+    Numbers of other libraries are written in words of their own.
+    """
+    if type(found) in (int, float) or not isinstance(found, Real):
         return found
     return int(found) if isinstance(found, Integral) else float(found)
 

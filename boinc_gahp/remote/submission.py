@@ -42,20 +42,7 @@ _LOOKS = 6
 
 
 class Options(TypedDict, total=False):
-    """What :func:`submit`, :func:`plan` and :func:`estimate` take beside app and jobs.
-
-    Attributes:
-        name: of the batch, unique over the whole project; None: ``<app>-<time>-<letters>``.
-        parameters: what the jobs need and may use.
-        priority: of jobs without one of their own.
-        app_version_num: run by this version of the app only.
-        lease: seconds that the batch is kept without a renewal; None: as long as its jobs may take
-            by their deadlines and retries, ``[jobs] batch_lease`` at least.
-        input_template_filename: a file in the project's own directory of templates; None: the
-            app's. Likewise for outputs.
-        output_template_filename: see there.
-        progress: told how far it is.
-    """
+    """What :meth:`boinc_gahp.remote.Project.submit` takes beside app and jobs."""
 
     name: str | None
     parameters: Parameters

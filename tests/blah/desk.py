@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah import giving_up, sending
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.sending import Sender
-from boinc_gahp.bridge import LocalFile, aborting
+from boinc_gahp.bridge import LocalFile, Parameters, aborting
 from boinc_gahp.ledger.jobs import NewJob
 from tests.faultproxy import Reply
 from tests.helpers import wait_for
@@ -49,7 +49,7 @@ class Desk:
     ) -> list[int]:
         """Have HTCondor hand over jobs over one to ``files`` files of their own; return their ids.
 
-        ``{}`` in an argument is the job's number; ``asked`` are fields of a description.
+        ``{}`` in an argument is the job's number; ``asked`` are fields of Parameters.
         """
         ids = []
         inputs = [self.file(b"input %d" % next(_numbers)) for _ in range(files)]
@@ -61,7 +61,7 @@ class Desk:
                 str(self.site.directory),
                 args=tuple(each.format(number) for each in args),
                 inputs=(("in", inputs[number % files]),),
-                **asked,  # type: ignore[arg-type]
+                parameters=Parameters(**asked),
             )
             ids.append(self.hand_over(description))
         return ids

@@ -10,7 +10,7 @@ import pytest
 from boinc_gahp.blah.ad import AdRefused, read_ad
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.wishes import NAMES, option
-from boinc_gahp.bridge import LocalFile, RemoteFile
+from boinc_gahp.bridge import LocalFile, Parameters, RemoteFile
 from boinc_gahp.config import HTCondor
 from boinc_gahp.text import visible
 
@@ -105,8 +105,7 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
         remaps=(("out1.dat", "results/out1_1.dat"), ("out2.dat", "/tmp/x2.dat")),
         stdout="job.1.0.out",
         stderr="job.1.0.err",
-        rsc_memory_bound=512 * 2**20,
-        delay_bound=86400.0,
+        parameters=Parameters(memory_bound=512 * 2**20, delay_bound=86400.0),
     )
 
 
@@ -130,8 +129,8 @@ def test_attributes_may_be_expressions_and_written_in_any_case(tmp_path: Path) -
         BOINCDELAYBOUND=b"24 * 3600",
         RequestMemory=b"ifThenElse(MemoryUsage =!= undefined, MemoryUsage, 1024)",
     )
-    assert (found.app_name, found.delay_bound) == ("uppercase", 86400)
-    assert found.rsc_memory_bound == 2**30
+    assert found.app_name == "uppercase"
+    assert found.parameters == Parameters(delay_bound=86400, memory_bound=2**30)
 
 
 @pytest.mark.parametrize("name", ["BoincApp", "Iwd", "TransferInput", "RequestMemory", "StageCmd"])
@@ -316,20 +315,20 @@ def test_bytes_that_are_no_utf_8_arrive_in_arguments_and_names(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "field"),
     [
-        ("RscFpopsEst", "rsc_fpops_est"),
-        ("RscFpopsBound", "rsc_fpops_bound"),
-        ("RscMemoryBound", "rsc_memory_bound"),
-        ("RscDiskBound", "rsc_disk_bound"),
+        ("RscFpopsEst", "fpops_est"),
+        ("RscFpopsBound", "fpops_bound"),
+        ("RscMemoryBound", "memory_bound"),
+        ("RscDiskBound", "disk_bound"),
         ("DelayBound", "delay_bound"),
     ],
 )
 def test_an_amount_is_a_number_or_a_text_that_is_one(tmp_path: Path, name: str, field: str) -> None:
     for value in (b"1e12", b"1000000000000", "1e12", " 1e12 "):
-        assert getattr(job(tmp_path, **{f"Boinc{name}": value}), field) == 1e12
+        assert getattr(job(tmp_path, **{f"Boinc{name}": value}).parameters, field) == 1e12
     extra = f"{option(name)} 1e12"
-    assert getattr(job(tmp_path, BatchExtraSubmitArgs=extra), field) == 1e12
+    assert getattr(job(tmp_path, BatchExtraSubmitArgs=extra).parameters, field) == 1e12
     both = {f"Boinc{name}": 5, "BatchExtraSubmitArgs": extra}
-    assert getattr(job(tmp_path, **both), field) == 5
+    assert getattr(job(tmp_path, **both).parameters, field) == 5
     for wrong in (0, -1, "x", "1_0", True, b"{1}", "nan", "inf", b'real("INF")', b"[a=1]"):
         text = refused(tmp_path, **{f"Boinc{name}": wrong})
         assert text.startswith(f"Boinc{name} is ")
@@ -354,10 +353,10 @@ def test_whole_numbers_are_checked(tmp_path: Path) -> None:
 
 
 def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: Path) -> None:
-    assert job(tmp_path, RequestMemory=0).rsc_memory_bound is None
-    assert job(tmp_path, RequestMemory=1.5).rsc_memory_bound == 1.5 * 2**20
-    assert job(tmp_path, RequestMemory=512, BoincRscMemoryBound=7).rsc_memory_bound == 7
-    assert job(tmp_path, RequestMemory=0).rsc_memory_bound is None
+    assert job(tmp_path, RequestMemory=0).parameters.memory_bound is None
+    assert job(tmp_path, RequestMemory=1.5).parameters.memory_bound == 1.5 * 2**20
+    assert job(tmp_path, RequestMemory=512, BoincRscMemoryBound=7).parameters.memory_bound == 7
+    assert job(tmp_path, RequestMemory=0).parameters.memory_bound is None
     assert "RequestMemory is -1" in refused(tmp_path, RequestMemory=-1)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.blah.description import JobDescription
-from boinc_gahp.bridge import LocalFile, RemoteFile
+from boinc_gahp.bridge import LocalFile, Parameters, RemoteFile
 
 #: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.
 TEXTS = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text()
@@ -30,11 +30,7 @@ DESCRIPTIONS = st.builds(
     remaps=st.lists(st.tuples(TEXTS, TEXTS)).map(tuple),
     stdout=st.none() | TEXTS,
     stderr=st.none() | TEXTS,
-    rsc_fpops_est=AMOUNTS,
-    rsc_fpops_bound=AMOUNTS,
-    rsc_memory_bound=AMOUNTS,
-    rsc_disk_bound=AMOUNTS,
-    delay_bound=AMOUNTS,
+    parameters=st.builds(Parameters, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS),
     priority=st.none() | st.integers(-(2**31), 2**31 - 1),
     app_version_num=st.none() | st.integers(1, 2**31 - 1),
     input_template=st.none() | st.text(),
@@ -51,6 +47,24 @@ def test_a_description_survives_the_ledger(description: JobDescription) -> None:
     assert JobDescription.from_json(text) == description
 
 
+def test_what_version_0_1_wrote_is_read() -> None:
+    text = (
+        '{"job_directory":"k","app_name":"a","iwd":"/i","rsc_fpops_est":1e9,"delay_bound":60.0,'
+        '"inputs":[["/a\\udcff/b","b",5,77],["http://h/x",3,"%s","x"]]}' % ("0" * 32)
+    )
+    assert JobDescription.from_json(text) == JobDescription(
+        "k",
+        None,
+        "a",
+        "/i",
+        inputs=(
+            ("b", LocalFile("/a\udcff/b", (5, 77))),
+            ("x", RemoteFile("http://h/x", 3, "0" * 32)),
+        ),
+        parameters=Parameters(fpops_est=1e9, delay_bound=60.0),
+    )
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "1", "{}", '{"iwd":"/"}', '{"inputs":[[]]}', '{"strange":1}']
 )
@@ -63,11 +77,11 @@ def test_what_is_no_description_is_a_value_error(text: str) -> None:
     "other",
     [
         {"app_name": "other"},
-        {"rsc_fpops_est": 1e9},
-        {"rsc_fpops_bound": 1e9},
-        {"rsc_memory_bound": 1e9},
-        {"rsc_disk_bound": 1e9},
-        {"delay_bound": 60.0},
+        {"parameters": Parameters(fpops_est=1e9)},
+        {"parameters": Parameters(fpops_bound=1e9)},
+        {"parameters": Parameters(memory_bound=1e9)},
+        {"parameters": Parameters(disk_bound=1e9)},
+        {"parameters": Parameters(delay_bound=60.0)},
         {"app_version_num": 3},
         {"input_template": "<input_template/>"},
         {"output_template": "<output_template/>"},
@@ -103,6 +117,6 @@ def test_the_size_grows_with_what_travels_in_the_request() -> None:
     large = replace(JOB, args=texts, inputs=inputs, input_template="<" * 100)
     assert JOB.size < 500
     # A template may have to go with it.
-    assert 1000 < replace(JOB, delay_bound=60.0).size - JOB.size < 5000
+    assert 1000 < replace(JOB, parameters=Parameters(delay_bound=60.0)).size - JOB.size < 5000
     # As XML escapes them: &lt; &amp; &quot; &#39;.
     assert large.size - JOB.size > 40 * 4 + 1000 + 300 + 100 * 4

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineFile, Job, SubmitRequest
+from boinc_gahp.bridge import InlineFile, Job, Parameters, SubmitRequest
 from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
 from tests.bridge.test_submit_jobs import OWN_INPUT, workunit
 
@@ -33,7 +33,7 @@ FILE = InlineFile("x")
 
 def uppercase(name: str, *jobs: tuple[str, Job], **asked: float) -> SubmitRequest:
     """Return a request for jobs that ask for sizes."""
-    return SubmitRequest(name, "uppercase", jobs, **dict(zip(asked, asked.values(), strict=True)))  # type: ignore[arg-type]
+    return SubmitRequest(name, "uppercase", jobs, Parameters(**asked))
 
 
 def stored(site: Site, *names: str) -> list[tuple[float, ...]]:
@@ -68,7 +68,7 @@ def lacking(site: Site) -> Iterator[None]:
 def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(
     site: Site, bodies: list[str]
 ) -> None:
-    asked = dict(zip(COLUMNS, (2e12, 3e15, 4e8, 5e9, 4242), strict=True))
+    asked = asdict(Parameters(2e12, 3e15, 4e8, 5e9, 4242))
     with site.bridge() as bridge:
         bridge.submit(uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
     assert stored(site, "all-0") == [tuple(asked.values())]
@@ -83,7 +83,7 @@ def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(
     jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
     # What the template says already is no reason to send it.
     with site.bridge() as bridge:
-        bridge.submit(uppercase("some", *jobs, delay_bound=86400, rsc_disk_bound=1e8))
+        bridge.submit(uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
     assert [row[0] for row in stored(site, *names)] == [1e9, 1e9, 7e10, 8e10]
     assert [row[1:] for row in stored(site, *names)] == [SAID[1:]] * 4
     assert bodies[0].count("<input_template>") == 2
@@ -98,7 +98,7 @@ def test_where_the_template_lacks_the_element_job_params_serve(
     jobs = [(name, Job(inputs={"in": FILE})) for name in names]
     jobs[2] = (names[2], Job(inputs={"in": FILE}, fpops=9e9))
     with site.bridge() as bridge:
-        request = uppercase("lacks", *jobs, rsc_memory_bound=3e8, rsc_fpops_est=6e9)
+        request = uppercase("lacks", *jobs, memory_bound=3e8, fpops_est=6e9)
         bridge.submit(request)
     assert [row[0] for row in stored(site, *names)] == [6e9, 6e9, 9e9]
     assert {row[2] for row in stored(site, *names)} == {3e8}
@@ -109,7 +109,7 @@ def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None
     names = [f"own-{n}" for n in range(2)]
     jobs = [(name, Job(inputs={"mine": FILE}, input_template=OWN_INPUT)) for name in names]
     with site.bridge() as bridge:
-        request = uppercase("own", *jobs, delay_bound=4242.5, rsc_memory_bound=7e7)
+        request = uppercase("own", *jobs, delay_bound=4242.5, memory_bound=7e7)
         bridge.submit(request)
     # Its own template lacks the others; seconds are whole, and not fewer than were asked for.
     found = stored(site, *names)
@@ -121,7 +121,7 @@ def test_an_estimate_is_of_what_would_be_stored(site: Site) -> None:
     job = Job(inputs={"in": FILE})
     with site.bridge() as bridge:
         plain = bridge.estimate(uppercase("e", ("e-0", job)))
-        asked = bridge.estimate(uppercase("e", ("e-0", job), rsc_fpops_est=5e9))
+        asked = bridge.estimate(uppercase("e", ("e-0", job), fpops_est=5e9))
         own = OWN_INPUT.replace("mine", "in").replace(
             "<delay", "<rsc_fpops_est>3e9</rsc_fpops_est><delay"
         )
@@ -136,7 +136,7 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
     named = replace(uppercase("named", ("named-0", job)), input_template_filename="uppercase_in")
     with site.bridge() as bridge:
         for request in (
-            replace(named, delay_bound=60),
+            replace(named, parameters=Parameters(delay_bound=60)),
             replace(named, jobs=[("named-0", replace(job, fpops=2e9))]),
         ):
             for ask in (bridge.submit, bridge.estimate):
@@ -149,8 +149,8 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"rsc_memory_bound": -1.0}, "rsc_memory_bound is -1.0; expected a number from 0"),
-        ({"rsc_disk_bound": float("inf")}, "rsc_disk_bound is inf; expected a number"),
+        ({"memory_bound": -1.0}, "rsc_memory_bound is -1.0; expected a number from 0"),
+        ({"disk_bound": float("inf")}, "rsc_disk_bound is inf; expected a number"),
         ({"delay_bound": 2.0**31}, "delay_bound is 2147483648.0; expected a number from 0 to 214"),
     ],
 )
@@ -215,5 +215,5 @@ def test_a_template_that_would_become_too_large_is_refused_before_anything_is_se
     )
     job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
     with site.bridge() as bridge, pytest.raises(JobRefused, match="cannot be filled into its inp"):
-        bridge.submit(uppercase("huge", job, delay_bound=60, rsc_memory_bound=1e300))
+        bridge.submit(uppercase("huge", job, delay_bound=60, memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0

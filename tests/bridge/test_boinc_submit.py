@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.bridge import Parameters, SubmitRequest
 from boinc_gahp.bridge.staging import Staging
 from boinc_gahp.errors import (
     BatchConflict,
@@ -262,11 +263,13 @@ def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admi
 def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
     request = dataclasses.replace(
         site.batch(jobs=1),
-        rsc_fpops_est=1e12,
-        rsc_fpops_bound=2.5e15,
-        rsc_memory_bound=1e9,
-        rsc_disk_bound=123456789.0,
-        delay_bound=86400.0,
+        parameters=Parameters(
+            fpops_est=1e12,
+            fpops_bound=2.5e15,
+            memory_bound=1e9,
+            disk_bound=123456789.0,
+            delay_bound=86400.0,
+        ),
         app_version_num=102,
     )
     with site.bridge() as bridge:

@@ -12,6 +12,7 @@ from boinc_gahp.bridge import (
     InlineFile,
     Job,
     LocalFile,
+    Parameters,
     RemoteFile,
     StagedFile,
     SubmitRequest,
@@ -114,7 +115,7 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
         ({"batch_name": "a'b"}, "could never find the batch again"),
         ({"jobs": ()}, "has no jobs"),
         ({"output_template_filename": "a/b"}, "template file name"),
-        ({"rsc_disk_bound": float("inf")}, "rsc_disk_bound is inf"),
+        ({"parameters": Parameters(disk_bound=float("inf"))}, "rsc_disk_bound is inf"),
     ],
     ids=["name", "no jobs", "template file", "number"],
 )

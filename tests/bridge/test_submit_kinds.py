@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineFile, Job, Progress, StagedFile, SubmitRequest
+from boinc_gahp.bridge import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
@@ -130,7 +130,7 @@ def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -
             ("own-numbers-0", Job(inputs={"in": file})),
             ("own-numbers-1", Job(inputs={"in": file}, priority=9, fpops=2.5e12)),
         ],
-        rsc_fpops_est=1e12,
+        parameters=Parameters(fpops_est=1e12),
         priority=4,
     )
     with site.bridge() as bridge:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import LocalFile
+from boinc_gahp.bridge import LocalFile, Parameters
 from boinc_gahp.config import Settings
 from boinc_gahp.daemon.engine import Engine, Finished
 from boinc_gahp.daemon.projects import Projects
@@ -183,10 +183,8 @@ def test_a_submit_reaches_the_bridge_whole(conversation: Conversation) -> None:
     assert (request.batch_name, request.app_name) == ("b", "app")
     assert [(name, job.args) for name, job in request.jobs] == [("j1", ("a b", "")), ("j2", ())]
     assert request.jobs[1][1].inputs == {"in": LocalFile("/in put")}
-    assert request.rsc_fpops_est == 1e12
-    assert request.rsc_fpops_bound is None
-    assert (request.rsc_memory_bound, request.rsc_disk_bound) == (5, 6)
-    assert (request.delay_bound, request.app_version_num) == (86400, 300)
+    assert request.parameters == Parameters(1e12, None, 5, 6, 86400)
+    assert request.app_version_num == 300
     assert answer_by is None
 
 

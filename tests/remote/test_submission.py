@@ -362,7 +362,7 @@ def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
     request = build_request("app", jobs, measure=None, parameters=Parameters(Measured(1e12)))
     ((_, job),) = request.jobs
     assert job.args == ("0.5",)
-    assert (repr(job.fpops), repr(request.rsc_fpops_est)) == (
+    assert (repr(job.fpops), repr(request.parameters.fpops_est)) == (
         "2000000000000.0",
         "1000000000000.0",
     )
