@@ -29,10 +29,10 @@ _TYPES = {
     "str": "text",
     "Path": "path",
     "Authenticator": "text",
+    "ProjectUrl": "web address",
 }
 #: Where the reader knows better than the field's type.
 _TYPES_BY_KEY = {
-    "url": "web address",
     "proxy": "web address",
     "ca_bundle": "path",
     "file": "path",
