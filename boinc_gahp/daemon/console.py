@@ -24,9 +24,9 @@ from prompt_toolkit.styles import Style
 from boinc_gahp import __version__
 from boinc_gahp.config import log_file, state_dir
 from boinc_gahp.daemon import console_text
-from boinc_gahp.daemon.completion import LineCompleter, Names, hint
+from boinc_gahp.daemon.completion import CompletionNames, LineCompleter, hint
 from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, lines_of
-from boinc_gahp.daemon.engine import Engine, Finished
+from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection, project_url
 from boinc_gahp.errors import BadRequest, GahpError
@@ -97,7 +97,7 @@ class _Engine(Engine):
 
     def __init__(self, projects: Projects, on_result: Callable[[], None]) -> None:
         super().__init__(projects, on_result=on_result)
-        self._to_show: list[Finished] = []
+        self._to_show: list[FinishedRequest] = []
         self._kept = 0
 
     @property
@@ -105,7 +105,7 @@ class _Engine(Engine):
         """Requests under way: a person need not ask with RESULTS for what was shown."""
         return super().unanswered - self.conversation.waiting
 
-    def take_results(self) -> list[Finished]:
+    def take_results(self) -> list[FinishedRequest]:
         """Return the results since the last call; they are to be shown, too."""
         taken = super().take_results()
         if not self.conversation.waiting:
@@ -117,7 +117,7 @@ class _Engine(Engine):
             self._kept = 0
         return taken
 
-    def to_show(self) -> list[Finished]:
+    def to_show(self) -> list[FinishedRequest]:
         """Return the results that have not been shown."""
         shown, self._to_show = self._to_show, []
         return shown
@@ -128,7 +128,7 @@ class Console:
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
-        self._names = Names()
+        self._names = CompletionNames()
         self._splitter = LineSplitter()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._engine = _Engine(projects, self._wake)
@@ -165,7 +165,7 @@ class Console:
         for why in settings.no_authenticator.values():
             self._print("bad", "settings:", f" {why}")
         known = [settings.project, *settings.projects.values()]
-        self._names = Names([project.url for project in known if project is not None])
+        self._names = CompletionNames([project.url for project in known if project is not None])
         if settings.project is not None and settings.project.authenticator is not None:
             self._select(project_url(settings.project.url), None)
         return settings
@@ -302,7 +302,9 @@ class Console:
         print_formatted_text(text, style=_STYLE)
 
 
-def _learn(projects: Projects, names: Names, url: str, selection: Selection | None) -> None:
+def _learn(
+    projects: Projects, names: CompletionNames, url: str, selection: Selection | None
+) -> None:
     """Learn a project's names, on a thread of its own; what fails is only logged."""
     try:
         bridge = projects.bridge(selection)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import Limits, ProjectSettings, urls
+from boinc_gahp.config import LimitSettings, ProjectSettings, urls
 from boinc_gahp.config.accounts import DEFAULT_PROJECT, no_authenticator
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
 from boinc_gahp.secret import Authenticator, hide_logins
@@ -102,9 +102,9 @@ class Projects:
         self._closing = threading.Event()
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> LimitSettings:
         """The limits that are set; until settings are loaded, the defaults. Never waits."""
-        return Limits() if self._settings is None else self._settings.limits
+        return LimitSettings() if self._settings is None else self._settings.limits
 
     def prepare(self) -> None:
         """Begin to load the settings, and what requests need, on a thread of its own."""

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
 from boinc_gahp.bridge import OPEN, AdFiles, Bridge, CollectRequest, FetchRequest
-from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
+from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.bridge.scripted import batch, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
@@ -100,7 +100,7 @@ class HostileOutputs:
                 self.sent += len(piece)
 
     @contextmanager
-    def bridge(self, jobs: Jobs = Jobs()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
+    def bridge(self, jobs: JobSettings = JobSettings()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
         """Yield a bridge to it, as a new process would have it."""
         project = ProjectSettings(self.url)
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
@@ -117,7 +117,7 @@ class HostileOutputs:
         *specs: tuple[str, str],
         some: bool = False,
         ad: AdFiles | None = None,
-        jobs: Jobs = Jobs(),  # noqa: B008  (frozen)
+        jobs: JobSettings = JobSettings(),  # noqa: B008  (frozen)
     ) -> None:
         """Fetch the job's outputs into ``home``, as HTCondor asks for it."""
         mode = "SOME" if some else "ALL"
