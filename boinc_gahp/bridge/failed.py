@@ -92,7 +92,7 @@ def failure_of(context: Context, job: BatchJob) -> Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Learned:
     why: str
     report: str
     stderr: str
@@ -106,7 +106,7 @@ def _is_over(job: BatchJob) -> bool:
     return job.state is JobState.FAILED or bool(job.errors)
 
 
-def _learn(context: Context, job: BatchJob) -> _Known:
+def _learn(context: Context, job: BatchJob) -> _Learned:
     """Ask what there is to know.
 
     The exit statuses come from query_batch with details: query_completed_job breaks for a job
@@ -127,7 +127,7 @@ def _learn(context: Context, job: BatchJob) -> _Known:
             (job.cpu_time or 0.0) if told is None else told.cpu_time,
         )
     instances, trouble = _instances(context, job) if asks else ((), None)
-    return _Known(
+    return _Learned(
         why,
         _report(context, job, why, instances) if asks else "",
         "" if told is None else unwrap(told.stderr_out),

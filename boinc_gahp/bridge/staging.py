@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.bridge.digests import Digest
-    from boinc_gahp.config import Staging as StagingSettings
+    from boinc_gahp.config import StagingSettings
     from boinc_gahp.rpc import Project
 
 log = logging.getLogger("boinc_gahp.bridge")

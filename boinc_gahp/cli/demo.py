@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from boinc_gahp.cli.demo_batch import Batch
+    from boinc_gahp.cli.demo_batch import DemoBatch
 
 _INPUTS = (
     "The quick brown fox jumps over the lazy dog.\n",
@@ -92,7 +92,7 @@ def run_parser(_config: str | None = None) -> Parser:
 
 
 def _demonstrate(directory: Path, show_conversation: bool) -> int:
-    from boinc_gahp.cli.demo_batch import Batch
+    from boinc_gahp.cli.demo_batch import DemoBatch
     from boinc_gahp.cli.demo_view import View
     from boinc_gahp.cli.partner import ConversationError
     from boinc_gahp.localproject import LocalProject, ProjectDirectoryError, ProjectFailed
@@ -102,7 +102,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
         print("Starting a BOINC project with volunteers on this machine ...", flush=True)
         with LocalProject(directory / "project", hosts=_HOSTS) as project:
             print(f"It answers at {project.url}. Starting the daemon on pipes ...", flush=True)
-            batch = Batch(directory, _write_inputs(directory), _JOBS)
+            batch = DemoBatch(directory, _write_inputs(directory), _JOBS)
             with _talking(batch, show_conversation), View(list(batch.jobs)) as view:
                 batch.run(project.url, project.authenticator, view, begun + _TIMEOUT)
     except BrokenPipeError:
@@ -118,7 +118,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
 
 
 @contextmanager
-def _talking(batch: Batch, show_conversation: bool) -> Iterator[None]:
+def _talking(batch: DemoBatch, show_conversation: bool) -> Iterator[None]:
     """End the conversation whatever happens, and print it if it was asked for."""
     try:
         with batch.gahp:

@@ -32,7 +32,7 @@ level = "debug"
 """
 
 
-class Batch:
+class DemoBatch:
     """A batch of jobs that turn texts into capitals.
 
     Args:

@@ -26,7 +26,7 @@ from boinc_gahp.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.monitoring import Finding, Status, Watched
+    from boinc_gahp.cli.monitoring import Finding, Status, WatchedOwner
 
 _DESCRIPTION = """\
 Tells how HTCondor's jobs of this user are doing: jobs by state, the oldest of each state, when each
@@ -181,12 +181,12 @@ def _print_tables(status: Status) -> None:
         print("  none")
 
 
-def _named(owner: Watched) -> tuple[str, str]:
+def _named(owner: WatchedOwner) -> tuple[str, str]:
     its = owner.overview
     return its.url, words.project_words(its.project_name)
 
 
-def _daemon(owner: Watched) -> str:
+def _daemon(owner: WatchedOwner) -> str:
     if owner.has_daemon is None:
         return "?"
     if not owner.has_daemon:
@@ -194,12 +194,12 @@ def _daemon(owner: Watched) -> str:
     return "runs" if owner.process is None else f"process {owner.process}"
 
 
-def _poll(owner: Watched, now: float) -> str:
+def _poll(owner: WatchedOwner, now: float) -> str:
     polled = owner.overview.polled
     return "" if polled is None else f"{words.span(now - polled)} ago"
 
 
-def _owed(owner: Watched) -> str:
+def _owed(owner: WatchedOwner) -> str:
     its = owner.overview
     aborts = its.aborts + its.given_up + len(its.debts)
     return ", ".join(
@@ -209,7 +209,7 @@ def _owed(owner: Watched) -> str:
     )
 
 
-def _states(owner: Watched, now: float) -> Iterator[tuple[str, str, str]]:
+def _states(owner: WatchedOwner, now: float) -> Iterator[tuple[str, str, str]]:
     its = owner.overview
     for state in STATES:
         number = getattr(its.tally, state)
@@ -248,7 +248,7 @@ def _as_json(status: Status) -> dict[str, Any]:
     }
 
 
-def _owner_json(owner: Watched) -> dict[str, Any]:
+def _owner_json(owner: WatchedOwner) -> dict[str, Any]:
     its = owner.overview
     oldest = its.oldest or {}
     return {

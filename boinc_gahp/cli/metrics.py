@@ -17,14 +17,14 @@ from boinc_gahp.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.cli.monitoring import Status, Watched
+    from boinc_gahp.cli.monitoring import Status, WatchedOwner
 
     Labels = Mapping[str, str]
 
 _PREFIX = "boinc_gahp_"
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """Samples of one name.
 
     Attributes:
@@ -38,12 +38,12 @@ class Family(NamedTuple):
     samples: Sequence[tuple[Labels, float]]
 
 
-def exposition(families: Iterable[Family]) -> str:
+def exposition(families: Iterable[MetricFamily]) -> str:
     """Return gauges in Prometheus' text format; families without samples are left out."""
     return "".join(line + "\n" for each in families if each.samples for line in _lines(each))
 
 
-def _lines(family: Family) -> Iterator[str]:
+def _lines(family: MetricFamily) -> Iterator[str]:
     yield f"# HELP {family.name} {_escaped(family.help)}"
     yield f"# TYPE {family.name} gauge"
     for labels, value in family.samples:
@@ -59,7 +59,7 @@ def _quotable(words: str) -> str:
     return _escaped(words).replace('"', '\\"')
 
 
-def families(status: Status) -> Iterator[Family]:
+def families(status: Status) -> Iterator[MetricFamily]:
     """Yield all metrics of a user's jobs."""
     user = {"user": visible(text(status.user))}
     yield from (
@@ -99,7 +99,7 @@ def families(status: Status) -> Iterator[Family]:
     yield from _of_owners([({**user, **_labels(each)}, each) for each in status.owners])
 
 
-def _labels(owner: Watched) -> Labels:
+def _labels(owner: WatchedOwner) -> Labels:
     its = owner.overview
     return {
         "project": visible(its.url),
@@ -108,7 +108,7 @@ def _labels(owner: Watched) -> Labels:
     }
 
 
-def _of_owners(owners: Sequence[tuple[Labels, Watched]]) -> Iterator[Family]:
+def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[MetricFamily]:
     yield _family(
         "jobs",
         "Jobs in the ledger, by state.",
@@ -179,7 +179,7 @@ def _of_owners(owners: Sequence[tuple[Labels, Watched]]) -> Iterator[Family]:
         )
 
 
-def owed(owner: Watched) -> dict[str, int]:
+def owed(owner: WatchedOwner) -> dict[str, int]:
     """Return how much of each kind is owed to a project."""
     its = owner.overview
     return {
@@ -190,5 +190,5 @@ def owed(owner: Watched) -> dict[str, int]:
     }
 
 
-def _family(name: str, meaning: str, samples: Sequence[tuple[Labels, float]]) -> Family:
-    return Family(_PREFIX + name, meaning, samples)
+def _family(name: str, meaning: str, samples: Sequence[tuple[Labels, float]]) -> MetricFamily:
+    return MetricFamily(_PREFIX + name, meaning, samples)

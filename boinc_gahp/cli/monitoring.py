@@ -73,7 +73,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedOwner:
     """An owner in the ledger, and who works for it.
 
     Attributes:
@@ -112,7 +112,7 @@ class Status:
     is_readable: bool = False
     nbytes: int | None = None
     available: int | None = None
-    owners: list[Watched] = field(default_factory=list)
+    owners: list[WatchedOwner] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -199,15 +199,15 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
             status.findings += _nobody(owner, now, after)
 
 
-def _watched(settings: Settings, each: Overview, *, is_known: bool) -> Watched:
+def _watched(settings: Settings, each: Overview, *, is_known: bool) -> WatchedOwner:
     lock = KeeperLock(state_dir(settings), each.url, each.account)
     try:
         has_daemon = lock.held_elsewhere()
     except (LedgerError, OSError):
-        return Watched(each, is_known)
+        return WatchedOwner(each, is_known)
     if not has_daemon:
-        return Watched(each, is_known, has_daemon)
-    return Watched(each, is_known, has_daemon, lock.holder(), lock.taken())
+        return WatchedOwner(each, is_known, has_daemon)
+    return WatchedOwner(each, is_known, has_daemon, lock.holder(), lock.taken())
 
 
 def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator[Finding]:
@@ -249,7 +249,9 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
         )
 
 
-def _silence(owner: Watched, settings: Settings, now: float, after: float) -> Iterator[Finding]:
+def _silence(
+    owner: WatchedOwner, settings: Settings, now: float, after: float
+) -> Iterator[Finding]:
     """Yield that a daemon has not asked the project for long, and does not say why."""
     its = owner.overview
     on_project = [
@@ -274,7 +276,7 @@ def _silence(owner: Watched, settings: Settings, now: float, after: float) -> It
         )
 
 
-def _nobody(owner: Watched, now: float, after: float) -> Iterator[Finding]:
+def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
     """Yield that nobody works on jobs: HTCondor does not run, or does not have them any more."""
     its = owner.overview
     if owner.has_daemon is False and its.asked is not None and now - its.asked > after:

@@ -53,7 +53,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """One command or action; ``children`` are the actions with their texts."""
 
     path: tuple[str, ...]
@@ -72,12 +72,12 @@ class Command:
         return "_".join(("_boinc_gahp", *self.path)).replace("-", "_")
 
 
-def commands_of(parsers: Mapping[tuple[str, ...], Parser]) -> list[Command]:
+def commands_of(parsers: Mapping[tuple[str, ...], Parser]) -> list[ShellCommand]:
     """Return what parsers say, in their order."""
     return [_command(path, parser) for path, parser in parsers.items()]
 
 
-def _command(path: tuple[str, ...], parser: Parser) -> Command:
+def _command(path: tuple[str, ...], parser: Parser) -> ShellCommand:
     options, places = [], []
     for each in arguments_of(parser):
         if each.option_strings:
@@ -86,7 +86,7 @@ def _command(path: tuple[str, ...], parser: Parser) -> Command:
             many = each.nargs in {"*", "+", argparse.REMAINDER}
             places.append(Place(_value(each), many))
     children = parser.actions if isinstance(parser, Group) else {}
-    return Command(path, tuple(options), tuple(places), children)
+    return ShellCommand(path, tuple(options), tuple(places), children)
 
 
 def _option(parser: Parser, each: argparse.Action) -> Option:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.shells import Command, Value
+    from boinc_gahp.cli.shells import ShellCommand, Value
 
 _BASH = r"""# bash completion for boinc_gahp; boinc_gahp completion bash prints it.
 # @LISTS@
@@ -111,7 +111,7 @@ complete -F _boinc_gahp boinc_gahp
 _ALL = 9999
 
 
-def script(commands: list[Command]) -> str:
+def script(commands: list[ShellCommand]) -> str:
     """Return the script for bash 4 and later."""
     lines = ["_boinc_gahp_lists() {", "    options= actions=", "    case $1 in"]
     for each in commands:
@@ -126,7 +126,7 @@ def script(commands: list[Command]) -> str:
     return _BASH.replace("# @LISTS@\n", "\n" + "\n".join(lines) + "\n")
 
 
-def _bash_values(command: Command) -> Iterator[str]:
+def _bash_values(command: ShellCommand) -> Iterator[str]:
     for option in command.options:
         if option.values and not option.optional:
             patterns = "|".join(shlex.quote(f"{command.words}:{each}") for each in option.strings)

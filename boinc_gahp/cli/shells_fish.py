@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.shells import Command, Option, Value
+    from boinc_gahp.cli.shells import Option, ShellCommand, Value
 
 _FISH = r"""# fish completion for boinc_gahp; boinc_gahp completion fish prints it.
 
@@ -64,7 +64,7 @@ complete -c boinc_gahp -f
 """
 
 
-def script(commands: list[Command]) -> str:
+def script(commands: list[ShellCommand]) -> str:
     """Return the script for fish 3 and later."""
     taking, actions = [], []
     lines = []
@@ -101,7 +101,7 @@ def _fish_line(words: str, place: str = "") -> str:
     return f"complete -c boinc_gahp -n {_fish(condition)}"
 
 
-def _fish_option(command: Command, option: Option) -> Iterator[str]:
+def _fish_option(command: ShellCommand, option: Option) -> Iterator[str]:
     said = "".join(
         f" -l {string[2:]}" if string.startswith("--") else f" -s {string[1:]}"
         for string in option.strings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.shells import Command, Option, Value
+    from boinc_gahp.cli.shells import Option, ShellCommand, Value
 
 _ZSH = r"""#compdef boinc_gahp
 # zsh completion for boinc_gahp; boinc_gahp completion zsh prints it.
@@ -41,7 +41,7 @@ fi
 """
 
 
-def script(commands: list[Command]) -> str:
+def script(commands: list[ShellCommand]) -> str:
     """Return the script for zsh, for a file ``_boinc_gahp`` in its ``fpath`` or to be sourced."""
     text = _ZSH
     for each in reversed(commands):

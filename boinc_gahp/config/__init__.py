@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import (
     HTCondor,
-    Jobs,
-    Limits,
+    JobSettings,
+    LimitSettings,
     Logging,
     ProjectSettings,
     Settings,
-    Staging,
+    StagingSettings,
     State,
     Timeouts,
 )
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HTCondor",
-    "Jobs",
-    "Limits",
+    "JobSettings",
+    "LimitSettings",
     "Logging",
     "ProjectSettings",
     "Settings",
-    "Staging",
+    "StagingSettings",
     "State",
     "Timeouts",
     "cache_dir",

@@ -64,7 +64,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class Staging:
+class StagingSettings:
     """``[staging]``: how input files travel to the project."""
 
     #: Uploads at a time, for each batch.
@@ -81,7 +81,7 @@ class Staging:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobSettings:
     """``[jobs]``: what becomes of batches and their outputs."""
 
     #: The project may end a batch of HTCondor 9's this long after it was made. HTCondor renews it.
@@ -150,7 +150,7 @@ class HTCondor:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitSettings:
     """``[limits]``: how much is done at a time."""
 
     #: Requests that are not answered yet, after which HTCondor is told to wait
@@ -209,10 +209,10 @@ class Settings:
     project: ProjectSettings | None = None
     projects: Mapping[str, ProjectSettings] = field(default_factory=dict)
     timeouts: Timeouts = Timeouts()
-    staging: Staging = Staging()
-    jobs: Jobs = Jobs()
+    staging: StagingSettings = StagingSettings()
+    jobs: JobSettings = JobSettings()
     htcondor: HTCondor = HTCondor()
-    limits: Limits = Limits()
+    limits: LimitSettings = LimitSettings()
     logging: Logging = Logging()
     state: State = State()
     sources: tuple[Path, ...] = ()

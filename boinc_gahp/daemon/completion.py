@@ -100,7 +100,7 @@ class _ProjectNames:
     server_time: str = "0"
 
 
-class Names:
+class CompletionNames:
     """What can be completed: names from this conversation and from the projects; thread-safe."""
 
     def __init__(self, urls: Sequence[str] = ()) -> None:
@@ -257,7 +257,7 @@ def hint(text: str) -> str:
 class LineCompleter(Completer):
     """Completes commands, names, paths and words of the protocol."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: CompletionNames) -> None:
         self._names = names
 
     def get_completions(

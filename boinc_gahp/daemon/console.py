@@ -24,9 +24,9 @@ from boinc_gahp import __version__
 from boinc_gahp.config import log_file, state_dir
 from boinc_gahp.config.accounts import named_projects
 from boinc_gahp.daemon import console_text
-from boinc_gahp.daemon.completion import LineCompleter, Names, hint
+from boinc_gahp.daemon.completion import CompletionNames, LineCompleter, hint
 from boinc_gahp.daemon.console_input import MaskAuthenticator, PrivateHistory, lines_of
-from boinc_gahp.daemon.engine import Engine, Finished
+from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection
 from boinc_gahp.errors import GahpError
@@ -98,7 +98,7 @@ class _Engine(Engine):
 
     def __init__(self, projects: Projects, on_result: Callable[[], None]) -> None:
         super().__init__(projects, on_result=on_result)
-        self._to_show: list[Finished] = []
+        self._to_show: list[FinishedRequest] = []
         self._kept = 0
 
     @property
@@ -106,7 +106,7 @@ class _Engine(Engine):
         """Requests under way: a person need not ask with RESULTS for what was shown."""
         return super().unanswered - self.conversation.waiting
 
-    def take_results(self) -> list[Finished]:
+    def take_results(self) -> list[FinishedRequest]:
         """Return the results since the last call; they are to be shown, too."""
         taken = super().take_results()
         if not self.conversation.waiting:
@@ -118,7 +118,7 @@ class _Engine(Engine):
             self._kept = 0
         return taken
 
-    def to_show(self) -> list[Finished]:
+    def to_show(self) -> list[FinishedRequest]:
         """Return the results that have not been shown."""
         shown, self._to_show = self._to_show, []
         return shown
@@ -129,7 +129,7 @@ class Console:
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
-        self._names = Names()
+        self._names = CompletionNames()
         self._splitter = LineSplitter()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._engine = _Engine(projects, self._wake)
@@ -165,7 +165,7 @@ class Console:
             return None
         for why in settings.no_authenticator.values():
             self._print("bad", "settings:", f" {why}")
-        self._names = Names([project.url for _, project in named_projects(settings)])
+        self._names = CompletionNames([project.url for _, project in named_projects(settings)])
         if settings.project is not None and settings.project.authenticator is not None:
             self._select(settings.project.url, None)
         return settings
@@ -299,7 +299,9 @@ class Console:
         print_formatted_text(text, style=_STYLE)
 
 
-def _learn(projects: Projects, names: Names, url: str, selection: Selection | None) -> None:
+def _learn(
+    projects: Projects, names: CompletionNames, url: str, selection: Selection | None
+) -> None:
     """Learn a project's names, on a thread of its own; what fails is only logged."""
     try:
         bridge = projects.bridge(selection)

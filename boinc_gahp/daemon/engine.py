@@ -34,7 +34,7 @@ _TELLERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobEnd:
     """What a Result Line tells HTCondor: the job has ended.
 
     Attributes:
@@ -47,7 +47,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class LineAnswer:
     """What a Request Line is answered with.
 
     Attributes:
@@ -64,11 +64,11 @@ class Reply:
     request: requests.Request | None = None
     reason: str = ""
     accepted: bool = True
-    ended: tuple[Ended, ...] = ()
+    ended: tuple[JobEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedRequest:
     """A request that has its result.
 
     Attributes:
@@ -81,7 +81,7 @@ class Finished:
     request: requests.AsyncRequest
     line: bytes
     error: str | None
-    ended: Ended | None = None
+    ended: JobEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Engine:
             for name in ("control", "status")
         }
         self._telling = Pool("telling", lambda: _TELLERS)
-        self._given: list[Ended] = []  # in the results that wait for RESULTS
-        self._finished: deque[Finished] = deque()
+        self._given: list[JobEnd] = []  # in the results that wait for RESULTS
+        self._finished: deque[FinishedRequest] = deque()
         # Counters that only grow, each with one thread that writes it.
         self._accepted = 0
         self._taken = 0
@@ -149,7 +149,7 @@ class Engine:
         """Longest Request Line in bytes."""
         return self._projects.limits.line_bytes
 
-    def handle(self, line: bytes | TooLong) -> Reply:
+    def handle(self, line: bytes | TooLong) -> LineAnswer:
         """Answer a Request Line (without its end). Never raises: there is an answer to any line."""
         read_at = self._clock()
         try:
@@ -175,7 +175,7 @@ class Engine:
         self._given += [one.ended for one in taken if one.ended is not None]
         return b"".join(self.conversation.add_result(one.line) for one in taken)
 
-    def take_results(self) -> list[Finished]:
+    def take_results(self) -> list[FinishedRequest]:
         """Return the results since the last call, in the order in which they came.
 
         :meth:`handle` and :meth:`announce` call it; they keep for RESULTS what it returns.
@@ -186,7 +186,7 @@ class Engine:
         self._taken += len(taken)
         return taken
 
-    def delivered(self, ended: Iterable[Ended]) -> None:
+    def delivered(self, ended: Iterable[JobEnd]) -> None:
         """Have it written down that HTCondor was told of the ends of jobs."""
         for one in ended:
             try:
@@ -204,19 +204,19 @@ class Engine:
             pool.close(timeout)
         self.finish_telling(timeout)
 
-    def _refusal(self, reason: str) -> Reply:
-        return Reply(
+    def _refusal(self, reason: str) -> LineAnswer:
+        return LineAnswer(
             self.announce() + self.conversation.syntax_error(), reason=reason, accepted=False
         )
 
-    def _answer(self, request: requests.Request, read_at: float) -> Reply:
+    def _answer(self, request: requests.Request, read_at: float) -> LineAnswer:
         if isinstance(request, requests.AsyncRequest):
             return self._accept(request, read_at)
         if isinstance(request, requests.SelectProject):
             return self._select(request)
-        return Reply(self.conversation.answer(request))
+        return LineAnswer(self.conversation.answer(request))
 
-    def _select(self, request: requests.SelectProject) -> Reply:
+    def _select(self, request: requests.SelectProject) -> LineAnswer:
         """Use the project from now on.
 
         Address and authenticator are a user's own words, from grid_resource and the authenticator's
@@ -225,13 +225,13 @@ class Engine:
         """
         self._selection = Selection.of(request.url, request.authenticator)
         self._at = self._selection.url or request.url
-        return Reply(self.conversation.success(), reason=self._selection.wrong)
+        return LineAnswer(self.conversation.success(), reason=self._selection.wrong)
 
-    def _accept(self, request: requests.AsyncRequest, read_at: float) -> Reply:
+    def _accept(self, request: requests.AsyncRequest, read_at: float) -> LineAnswer:
         limit = self._projects.limits.pending_requests
         if self.unanswered >= limit:
             reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
-            return Reply(self.conversation.busy(), reason=reason, accepted=False)
+            return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
         ticket = _Ticket(request, self._selection, bool(self.conversation.prefix), read_at)
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
@@ -239,7 +239,7 @@ class Engine:
             pool.submit(partial(self._work, ticket), self._at)
         except RuntimeError as error:
             self._finish(request, f"no thread could be started for this request: {error}")
-        return Reply(self.conversation.success())
+        return LineAnswer(self.conversation.success())
 
     # -- on worker threads
 
@@ -266,8 +266,8 @@ class Engine:
             log.debug("%s %s: done", request.command, request.request_id)
             ended = None
             if isinstance(request, requests.BlahJobStatus) and values[0] in _ENDS:
-                ended = Ended(request.job_id, int(values[0]))
-            self._finished.append(Finished(request, line, None, ended))
+                ended = JobEnd(request.job_id, int(values[0]))
+            self._finished.append(FinishedRequest(request, line, None, ended))
             self._on_result()
 
     def _carry_out(self, ticket: _Ticket) -> list[str]:
@@ -291,10 +291,10 @@ class Engine:
         last = _asked_name(request, error)
         said = error.removesuffix(last)
         line = COMMANDS[request.command].form.error(request.request_id, said, last)
-        self._finished.append(Finished(request, line, error))
+        self._finished.append(FinishedRequest(request, line, error))
         self._on_result()
 
-    def _tell(self, ended: Ended) -> None:
+    def _tell(self, ended: JobEnd) -> None:
         try:
             self._projects.refusals().told(ended.job_id, ended.status)
         except GahpError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.gahp.lines import LineSplitter
 
 if TYPE_CHECKING:
-    from boinc_gahp.daemon.engine import Ended, Engine
+    from boinc_gahp.daemon.engine import Engine, JobEnd
     from boinc_gahp.daemon.wakeup import Wakeup
 
 #: Bytes that are taken from stdin at a time.
@@ -43,7 +43,7 @@ class Loop:
         self._output = bytearray()
         self._written = 0
         # Ends of jobs, by the number of bytes written with which HTCondor has been told of them.
-        self._marks: deque[tuple[int, tuple[Ended, ...]]] = deque()
+        self._marks: deque[tuple[int, tuple[JobEnd, ...]]] = deque()
         self._reading = True
         self._ended = False
 

@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import Limits
+from boinc_gahp.config import LimitSettings
 from boinc_gahp.config.accounts import authenticator_of, find_project, project_at
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
@@ -104,9 +104,9 @@ class Projects:
         self._closing = threading.Event()
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> LimitSettings:
         """The limits that are set; until settings are loaded, the defaults. Never waits."""
-        return Limits() if self._settings is None else self._settings.limits
+        return LimitSettings() if self._settings is None else self._settings.limits
 
     def prepare(self) -> None:
         """Begin to load the settings, and what requests need, on a thread of its own."""

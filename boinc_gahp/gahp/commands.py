@@ -76,7 +76,7 @@ def _submit(
     request_id: str,
     batch: str,
     app: str,
-    jobs: tuple[requests.Job, ...],
+    jobs: tuple[requests.SubmitJob, ...],
     estimates: tuple[str | None, ...],
 ) -> requests.Submit:
     return requests.Submit(request_id, batch, app, jobs, requests.Estimates(*estimates))
@@ -117,12 +117,12 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
                     Text("logical_name", "the app's name for it (open_name in its template)"),
                 ),
                 "input files",
-                make=requests.InputFile._make,
+                make=requests.SubmitInput._make,
             ),
         ),
         "jobs",
         minimum=1,
-        make=requests.Job._make,
+        make=requests.SubmitJob._make,
     ),
     Optional(
         (

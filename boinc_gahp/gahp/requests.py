@@ -93,22 +93,22 @@ class Ping(AsyncRequest):
     command = "BOINC_PING"
 
 
-class InputFile(NamedTuple):
+class SubmitInput(NamedTuple):
     """An input file of a job: its path on this machine, and the app's name for it.
 
-    This and :class:`Job` are named tuples because a line can make some hundred thousand of them.
+    This and :class:`SubmitJob` are named tuples: a line can make some hundred thousand of them.
     """
 
     source: str
     logical_name: str
 
 
-class Job(NamedTuple):
+class SubmitJob(NamedTuple):
     """A job of a BOINC_SUBMIT."""
 
     name: str
     args: tuple[str, ...]
-    inputs: tuple[InputFile, ...]
+    inputs: tuple[SubmitInput, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Submit(AsyncRequest):
     command = "BOINC_SUBMIT"
     batch: str
     app: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[SubmitJob, ...]
     estimates: Estimates = Estimates()
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .commands import init_project, run_project
-    from .create_work import NewJob, RemoteFile, WorkError
+    from .create_work import NewJob, RemoteInput, WorkError
     from .database import DatabaseError
     from .directory import ProjectDirectoryError
     from .generator import WorkRequest
@@ -33,7 +33,7 @@ __all__ = [
     "ProjectDirectoryError",
     "ProjectFailed",
     "Quirks",
-    "RemoteFile",
+    "RemoteInput",
     "WorkError",
     "WorkRequest",
     "init_project",
@@ -50,7 +50,7 @@ _MODULES = {
     "ProjectDirectoryError": "directory",
     "ProjectFailed": "project",
     "Quirks": "quirks",
-    "RemoteFile": "create_work",
+    "RemoteInput": "create_work",
     "WorkError": "create_work",
     "WorkRequest": "generator",
     "init_project": "commands",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class AppRow:
     """An app; with 2 or more size classes, each of its jobs has one."""
 
     id: int
@@ -41,16 +41,16 @@ class User:
     manage_all: bool = False
 
 
-def find_app(connection: sqlite3.Connection, name: str) -> App:
+def find_app(connection: sqlite3.Connection, name: str) -> AppRow:
     """Return an app by name; the real server looks for it before it looks at the user."""
     for row in connection.execute("SELECT id, name, n_size_classes FROM app WHERE deprecated = 0"):
         if name_key(row["name"]) == name_key(name):
-            return App(row["id"], row["name"], row["n_size_classes"])
+            return AppRow(row["id"], row["name"], row["n_size_classes"])
     raise RpcFailed(f"app not found: {name}")
 
 
 def authenticate(
-    connection: sqlite3.Connection, authenticator: str, app: App | None = None
+    connection: sqlite3.Connection, authenticator: str, app: AppRow | None = None
 ) -> User:
     """Return the user of an authenticator, who must have rights for ``app`` if there is one."""
     if not authenticator:
@@ -96,12 +96,12 @@ def find_user(connection: sqlite3.Connection, name: str) -> User | None:
     return next((user for user in users(connection) if user.name == name), None)
 
 
-def may_submit(connection: sqlite3.Connection, user: User, app: App) -> bool:
+def may_submit(connection: sqlite3.Connection, user: User, app: AppRow) -> bool:
     """Whether a user may submit jobs to an app."""
     return user.submit_all or _right(connection, user, app) is not None
 
 
-def may_manage(connection: sqlite3.Connection, user: User, app: App, owner_id: int) -> bool:
+def may_manage(connection: sqlite3.Connection, user: User, app: AppRow, owner_id: int) -> bool:
     """Whether a user may abort and retire an app's batches that belong to ``owner_id``.
 
     The RPCs let owners alone do it (``wire/abort_jobs__not_owner``); BOINC's own pages also let
@@ -110,7 +110,7 @@ def may_manage(connection: sqlite3.Connection, user: User, app: App, owner_id: i
     return user.id == owner_id or user.manage_all or bool(_right(connection, user, app))
 
 
-def _right(connection: sqlite3.Connection, user: User, app: App) -> int | None:
+def _right(connection: sqlite3.Connection, user: User, app: AppRow) -> int | None:
     """Return ``manage`` of the user's row for an app; None if there is no such row."""
     row = connection.execute(
         "SELECT manage FROM user_submit_app WHERE user_id = ? AND app_id = ?", (user.id, app.id)

@@ -32,7 +32,7 @@ def _is_address(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class HostNames:
     """Names of a project; besides, its loopback addresses, or all addresses, which are nobody's."""
 
     names: frozenset[str] = frozenset({"localhost"})
@@ -44,13 +44,13 @@ class Names:
         return plain in self.names or addresses(plain)
 
 
-def names_of(listen: str, more: Iterable[str] = ()) -> Names:
+def names_of(listen: str, more: Iterable[str] = ()) -> HostNames:
     """Return the names of a project that listens on ``listen``; ``more``: what else it is called.
 
     One that others can reach may be asked under all addresses, and the names of the machine.
     """
     names = {"localhost", *(name.lower().rstrip(".") for name in (listen, *more))}
     if listen == "localhost" or is_loopback(listen):
-        return Names(frozenset(names))
+        return HostNames(frozenset(names))
     names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
-    return Names(frozenset(names - {""}), all_addresses=True)
+    return HostNames(frozenset(names - {""}), all_addresses=True)

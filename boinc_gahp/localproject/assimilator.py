@@ -1,8 +1,8 @@
 """The assimilator: hands finished workunits to the app's handler (``back-end.rst``, "Assimilator").
 
 An app's handler (``app.assimilator``, see :mod:`.plugins`) is a function
-``handler(job, canonical, instances)``: a :class:`~.views.Job`; the canonical
-:class:`~.views.Instance`, or None if the job failed (``job.error_mask`` tells why); and all
+``handler(job, canonical, instances)``: a :class:`~.views.Workunit`; the canonical
+:class:`~.views.Result`, or None if the job failed (``job.error_mask`` tells why); and all
 instances, in the order in which they were made. What it returns does not matter.
 
 It is called once for each finished workunit, but must be idempotent: after a crash in the middle
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-    Handler = Callable[[views.Job, views.Instance | None, tuple[views.Instance, ...]], object]
+    Handler = Callable[[views.Workunit, views.Result | None, tuple[views.Result, ...]], object]
 
 _PASS = 1000
 #: A slow handler leaves the other programs waiting for about this many seconds at a time.

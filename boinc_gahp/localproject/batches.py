@@ -10,15 +10,15 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from .names import name_key
-from .replies import PhpFatal, Reply, RpcFailed, php_number
+from .replies import PhpFatal, RpcFailed, RpcReply, php_number
 from .states import BatchState, ErrorMask, Outcome, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .accounts import App, User
+    from .accounts import AppRow, User
     from .core import Core
-    from .request import Request
+    from .request import RpcRequest
 
 
 _MAX_NAME = 255
@@ -50,7 +50,7 @@ def insert(
     core: Core,
     connection: sqlite3.Connection,
     user: User,
-    app: App,
+    app: AppRow,
     *,
     name: str,
     expire_time: float = 0.0,
@@ -82,7 +82,7 @@ def insert(
 
 def owned(
     connection: sqlite3.Connection,
-    request: Request,
+    request: RpcRequest,
     user: User,
     *,
     raw: bool,
@@ -104,7 +104,7 @@ def owned(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """What query_batch and query_batches work out from a batch's jobs."""
 
     njobs: int
@@ -115,11 +115,11 @@ class Progress:
     credit_canonical: float
 
 
-def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> Progress:
+def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> BatchProgress:
     """Count a batch's jobs. A batch in state INIT counts nothing."""
     state = BatchState(batch["state"])
     if state is BatchState.INIT:
-        return Progress(batch["njobs"], 0, 0.0, state, 0.0, 0.0)
+        return BatchProgress(batch["njobs"], 0, 0.0, state, 0.0, 0.0)
     row = connection.execute(
         "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS good, "
         "total(canonical_resultid = 0 AND error_mask > 0) AS bad, "
@@ -130,7 +130,7 @@ def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> Progress:
     completion_time = batch["completion_time"]
     if state is BatchState.IN_PROGRESS and 0 < row["jobs"] == ended:
         state, completion_time = BatchState.COMPLETE, float(int(time.time()))
-    return Progress(
+    return BatchProgress(
         njobs=row["jobs"],
         nerror_jobs=int(row["bad"]),
         fraction_done=ended / row["jobs"] if row["jobs"] else 0.0,
@@ -140,7 +140,7 @@ def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> Progress:
     )
 
 
-def note_progress(connection: sqlite3.Connection, batch: sqlite3.Row, now: Progress) -> None:
+def note_progress(connection: sqlite3.Connection, batch: sqlite3.Row, now: BatchProgress) -> None:
     """Write down what was worked out, unless the batch's state has changed meanwhile."""
     connection.execute(
         "UPDATE batch SET njobs = ?, nerror_jobs = ?, fraction_done = ?, state = ?, "
@@ -159,7 +159,11 @@ def note_progress(connection: sqlite3.Connection, batch: sqlite3.Row, now: Progr
 
 
 def describe(
-    connection: sqlite3.Connection, reply: Reply, batch: sqlite3.Row, now: Progress, cpu_time: bool
+    connection: sqlite3.Connection,
+    reply: RpcReply,
+    batch: sqlite3.Row,
+    now: BatchProgress,
+    cpu_time: bool,
 ) -> None:
     """Write a batch's elements."""
     app = connection.execute("SELECT name FROM app WHERE id = ?", (batch["app_id"],)).fetchone()
@@ -188,7 +192,7 @@ def describe(
     reply.add("\n" + "".join(f"        <{name}>{text}</{name}>\n" for name, text in fields.items()))
 
 
-def deprecated(reply: Reply) -> None:
+def deprecated(reply: RpcReply) -> None:
     """Write what PHP 8.2 says each time a batch's progress is worked out."""
     for name, line in (("njobs_success", 187), ("njobs_in_prog", 188)):
         reply.warn(

@@ -31,7 +31,7 @@ class Allowance:
     words: str = "the body is too large"
 
 
-class Body:
+class RequestBody:
     """A request's body, in an unnamed file of the spool when it is large.
 
     Of one that is larger than ``most`` bytes only the size is kept, because nobody reads it: PHP

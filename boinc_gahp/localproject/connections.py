@@ -19,7 +19,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import InternalServerError, RequestEntityTooLarge
 
-from .bodies import Allowance, Body
+from .bodies import Allowance, RequestBody
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
             self.headers.pop("CONTENT_LENGTH", None)
         self._allowed = self._channel.allow(self.path, self.headers)
         spool = self._channel.spool
-        self.body_rcv.buf = Body(spool, self._allowed.kept)
+        self.body_rcv.buf = RequestBody(spool, self._allowed.kept)
         if self._allowed.kept is None and self.content_length > shutil.disk_usage(spool).free:
             self._refuse(RequestEntityTooLarge("the project's disk has no room for the body"))
         self._check(self.content_length)
@@ -166,7 +166,7 @@ class _ToBrowsers:
         return head
 
 
-class _Answer(_ToBrowsers, WSGITask):  # type: ignore[misc]
+class _HttpAnswer(_ToBrowsers, WSGITask):  # type: ignore[misc]
     """What the application answers."""
 
 
@@ -177,7 +177,7 @@ class _Refusal(_ToBrowsers, ErrorTask):  # type: ignore[misc]
 class Channel(HTTPChannel):  # type: ignore[misc]
     """A connection. Its subclass for a server has what is the same for all."""
 
-    task_class = _Answer
+    task_class = _HttpAnswer
     error_task_class = _Refusal
     crowd: Crowd
     spool: Path

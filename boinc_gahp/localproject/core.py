@@ -12,7 +12,7 @@ from ..templates import (
     read_input_template,
     read_output_template,
 )
-from .addresses import Names
+from .addresses import HostNames
 from .database import Database
 from .store import FileStore
 
@@ -53,7 +53,7 @@ class Core:
         self.web_stopped = False
         self.database_down = False
         self.remote_page = False
-        self.names = Names()
+        self.names = HostNames()
         self.sign_in_keys: dict[str, str] = {}
         self.wake = Wake()
         self.local_files = directory / "local"

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from . import accounts, batches, work
-from .new_job import NewJob, RemoteFile, WorkError
+from .new_job import NewJob, RemoteInput, WorkError
 from .replies import PhpFatal, RpcFailed
 from .settings import SUBMITTER
 from .states import BatchState
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-__all__ = ["NewJob", "RemoteFile", "WorkError", "create_work", "submit"]
+__all__ = ["NewJob", "RemoteInput", "WorkError", "create_work", "submit"]
 
 #: What a real server keeps as it is sent, and can make results of (``web-rpcs.rst``,
 #: "Job names": 190 characters kill the transitioner).
@@ -51,7 +51,7 @@ def create_work(
 
 
 def submit(
-    core: Core, user: accounts.User, app: accounts.App, batch_name: str, jobs: Iterable[NewJob]
+    core: Core, user: accounts.User, app: accounts.AppRow, batch_name: str, jobs: Iterable[NewJob]
 ) -> int:
     """Make a batch with jobs in one transaction, and return its id.
 
@@ -94,10 +94,12 @@ def submit_as_submitter(core: Core, app_name: str, batch_name: str, jobs: Iterab
     return submit(core, user, _app(connection, app_name), batch_name, jobs)
 
 
-def _rows(core: Core, app: accounts.App, jobs: Iterable[NewJob], batch_id: int) -> list[work.Row]:
+def _rows(
+    core: Core, app: accounts.AppRow, jobs: Iterable[NewJob], batch_id: int
+) -> list[work.NewWorkunit]:
     maker = work.WorkMaker(core, app)
     jobs = list(jobs)
-    rows: list[work.Row] = []
+    rows: list[work.NewWorkunit] = []
     for number, job in enumerate(jobs, 1):
         try:
             _check_name(job.name)
@@ -120,7 +122,7 @@ def _check_name(name: str) -> None:
         )
 
 
-def _app(connection: sqlite3.Connection, name: str) -> accounts.App:
+def _app(connection: sqlite3.Connection, name: str) -> accounts.AppRow:
     try:
         return accounts.find_app(connection, name)
     except RpcFailed as error:
@@ -129,7 +131,7 @@ def _app(connection: sqlite3.Connection, name: str) -> accounts.App:
         raise WorkError(f"there is no app {name!r}: there are {names}", error.message) from error
 
 
-def _check_batch(connection: sqlite3.Connection, app: accounts.App, batch_id: int) -> None:
+def _check_batch(connection: sqlite3.Connection, app: accounts.AppRow, batch_id: int) -> None:
     batch = batches.by_id(connection, batch_id)
     if batch is None:
         raise WorkError(f"there is no batch {batch_id}")

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..backoff import Backoff
-from .processes import MARK, Family
+from .processes import MARK, ProcessFamily
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
     from .client_errors import JobFailed
-    from .limits import Watch
+    from .limits import LimitWatch
     from .slot import Slot
 
 #: Between looks whether an app has ended; the latter if it is to be killed for what it writes.
@@ -26,7 +26,7 @@ _CRASH_BACKOFF = Backoff(0.004, 0.01, factor=1.3)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """How the app ended; times in seconds. ``signal`` 0: by itself.
 
     ``exceeded``: it was killed, for this.
@@ -43,11 +43,11 @@ def execute(
     command: Sequence[str],
     slot: Slot,
     stderr: BinaryIO,
-    watch: Watch,
+    watch: LimitWatch,
     *,
     stop: threading.Event,
     crash_in: Sequence[str] = (),
-) -> Ended | None:
+) -> ProcessEnd | None:
     """Run the app; return None if ``stop`` was set before its end: it was killed then.
 
     With ``crash_in`` it is killed by SIGSEGV as soon as one of the outputs with these open names
@@ -75,7 +75,7 @@ def execute(
             env=environment,
             start_new_session=True,
         )
-    family = Family(directory, process.pid)
+    family = ProcessFamily(directory, process.pid)
     exceeded = None
     looks = 0
     backoff = _CRASH_BACKOFF if crash_in else _BACKOFF
@@ -97,7 +97,7 @@ def execute(
         process.returncode = os.waitstatus_to_exitcode(status)
     if not by_itself and exceeded is None:
         return None
-    return Ended(
+    return ProcessEnd(
         status=max(process.returncode, 0),
         signal=max(-process.returncode, 0),
         elapsed_time=elapsed,

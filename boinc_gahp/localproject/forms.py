@@ -31,7 +31,7 @@ class BadForm(Exception):
 
 
 @dataclass(slots=True)
-class UploadedFile:
+class FormFile:
     """A file part; ``incoming`` is None when PHP would refuse it, ``error`` says why."""
 
     field_name: str
@@ -51,7 +51,7 @@ class Form:
     """What PHP would have in ``$_POST`` and ``$_FILES``."""
 
     fields: dict[str, bytes] = field(default_factory=dict)
-    files: list[UploadedFile] = field(default_factory=list)
+    files: list[FormFile] = field(default_factory=list)
 
     def discard(self) -> None:
         """Remove what is left of the files in the spool."""
@@ -106,7 +106,7 @@ class _Multipart:
         self._limits = limits
         self._new_file = new_file
         self._field: tuple[str, bytearray] | None = None
-        self._file: UploadedFile | None = None
+        self._file: FormFile | None = None
 
     def read(self, stream: IO[bytes], boundary: bytes) -> None:
         decoder = MultipartDecoder(boundary)
@@ -128,7 +128,7 @@ class _Multipart:
     def _begin_file(self, name: str, filename: str) -> None:
         most = self._limits.max_file_uploads
         if most is None or len(self._form.files) < most:
-            self._file = UploadedFile(name, filename, None)
+            self._file = FormFile(name, filename, None)
             self._form.files.append(self._file)
             with _on_disk(self._file):
                 self._file.incoming = self._new_file()
@@ -157,7 +157,7 @@ class _Multipart:
 
 
 @contextmanager
-def _on_disk(file: UploadedFile) -> Iterator[None]:
+def _on_disk(file: FormFile) -> Iterator[None]:
     """Refuse a file, as PHP does, if the body cannot write it."""
     try:
         yield

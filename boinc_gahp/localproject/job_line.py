@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .command_line import split_command_line
-from .new_job import NewJob, RemoteFile
+from .new_job import NewJob, RemoteInput
 from .replies import RpcFailed
 from .request import as_integer, php_float
 
@@ -56,7 +56,7 @@ def read_job_line(text: str) -> list[NewJob]:
 
 def _read(line: str) -> NewJob:
     words = iter(split_command_line(line))
-    files: list[str | RemoteFile] = []
+    files: list[str | RemoteInput] = []
     own: dict[str, Any] = {}
     for word in words:
         option = word[2:]
@@ -67,7 +67,7 @@ def _read(line: str) -> NewJob:
         elif option in _NUMBERS:
             own[option] = _NUMBERS[option](next(words, ""))
         elif option == "remote_file":
-            files.append(RemoteFile(next(words, ""), php_float(next(words, "")), next(words, "")))
+            files.append(RemoteInput(next(words, ""), php_float(next(words, "")), next(words, "")))
         else:
             raise RpcFailed(f"create_work failed: create_work: bad stdin argument '{word}'\n")
     return NewJob(files=tuple(files), **own)

@@ -23,7 +23,7 @@ from .client_errors import JobFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .processes import Family
+    from .processes import ProcessFamily
     from .slot import Slot
 
 _MB = 1 << 20
@@ -36,7 +36,7 @@ _SHARE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class JobBounds:
     """What a job may use: seconds, bytes of memory and of disk; 0 or infinity: no bound."""
 
     elapsed_time: float = math.inf
@@ -62,14 +62,14 @@ class _Every:
         self._next = now + max(self._interval, (now - began) * _SHARE)
 
 
-class Watch:
+class LimitWatch:
     """Notices when a job goes over a bound; made when the job is started.
 
     ``inputs`` is the size, in bytes, of the input files that are not in the slot but linked: they
     count too (``templates.rst``, "Job parameters").
     """
 
-    def __init__(self, bounds: Bounds, slot: Slot, inputs: int = 0) -> None:
+    def __init__(self, bounds: JobBounds, slot: Slot, inputs: int = 0) -> None:
         self._bounds = bounds
         self._slot = slot
         self._inputs = inputs
@@ -87,7 +87,7 @@ class Watch:
             if _bounded(self._bounds.disk) and largest < 1 << 62:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (int(largest), int(largest)))
 
-    def check(self, elapsed: float, family: Family) -> JobFailed | None:
+    def check(self, elapsed: float, family: ProcessFamily) -> JobFailed | None:
         """Look at a running job, unless it has just been done; return what it has exceeded."""
         if self._everywhere.due():
             with self._everywhere.look():

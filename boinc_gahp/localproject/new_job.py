@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .replies import RpcFailed
 
 
-class RemoteFile(NamedTuple):
+class RemoteInput(NamedTuple):
     """An input file on a server that is not the project's; size in bytes, MD5 in hex.
 
     Volunteers know it as ``js_<md5>`` (``templates.rst``, "Input templates").
@@ -41,7 +41,7 @@ class NewJob:
 
     name: str = ""
     command_line: str | None = None
-    files: tuple[str | RemoteFile, ...] = ()
+    files: tuple[str | RemoteInput, ...] = ()
     priority: int | None = None
     rsc_fpops_est: float | None = None
     rsc_fpops_bound: float | None = None

@@ -74,7 +74,7 @@ class BadCommand(OutputFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class SentFile:
     """What is sent: a file, under a name; ``temporary`` is removed afterwards.
 
     ``path`` None: nothing but a promise of ``nbytes``, as the real server makes it for a file
@@ -88,7 +88,7 @@ class Output:
     number: int = 0
 
 
-def get_output(core: Core, arguments: Mapping[str, str]) -> Output:
+def get_output(core: Core, arguments: Mapping[str, str]) -> SentFile:
     """Find what a request's arguments ask for.
 
     Raises:
@@ -144,7 +144,7 @@ def _md5(text: str) -> str:
 
 def _result_file(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
-) -> Output:
+) -> SentFile:
     name = _text(arguments, "result_name")
     number = _number(arguments, "file_num")
     result = connection.execute("SELECT * FROM result WHERE name = ?", (name,)).fetchone()
@@ -165,7 +165,7 @@ def _result_file(
 
 def _workunit_file(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
-) -> Output:
+) -> SentFile:
     name = _text(arguments, "wu_name")
     number = _number(arguments, "file_num")
     job = connection.execute(
@@ -178,7 +178,7 @@ def _workunit_file(
     files = uploaded_files(result)
     if core.quirks.shifted_file_numbers:
         if not 0 <= number < len(files):
-            return Output(None, "d9", 4096, number=number)
+            return SentFile(None, "d9", 4096, number=number)
         file = files[number]
     else:
         file = _numbered(result, files, number)
@@ -211,14 +211,14 @@ def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
     return result
 
 
-def _stored(core: Core, file: UploadedFile) -> Output:
+def _stored(core: Core, file: UploadedFile) -> SentFile:
     path = core.upload.path(file.name)
-    return Output(path, file.name, path.stat().st_size)
+    return SentFile(path, file.name, path.stat().st_size)
 
 
 def _workunit_files(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
-) -> Output:
+) -> SentFile:
     number = _number(arguments, "wu_id")
     job = connection.execute("SELECT * FROM workunit WHERE id = ?", (number,)).fetchone()
     if job is None:
@@ -232,7 +232,7 @@ def _workunit_files(
 
 def _batch_files(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
-) -> Output:
+) -> SentFile:
     number = _number(arguments, "batch_id")
     batch = connection.execute("SELECT id FROM batch WHERE id = ?", (number,)).fetchone()
     if batch is None:
@@ -242,7 +242,7 @@ def _batch_files(
     return batch_zip(core, connection, number)
 
 
-def job_zip(core: Core, connection: sqlite3.Connection, job: sqlite3.Row) -> Output:
+def job_zip(core: Core, connection: sqlite3.Connection, job: sqlite3.Row) -> SentFile:
     """Pack the outputs of a workunit's canonical result.
 
     Raises:
@@ -251,7 +251,7 @@ def job_zip(core: Core, connection: sqlite3.Connection, job: sqlite3.Row) -> Out
     return _zip(core, f"boinc_wu_{job['name']}_", [_canonical(connection, job)])
 
 
-def batch_zip(core: Core, connection: sqlite3.Connection, batch_id: int) -> Output:
+def batch_zip(core: Core, connection: sqlite3.Connection, batch_id: int) -> SentFile:
     """Pack the outputs of a batch's canonical results."""
     results = connection.execute(
         "SELECT r.* FROM workunit w JOIN result r ON r.id = w.canonical_resultid "
@@ -261,7 +261,7 @@ def batch_zip(core: Core, connection: sqlite3.Connection, batch_id: int) -> Outp
     return _zip(core, "boinc_batch_", results)
 
 
-def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> Output:
+def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> SentFile:
     """Pack the outputs of results; without any, the real server sends a file of 0 bytes."""
     incoming = core.upload.incoming()
     incoming.finish()
@@ -279,4 +279,4 @@ def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> Output:
         incoming.discard()
         raise
     name = f"{prefix}{secrets.token_hex(3)}.zip"
-    return Output(incoming.path, name, incoming.path.stat().st_size, temporary=True)
+    return SentFile(incoming.path, name, incoming.path.stat().st_size, temporary=True)

@@ -72,7 +72,7 @@ def look_at(pid: int) -> Process | None:
     )
 
 
-class Family:
+class ProcessFamily:
     """The processes of one job.
 
     Attributes:

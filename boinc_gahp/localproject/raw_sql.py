@@ -15,7 +15,7 @@ from .work import COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .work import Row
+    from .work import NewWorkunit
 
 #: The columns of a workunit in the order of the real server's table, with what it writes there.
 _FIELDS = (
@@ -35,12 +35,12 @@ _NEAR = re.compile(r"near '(.*)' at line 1", re.DOTALL)
 _QUOTED = 80
 
 
-def row_text(row: Row) -> str:
+def row_text(row: NewWorkunit) -> str:
     """Return a row as it stands in the query; its texts are not escaped."""
     return f"(0, {_FIELDS.format_map(dict(zip(COLUMNS, row.values, strict=True)))})"
 
 
-def with_query(error: RpcFailed, rows: Iterable[Row]) -> RpcFailed:
+def with_query(error: RpcFailed, rows: Iterable[NewWorkunit]) -> RpcFailed:
     """Return create_work's error for a query that the database has refused, with the query."""
     found = _REFUSED.fullmatch(error.message)
     if found is None:

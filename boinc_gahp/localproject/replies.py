@@ -40,7 +40,7 @@ class PhpFatal(Exception):
     """PHP dies in the middle of the reply, with a message."""
 
 
-class Reply:
+class RpcReply:
     """The inner part of a reply, as it is written piece by piece."""
 
     def __init__(self, quirks: Quirks) -> None:

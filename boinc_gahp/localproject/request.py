@@ -53,7 +53,7 @@ class JobRequest:
 
 
 @dataclass(slots=True)
-class Request:
+class RpcRequest:
     """A request: its root's name, and the texts of the elements in it.
 
     ``batch`` holds what stands in ``<batch>``, ``job_params`` and jobs apart.
@@ -97,7 +97,7 @@ def as_integer(value: float) -> int:
     return max(-(1 << 63), min(int(value), (1 << 63) - 1))
 
 
-def parse_request(data: bytes) -> Request:
+def parse_request(data: bytes) -> RpcRequest:
     """Read a request. Jobs are dropped from the tree as they are read.
 
     Raises:
@@ -147,8 +147,8 @@ def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
     yield " " * max(0, min(column, len(shown) + 1) - 1) + "^"
 
 
-def _request(root: etree._Element, jobs: list[JobRequest]) -> Request:
-    request = Request(str(root.tag), jobs=jobs)
+def _request(root: etree._Element, jobs: list[JobRequest]) -> RpcRequest:
+    request = RpcRequest(str(root.tag), jobs=jobs)
     for child in root:
         if child.tag == "batch":
             for item in child:

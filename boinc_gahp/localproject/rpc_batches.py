@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     import sqlite3
 
     from .core import Core
-    from .replies import Reply
-    from .request import Request
+    from .replies import RpcReply
+    from .request import RpcRequest
 
 
-def ping(_core: Core, _request: Request, reply: Reply) -> None:
+def ping(_core: Core, _request: RpcRequest, reply: RpcReply) -> None:
     """Answer; needs no authenticator."""
     reply.success()
 
 
-def create_batch(core: Core, request: Request, reply: Reply) -> None:
+def create_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Make a batch in state INIT."""
     with core.db.write() as connection:
         app = find_app(connection, request.text("app_name"))
@@ -38,7 +38,7 @@ def create_batch(core: Core, request: Request, reply: Reply) -> None:
     reply.add(f"<batch_id>{batch_id}</batch_id>\n")
 
 
-def query_batches(core: Core, request: Request, reply: Reply) -> None:
+def query_batches(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """List the user's batches that are not retired."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -56,7 +56,7 @@ def query_batches(core: Core, request: Request, reply: Reply) -> None:
             reply.add("   </batch>\n")
 
 
-def query_batch(core: Core, request: Request, reply: Reply) -> None:
+def query_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Describe a batch and its jobs."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -122,7 +122,7 @@ def _job_details(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
     return "".join(lines) + f"            <status>{status}</status>\n"
 
 
-def query_batch2(core: Core, request: Request, reply: Reply) -> None:
+def query_batch2(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Give the statuses of the jobs of batches, in the order of the request."""
     server_time = core.db.horizon()
     since = request.real("min_mod_time")
@@ -172,7 +172,7 @@ def _addslashes(name: str) -> str:
     return "".join(f"\\{char}" if char in "'\"\\" else char for char in name)
 
 
-def abort_batch(core: Core, request: Request, reply: Reply) -> None:
+def abort_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort a batch, in whatever state it is."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -183,7 +183,7 @@ def abort_batch(core: Core, request: Request, reply: Reply) -> None:
     reply.success()
 
 
-def retire_batch(core: Core, request: Request, reply: Reply) -> None:
+def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort what is left of a batch and retire it; a second time does no harm."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -195,7 +195,7 @@ def retire_batch(core: Core, request: Request, reply: Reply) -> None:
     reply.success()
 
 
-def set_expire_time(core: Core, request: Request, reply: Reply) -> None:
+def set_expire_time(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Set the time at which a batch is aborted and retired; 0 is never."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))

@@ -12,13 +12,13 @@ from .store import ImmutabilityViolation
 
 if TYPE_CHECKING:
     from .core import Core
-    from .forms import Form, UploadedFile
-    from .replies import Reply
-    from .request import Request
+    from .forms import Form, FormFile
+    from .replies import RpcReply
+    from .request import RpcRequest
     from .store import IncomingFile
 
 
-def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None:
+def query_files(core: Core, request: RpcRequest, reply: RpcReply, _form: Form) -> None:
     """List, by place, the files that are not staged; associate the others with a batch."""
     authenticate(core.db.connection(), request.text("authenticator"))
     names = _names(request)
@@ -37,7 +37,7 @@ def query_files(core: Core, request: Request, reply: Reply, _form: Form) -> None
     reply.add("</absent_files>\n")
 
 
-def upload_files(core: Core, request: Request, reply: Reply, form: Form) -> None:
+def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -> None:
     """Stage files. Not atomic: those before a bad one stay."""
     authenticate(core.db.connection(), request.text("authenticator"))
     names = _names(request)
@@ -59,7 +59,7 @@ def upload_files(core: Core, request: Request, reply: Reply, form: Form) -> None
     reply.add("<success/>\n")
 
 
-def _checked(core: Core, file: UploadedFile | None, name: str, reply: Reply) -> IncomingFile:
+def _checked(core: Core, file: FormFile | None, name: str, reply: RpcReply) -> IncomingFile:
     if len(name) > MAX_NAME and not core.quirks.fatal_rows:
         raise RpcFailed("bad filename")
     if file is None:
@@ -70,7 +70,7 @@ def _checked(core: Core, file: UploadedFile | None, name: str, reply: Reply) -> 
     return file.incoming
 
 
-def _names(request: Request) -> list[str]:
+def _names(request: RpcRequest) -> list[str]:
     names = request.texts("phys_name")
     if not all(map(valid_physical_name, names)):
         raise RpcFailed("bad filename")

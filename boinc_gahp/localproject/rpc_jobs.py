@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from .core import Core
-    from .replies import Reply
-    from .request import Request
+    from .replies import RpcReply
+    from .request import RpcRequest
 
 
 def find_job(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
@@ -32,7 +32,7 @@ def _owner(connection: sqlite3.Connection, job: sqlite3.Row) -> int:
     return batch["user_id"] if batch is not None else 0
 
 
-def query_job(core: Core, request: Request, reply: Reply) -> None:
+def query_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """List a job's instances."""
     with core.db.read() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -90,7 +90,7 @@ def state_words(result: sqlite3.Row) -> str:
     }[outcome]
 
 
-def query_completed_job(core: Core, request: Request, reply: Reply) -> None:
+def query_completed_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Describe a job's canonical instance, or else its last failed one."""
     with core.db.read() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -132,7 +132,7 @@ def query_completed_job(core: Core, request: Request, reply: Reply) -> None:
         reply.add("</completed_job>\n")
 
 
-def abort_jobs(core: Core, request: Request, reply: Reply) -> None:
+def abort_jobs(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort jobs; an unknown one is an error."""
     aborted = False
     try:
@@ -165,12 +165,12 @@ def _abort_job(connection: sqlite3.Connection, user: User, name: str) -> None:
     batches.cancel_jobs(connection, "id = ?", (job["id"],))
 
 
-def _say_aborted(core: Core, reply: Reply, name: str) -> None:
+def _say_aborted(core: Core, reply: RpcReply, name: str) -> None:
     if core.quirks.unclosed_aborted:
         reply.add(f"<aborted {reply.text(name)}>\n")
 
 
-def get_templates(core: Core, request: Request, reply: Reply) -> None:
+def get_templates(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Hand out an app's two template files as they are; also for a job that had its own."""
     with core.db.read() as connection:
         name = request.text("app_name")

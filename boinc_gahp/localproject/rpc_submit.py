@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..templates import InputTemplate, TemplateError, read_input_template, read_output_template
 from . import batches, work
-from .accounts import App, User, authenticate, check_job_limit, find_app
+from .accounts import AppRow, User, authenticate, check_job_limit, find_app
 from .fetch import FetchError, fetch
 from .hosts import mean_speed
 from .job_line import read_job_line
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from .core import Core
     from .new_job import NewJob
-    from .replies import Reply
-    from .request import InputFileRequest, JobRequest, Request
+    from .replies import RpcReply
+    from .request import InputFileRequest, JobRequest, RpcRequest
 
     #: Checks or makes a request's batch, in the transaction that makes its jobs.
     Begin = Callable[[sqlite3.Connection], int]
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 1_000_000
 
 
-def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
+def estimate_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Estimate how long a batch would run, in seconds."""
     with core.db.read() as connection:
         app = find_app(connection, request.batch.get("app_name", ""))
@@ -56,7 +56,7 @@ def estimate_batch(core: Core, request: Request, reply: Reply) -> None:
     reply.add(f"<seconds>{php_number(total / speed)}</seconds>\n")
 
 
-def submit_batch(core: Core, request: Request, reply: Reply) -> None:
+def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Create a batch's jobs."""
     connection = core.db.connection()
     app = find_app(connection, request.batch.get("app_name", ""))
@@ -97,7 +97,7 @@ def submit_batch(core: Core, request: Request, reply: Reply) -> None:
     reply.add(f"<batch_id>{made_in}</batch_id>\n")
 
 
-def _maker(core: Core, request: Request, app: App) -> work.WorkMaker:
+def _maker(core: Core, request: RpcRequest, app: AppRow) -> work.WorkMaker:
     name = request.batch.get("input_template_filename")
     return work.WorkMaker(
         core,
@@ -110,7 +110,7 @@ def _maker(core: Core, request: Request, app: App) -> work.WorkMaker:
     )
 
 
-def _create(core: Core, user: User, begin: Begin, rows: list[work.Row]) -> int:
+def _create(core: Core, user: User, begin: Begin, rows: list[work.NewWorkunit]) -> int:
     """Make a batch's jobs, and the batch if it is new: all of it, or nothing."""
     with core.db.write() as connection:
         check_job_limit(connection, user, len(rows))
@@ -175,7 +175,7 @@ def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
             )
 
 
-def _check_allocation(core: Core, request: Request, app: App, user: User) -> None:
+def _check_allocation(core: Core, request: RpcRequest, app: AppRow, user: User) -> None:
     """Have the operations of all jobs, for which the real server asks another program.
 
     That knows nothing of the app's template, and nothing to do with 0.
@@ -204,7 +204,7 @@ def _operations(job: JobRequest, params: dict[str, float]) -> float | None:
     return params.get("rsc_fpops_est")
 
 
-def _input_template(core: Core, app: App, reply: Reply) -> InputTemplate | None:
+def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate | None:
     """Return the app's input template, whatever jobs or the batch name; None: only PHP can read it.
 
     Raises:
@@ -225,7 +225,7 @@ def _input_template(core: Core, app: App, reply: Reply) -> InputTemplate | None:
         raise RpcFailed(f"couldn't parse input template file {path}") from error
 
 
-def _output_template(core: Core, request: Request, app: App) -> str:
+def _output_template(core: Core, request: RpcRequest, app: AppRow) -> str:
     name = request.batch.get("output_template_filename") or f"{app.name}_out"
     if "/" in name or name.startswith("."):
         raise RpcFailed(f"create_work failed: bad template name {name}\n")
@@ -257,7 +257,7 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
 class _Stager:
     """Stages a job's input files by their modes; returns what to write into the job's line."""
 
-    def __init__(self, core: Core, reply: Reply, user: User) -> None:
+    def __init__(self, core: Core, reply: RpcReply, user: User) -> None:
         self._core = core
         self._reply = reply
         self._user = user

@@ -55,7 +55,7 @@ def status(core: Core) -> dict[str, Any]:
         }
 
 
-def _counts(jobs: queries.Counts) -> dict[str, int]:
+def _counts(jobs: queries.StateCounts) -> dict[str, int]:
     return {"total": jobs.total, **asdict(jobs)}
 
 

@@ -69,7 +69,7 @@ def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
     return handle_each(core, TRANSITIONER, due, handle, now=now)
 
 
-class _Result:
+class _ResultRow:
     """The changeable fields of a result."""
 
     def __init__(self, row: sqlite3.Row) -> None:
@@ -133,7 +133,7 @@ class _Transition:
         self.delete_delay = delete_delay
         self.new = {column: workunit[column] for column in _COLUMNS}
         self.results = [
-            _Result(row)
+            _ResultRow(row)
             for row in connection.execute(
                 "SELECT id, name, report_deadline, received_time, server_state, outcome, "
                 "validate_state, file_delete_state FROM result WHERE workunitid = ? ORDER BY id",

@@ -2,7 +2,7 @@
 
 What agreement means is each app's own affair (``app.validator``, see :mod:`.plugins`). It is either
 
-- a function ``compare(first, second) -> bool`` of two :class:`~.views.Instance`: whether they
+- a function ``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they
   agree. The canonical result is then one with which a strict majority of the successful results
   agrees, itself included, and at least min_quorum; the relation need not be transitive. It is taken
   to be symmetric, and is not asked about an instance and itself;
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .core import Core
-    from .views import Instance, Job
+    from .views import Result, Workunit
 
     #: The canonical instance, a verdict on each instance, the credit for each valid one.
-    Answer = tuple[Instance | None, Sequence[bool | None], float | None]
+    Answer = tuple[Result | None, Sequence[bool | None], float | None]
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -82,9 +82,9 @@ def validate_pass(core: Core, now: float) -> int:
 class _Checker(Protocol):
     """What decides; both methods raise PluginError."""
 
-    def check_set(self, job: Job, instances: Sequence[Instance]) -> Answer: ...
+    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer: ...
 
-    def check_pair(self, new: Instance, canonical: Instance) -> bool: ...
+    def check_pair(self, new: Result, canonical: Result) -> bool: ...
 
 
 def _checker(core: Core, spec: str) -> _Checker:
@@ -98,10 +98,10 @@ def _checker(core: Core, spec: str) -> _Checker:
 class _Majority:
     """The usual logic, on an app's comparison of two results."""
 
-    compare: Callable[[Instance, Instance], bool]
+    compare: Callable[[Result, Result], bool]
     what: str
 
-    def check_set(self, job: Job, instances: Sequence[Instance]) -> Answer:
+    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer:
         agree = [[first is second for second in instances] for first in instances]
         for i, j in combinations(range(len(instances)), 2):
             agree[i][j] = agree[j][i] = self.check_pair(instances[i], instances[j])
@@ -112,7 +112,7 @@ class _Majority:
         best = votes.index(most)
         return instances[best], agree[best], None
 
-    def check_pair(self, new: Instance, canonical: Instance) -> bool:
+    def check_pair(self, new: Result, canonical: Result) -> bool:
         return _flag(plugins.call(self.what, self.compare, new, canonical), self.what)
 
 
@@ -123,7 +123,7 @@ class _OwnLogic:
     plugin: Any
     what: str
 
-    def check_set(self, job: Job, instances: Sequence[Instance]) -> Answer:
+    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer:
         what = f"check_set of {self.what}"
         answer = plugins.call(what, self.plugin.check_set, job, tuple(instances))
         if not isinstance(answer, tuple) or len(answer) != 3:
@@ -148,7 +148,7 @@ class _OwnLogic:
             )
         return canonical, flags, _credit(credit, what)
 
-    def check_pair(self, new: Instance, canonical: Instance) -> bool:
+    def check_pair(self, new: Result, canonical: Result) -> bool:
         what = f"check_pair of {self.what}"
         return _flag(plugins.call(what, self.plugin.check_pair, new, canonical), what)
 
@@ -243,7 +243,7 @@ def _check_pairs(
 
 
 def _check_set(
-    core: Core, job: Job, successes: Sequence[sqlite3.Row], checker: _Checker
+    core: Core, job: Workunit, successes: Sequence[sqlite3.Row], checker: _Checker
 ) -> _Decision:
     decision = _Decision()
     viable = []

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .views import Instance
+    from .views import Result
 
 
-def trivial(_first: Instance, _second: Instance) -> bool:
+def trivial(_first: Result, _second: Result) -> bool:
     """Every result that exited with 0 is as good as any other."""
     return True
 
 
-def bitwise(first: Instance, second: Instance) -> bool:
+def bitwise(first: Result, second: Result) -> bool:
     """The same bytes in all output files; those with ``no_validate`` are left out.
 
     An optional file that was not made equals only one that was not made either.
@@ -21,7 +21,7 @@ def bitwise(first: Instance, second: Instance) -> bool:
     return _contents(first) == _contents(second)
 
 
-def _contents(instance: Instance) -> dict[str, tuple[int, str]]:
+def _contents(instance: Result) -> dict[str, tuple[int, str]]:
     # The MD5s are those of the files as they arrived, not what hosts say about them.
     return {
         file.open_name: (file.nbytes, file.md5) for file in instance.files if not file.no_validate

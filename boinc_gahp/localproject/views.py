@@ -37,7 +37,7 @@ class OutputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Workunit:
     """A workunit; fields are named for BOINC's columns, times are seconds since the epoch."""
 
     id: int
@@ -68,7 +68,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class Result:
     """A result; times of day are seconds since the epoch, other times seconds.
 
     Attributes:
@@ -101,9 +101,9 @@ class Instance:
         return next((file for file in self.files if file.open_name == open_name), None)
 
 
-def job(workunit: sqlite3.Row, app_name: str) -> Job:
+def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
     """Return a row of ``workunit`` (all columns) as a value."""
-    return Job(
+    return Workunit(
         id=workunit["id"],
         name=workunit["name"],
         app_name=app_name,
@@ -123,10 +123,10 @@ def job(workunit: sqlite3.Row, app_name: str) -> Job:
     )
 
 
-def instance(core: Core, result: sqlite3.Row) -> Instance:
+def instance(core: Core, result: sqlite3.Row) -> Result:
     """Return a row of ``result`` (all columns) as a value, with the files that it has now."""
     files, problem = _outputs(core, result)
-    return Instance(
+    return Result(
         id=result["id"],
         name=result["name"],
         host_id=result["hostid"],

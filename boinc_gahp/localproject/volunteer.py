@@ -24,10 +24,10 @@ from .behaviour import Behaviour
 from .client_errors import JobFailed, no_space
 from .command_line import fill_in, split_command_line
 from .database import may_pass
-from .execution import Ended, execute
+from .execution import ProcessEnd, execute
 from .inputs import Inputs
-from .limits import Bounds, Watch
-from .processes import Family
+from .limits import JobBounds, LimitWatch
+from .processes import ProcessFamily
 from .scheduler import Report, Scheduler, Task
 from .slot import Slot
 from .states import Outcome
@@ -155,7 +155,7 @@ class Volunteer:
 
     def _attempt(self, task: Task) -> Report | None:
         """Run one job; raise OSError if there is no space left for it."""
-        ended, document = Ended(), ""
+        ended, document = ProcessEnd(), ""
         status, message = 0, ""
         with ExitStack() as stack:
             stderr: BinaryIO | None = None
@@ -186,7 +186,9 @@ class Volunteer:
                 document,
             )
 
-    def _run_app(self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]) -> Ended | None:
+    def _run_app(
+        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
+    ) -> ProcessEnd | None:
         """Bring the inputs, run the app, and keep what is to stay on the host."""
         workunit = read_workunit(task.xml_doc)
         if "<" in workunit.stored_command_line:
@@ -196,8 +198,8 @@ class Volunteer:
                 "Can't parse workunit in scheduler reply: the command line holds a <",
             )
         linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
-        bounds = Bounds(task.time_limit, task.memory_bound, task.disk_bound)
-        watch = Watch(bounds, self._slot, linked)
+        bounds = JobBounds(task.time_limit, task.memory_bound, task.disk_bound)
+        watch = LimitWatch(bounds, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
         ended = execute(command, self._slot, stderr, watch, stop=self._stop, crash_in=crash_in)
@@ -207,7 +209,7 @@ class Volunteer:
             self._inputs.keep_generated(workunit.files, self._slot)
         return ended
 
-    def _made_wrong(self, ended: Ended, task: Task, watch: Watch) -> Ended | None:
+    def _made_wrong(self, ended: ProcessEnd, task: Task, watch: LimitWatch) -> ProcessEnd | None:
         """Change how the app ended, if that was ordered; None if this host is stopped meanwhile."""
         wrong = task.behaviours
         if ended.exceeded is None and "slow" in wrong:
@@ -230,7 +232,7 @@ class Volunteer:
 def clean_up(slots: Path) -> None:
     """End what a project that was killed has left running in its slots, and remove them."""
     for directory in slots.iterdir():
-        Family(directory.resolve()).kill()
+        ProcessFamily(directory.resolve()).kill()
         _remove(Slot(directory))
 
 
@@ -241,7 +243,7 @@ def _remove(slot: Slot) -> None:
         log.warning("%s cannot be removed: %s", slot.directory, error)
 
 
-def _check_end(ended: Ended) -> None:
+def _check_end(ended: ProcessEnd) -> None:
     if ended.exceeded is not None:
         raise ended.exceeded
     if ended.signal:

@@ -15,21 +15,21 @@ from . import pages, rpc_batches, rpc_files, rpc_jobs, rpc_submit
 from .bodies import Allowance
 from .forms import BadForm, Form, read_form
 from .names import valid_physical_name
-from .outputs import MissingArgument, NotHandled, Output, OutputFailed, get_output
+from .outputs import MissingArgument, NotHandled, OutputFailed, SentFile, get_output
 from .replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
     PROJECT_DOWN,
     PROLOG,
     PhpFatal,
-    Reply,
     RpcFailed,
+    RpcReply,
     error_element,
     htmlspecialchars,
     php_message,
     uncaught,
 )
-from .request import MalformedRequest, Request, parse_request
+from .request import MalformedRequest, RpcRequest, parse_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from .bodies import Allow
     from .core import Core
 
-    Handler = Callable[[Core, Request, Reply], None]
-    FileHandler = Callable[[Core, Request, Reply, Form], None]
+    Handler = Callable[[Core, RpcRequest, RpcReply], None]
+    FileHandler = Callable[[Core, RpcRequest, RpcReply, Form], None]
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -172,7 +172,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
     handler = handlers.get(parsed.name)
     if handler is None:
         return _xml(PROLOG + error_element(unknown, -1))
-    reply = Reply(core.quirks)
+    reply = RpcReply(core.quirks)
     root = parsed.name
     begin, end = f"{PROLOG}<{root}>\n", f"</{root}>\n"
     try:
@@ -282,7 +282,7 @@ def _failed(error: Exception) -> tuple[Response, int]:
     return pages.error_page("Unable to handle request"), 500
 
 
-def _attachment(core: Core, output: Output) -> Response:
+def _attachment(core: Core, output: SentFile) -> Response:
     headers = {
         "Content-Description": "File Transfer",
         "Content-Disposition": f"attachment; filename={_header_text(output.filename)}",

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..templates import InputFileInfo
-    from .accounts import App
+    from .accounts import AppRow
     from .core import Core
-    from .new_job import NewJob, RemoteFile
+    from .new_job import NewJob, RemoteInput
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ _INSERT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NewWorkunit:
     """A workunit to be inserted: its columns, and who alone may get it."""
 
     values: tuple[object, ...]
@@ -104,7 +104,7 @@ class WorkMaker:
     """
 
     core: Core
-    app: App
+    app: AppRow
     input_template: str = ""
     output_template: str = ""
     params: dict[str, float] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class WorkMaker:
     _longest: dict[str, int] = field(default_factory=dict)
     _made: int = 0
 
-    def row(self, job: NewJob, batch_id: int, *, as_sql: bool = False) -> Row:
+    def row(self, job: NewJob, batch_id: int, *, as_sql: bool = False) -> NewWorkunit:
         """Return the workunit's row; ``as_sql``: as it stands in the real server's query.
 
         ``batch_id`` is for templates without a ``<batch>``.
@@ -171,7 +171,7 @@ class WorkMaker:
             for field_name, (kind, _) in _TARGETS.items()
             if (target := getattr(job, field_name)) is not None
         )
-        return Row(values, targets)
+        return NewWorkunit(values, targets)
 
     def _template(self, job: NewJob) -> InputTemplate:
         app_default = self.input_template or f"{self.core.templates.name}/{self.app.name}_in"
@@ -277,7 +277,7 @@ class WorkMaker:
             staged=lambda name: self._file(name, None),
         )
 
-    def _file(self, file: str | RemoteFile, info: InputFileInfo | None) -> JobFile:
+    def _file(self, file: str | RemoteInput, info: InputFileInfo | None) -> JobFile:
         if not isinstance(file, str):
             return JobFile(f"js_{file.md5}", int(file.nbytes), file.md5, (file.url,))
         if info is not None and info.remote:
@@ -360,7 +360,7 @@ def _check_result_names(name: str, max_total_results: int) -> None:
 
 
 def insert(
-    connection: sqlite3.Connection, rows: Sequence[Row], batch_id: int | None = None
+    connection: sqlite3.Connection, rows: Sequence[NewWorkunit], batch_id: int | None = None
 ) -> list[int]:
     """Insert workunits, and whom they are for; return their ids.
 
@@ -447,7 +447,7 @@ def _is_taken(connection: sqlite3.Connection, key: object) -> bool:
     return found.fetchone() is not None
 
 
-def _duplicate(connection: sqlite3.Connection, rows: Sequence[Row]) -> object:
+def _duplicate(connection: sqlite3.Connection, rows: Sequence[NewWorkunit]) -> object:
     seen = set()
     name_at, key_at = COLUMNS.index("name"), COLUMNS.index("name_key")
     for row in rows:

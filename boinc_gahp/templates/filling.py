@@ -58,7 +58,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledDocument:
     """A document before it is known whether the database has room for it."""
 
     what: str
@@ -126,7 +126,7 @@ def build_input(
     *,
     command_line: str | None = None,
     staged: Callable[[str], JobFile] | None = None,
-) -> Filled:
+) -> FilledDocument:
     """Fill an input template in, as :func:`fill_input`, but of any size."""
     given = iter(_expect(template, files))
     parts = []
@@ -143,7 +143,7 @@ def build_input(
         f"{''.join(part.info for part in parts)}<workunit>\n{command}"
         f"{''.join(part.ref for part in parts)}</workunit>"
     )
-    return Filled("workunit.xml_doc", document, tuple(parts), command)
+    return FilledDocument("workunit.xml_doc", document, tuple(parts), command)
 
 
 def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
@@ -159,7 +159,7 @@ def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suf
 
 def build_output(
     template: OutputTemplate, result_name: str, upload_url: str, suffix: str
-) -> Filled:
+) -> FilledDocument:
     """Fill an output template in, as :func:`fill_output`, but of any size."""
     parts = []
     for file in template.files:
@@ -175,7 +175,7 @@ def build_output(
         f"{''.join(part.info for part in parts)}<result>\n"
         f"{''.join(part.ref for part in parts)}{immediately}</result>\n"
     )
-    return Filled("result.xml_doc_in", document, tuple(parts))
+    return FilledDocument("result.xml_doc_in", document, tuple(parts))
 
 
 def output_elements(

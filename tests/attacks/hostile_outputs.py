@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 from boinc_gahp.bridge import OPEN, AdFiles, Bridge, FetchRequest
 from boinc_gahp.bridge.fetching.locate import Located
 from boinc_gahp.bridge.types import JobIds
-from boinc_gahp.config import Jobs, ProjectSettings, Settings, Timeouts
+from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.remote.fetching_batch import Finished
 from boinc_gahp.remote.folders import Folder
@@ -105,7 +105,7 @@ class HostileOutputs:
                 self.sent += len(piece)
 
     @contextmanager
-    def bridge(self, jobs: Jobs = Jobs()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
+    def bridge(self, jobs: JobSettings = JobSettings()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
         """Yield a bridge to it, as a new process would have it."""
         project = ProjectSettings(ProjectUrl(self.url))
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
@@ -122,7 +122,7 @@ class HostileOutputs:
         *specs: tuple[str, str],
         some: bool = False,
         ad: AdFiles | None = None,
-        jobs: Jobs = Jobs(),  # noqa: B008  (frozen)
+        jobs: JobSettings = JobSettings(),  # noqa: B008  (frozen)
     ) -> None:
         """Fetch the job's outputs into ``home``, as HTCondor asks for it."""
         mode = "SOME" if some else "ALL"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from boinc_gahp.config import Limits
+from boinc_gahp.config import LimitSettings
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.states import HTCondorState
 from tests import faultproxy
@@ -32,7 +32,7 @@ COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 BATCH = "neighbours#1"
 JOBS = [f"{BATCH}#1.{number}" for number in range(6)]
 #: More than one project may have at work, by any of the settings.
-MANY = Limits().workers + Limits().control_workers
+MANY = LimitSettings().workers + LimitSettings().control_workers
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_requests_that_hang_do_not_keep_a_neighbour_from_being_asked(
         )
         for number in range(MANY)
     ]
-    wait_for(lambda: len(proxy.seen) >= Limits().control_workers, "requests that hang")
+    wait_for(lambda: len(proxy.seen) >= LimitSettings().control_workers, "requests that hang")
     neighbours.check_healthy_is_served(tmp_path / "healthy")
     assert neighbours.process.num_threads() < MANY + 20
 
@@ -143,14 +143,14 @@ def test_requests_that_wait_behind_a_project_that_hangs_are_within_the_same_boun
 ) -> None:
     neighbours.proxy.fail("*", faultproxy.hang(), times=None)
     neighbours.select("hostile")
-    limit = Limits().pending_requests
+    limit = LimitSettings().pending_requests
     for number in range(limit):
         neighbours.gridmanager.begin("BOINC_RETIRE_BATCH", f"hung {number}")
     neighbours.select("healthy")
     # Here HTCondor waits until one of those in flight has its result.
     refused = ["F", "Threads limit reached"]
     assert neighbours.gridmanager.say(["BOINC_PING", "5000"]) == refused
-    assert neighbours.process.num_threads() < Limits().control_workers + 10
+    assert neighbours.process.num_threads() < LimitSettings().control_workers + 10
 
 
 @pytest.mark.parametrize("trouble", ["trickles", "hangs"])

@@ -17,7 +17,7 @@ import pytest
 from boinc_gahp.bridge import OPEN, AdFiles, Failure
 from boinc_gahp.bridge.fetching.unzip import Archive
 from boinc_gahp.bridge.temporary import Temporaries
-from boinc_gahp.config import Jobs
+from boinc_gahp.config import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.remote import failures, folders
 from boinc_gahp.remote.fetching_batch import Finished
@@ -262,7 +262,7 @@ def test_fill_the_disk_by_an_output_that_never_ends(compressed: bool, home: Path
     piece = gzip.compress(b"") * 3000 if compressed else bytes(65536)
     with HostileOutputs({"out": lambda: endless(piece)}, compressed=compressed) as project:
         with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
-            project.fetch(home, jobs=Jobs(max_output_bytes=3_000_000))
+            project.fetch(home, jobs=JobSettings(max_output_bytes=3_000_000))
         assert project.sent < 50_000_000
     assert files(home) == {}
 
@@ -282,7 +282,7 @@ def test_fill_the_disk_where_the_jobs_own_template_says_a_megabyte(home: Path) -
 def test_fill_the_disk_by_little_that_is_unpacked_to_much(home: Path) -> None:
     with HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True) as project:
         with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
-            project.fetch(home, jobs=Jobs(max_output_bytes=3_000_000))
+            project.fetch(home, jobs=JobSettings(max_output_bytes=3_000_000))
         ad = AdFiles(output_template=project.own_template(1_000_000))
         with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
             project.fetch(home, ad=ad)

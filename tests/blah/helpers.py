@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah.kept import Gates, Kept
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.settings import HTCondor, Staging
+from boinc_gahp.config.settings import HTCondor, StagingSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.keeping import KeeperLock
@@ -79,7 +79,7 @@ class Site:
     authenticator: str
     htcondor: HTCondor = QUICK
     timeouts: Timeouts = field(default_factory=lambda: TIMEOUTS)
-    staging: Staging = field(default_factory=Staging)
+    staging: StagingSettings = field(default_factory=StagingSettings)
     max_post_bytes: int = 7_500_000
 
     # -- what is used as it is in the daemon

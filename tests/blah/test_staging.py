@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config.settings import Staging
+from boinc_gahp.config.settings import StagingSettings
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.desk import desk_of, for_sending
@@ -28,7 +28,7 @@ _AT_A_TIME = 2
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     site = for_sending(site, monkeypatch, read=5)
-    site.staging = Staging(files_per_post=1, concurrent_posts=_AT_A_TIME)
+    site.staging = StagingSettings(files_per_post=1, concurrent_posts=_AT_A_TIME)
     return site
 
 
@@ -119,7 +119,7 @@ def test_stagings_that_take_hours_keep_nothing_small_from_going_on(
     site: Site, jobs: JobLedger
 ) -> None:
     site.local.resume_volunteers()
-    site.staging = Staging(bytes_per_post=100_000)
+    site.staging = StagingSettings(bytes_per_post=100_000)
     hang = faultproxy.hang()
 
     def large(exchange: Exchange) -> bool:

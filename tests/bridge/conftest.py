@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.bridge import Bridge, Job, LocalFile, SubmitRequest
-from boinc_gahp.config import Jobs, ProjectSettings, Settings, Staging, Timeouts
+from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSettings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
@@ -45,7 +45,7 @@ class Site:
     def bridge(
         self,
         *,
-        staging: Staging = Staging(),  # noqa: B008  (frozen)
+        staging: StagingSettings = StagingSettings(),  # noqa: B008  (frozen)
         escape: bool = False,
         max_post_bytes: int = 7_500_000,
     ) -> Iterator[Bridge]:
@@ -57,7 +57,7 @@ class Site:
             project=project_settings,
             staging=staging,
             timeouts=Timeouts(connect=5, read=2, retry=3),
-            jobs=Jobs(templates_cached=0),
+            jobs=JobSettings(templates_cached=0),
         )
         with self.project() as project:
             bridge = Bridge(

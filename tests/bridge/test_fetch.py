@@ -17,7 +17,7 @@ from boinc_gahp.bridge import (
     Stopped,
     SubmitRequest,
 )
-from boinc_gahp.config import Jobs, Settings
+from boinc_gahp.config import JobSettings, Settings
 from boinc_gahp.errors import NotFound, OutputError
 from tests.bridge.farm import TEXT, Farm, contents, everything, some
 from tests.helpers import wait_for
@@ -157,7 +157,7 @@ def test_an_archive_is_not_written_through_a_link(
 
 
 def test_an_archive_that_is_too_large_leaves_nothing(healthy: Farm, home: Path) -> None:
-    settings = Settings(jobs=Jobs(unzip_max_bytes=5))
+    settings = Settings(jobs=JobSettings(unzip_max_bytes=5))
     with (
         healthy.bridge(settings=settings) as bridge,
         pytest.raises(OutputError, match="larger than 5 bytes"),
@@ -168,7 +168,7 @@ def test_an_archive_that_is_too_large_leaves_nothing(healthy: Farm, home: Path) 
 
 @pytest.mark.parametrize("unpack", [True, False])
 def test_compressed_outputs_are_unpacked_if_so_set(unpack: bool, healthy: Farm, home: Path) -> None:
-    settings = Settings(jobs=Jobs(gunzip_outputs=unpack))
+    settings = Settings(jobs=JobSettings(gunzip_outputs=unpack))
     with healthy.bridge(settings=settings) as bridge:
         bridge.fetch_output(everything("foreign.0", home))
     data = contents(home)["out"]

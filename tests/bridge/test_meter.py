@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.bridge import Progress
 from boinc_gahp.bridge.meter import Interrupted, Meter
-from boinc_gahp.config import Staging
+from boinc_gahp.config import StagingSettings
 from boinc_gahp.threads import in_parallel
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project  # noqa: F401  (fixture)
@@ -77,7 +77,7 @@ def test_a_submit_reads_then_stages_then_submits(site: Site) -> None:
     told: list[Progress] = []
     request = replace(site.batch(jobs=6, files=4), progress=told.append)
     site.proxy.fail("upload_files", faultproxy.lose_request())
-    with site.bridge(staging=Staging(files_per_post=2)) as bridge:
+    with site.bridge(staging=StagingSettings(files_per_post=2)) as bridge:
         bridge.submit(request)
         steps = [key for key, _ in itertools.groupby(told, lambda each: each.step)]
         assert steps == ["reading", "staging", "submitting"]

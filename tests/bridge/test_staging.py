@@ -14,7 +14,7 @@ import pytest
 
 from boinc_gahp.bridge.digests import Digest
 from boinc_gahp.bridge.staging import Staging, Uploads
-from boinc_gahp.config import Staging as Settings
+from boinc_gahp.config import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
 from boinc_gahp.rpc import ClientOptions, Project
 from tests.bridge.scripted import SECRET, URL, Reply, error

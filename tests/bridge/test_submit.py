@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
-from boinc_gahp.config import Staging
+from boinc_gahp.config import StagingSettings
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -251,7 +251,7 @@ def test_more_files_than_a_post_takes_go_in_several_posts(site: Site) -> None:
 
 def test_fewer_files_a_post_are_learned_from_the_servers_refusal(site: Site) -> None:
     request = site.batch(jobs=45, files=45)
-    with site.bridge(staging=Staging(files_per_post=45)) as bridge:
+    with site.bridge(staging=StagingSettings(files_per_post=45)) as bridge:
         bridge.submit(request)
     assert site.workunits(request) == site.names(request)
 

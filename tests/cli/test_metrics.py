@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from boinc_gahp.cli.metrics import Family, exposition
+from boinc_gahp.cli.metrics import MetricFamily, exposition
 
 #: What its parser loses is none of ours: it strips spaces from a help text's ends.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -20,21 +20,21 @@ VALUES = st.integers(0, 10**12) | st.floats(allow_nan=False)
 
 
 @st.composite
-def families(draw: st.DrawFn) -> list[Family]:
+def families(draw: st.DrawFn) -> list[MetricFamily]:
     found = []
     for name in draw(st.lists(NAMES, unique=True, max_size=3)):
         keys = draw(st.lists(NAMES, unique=True, min_size=1, max_size=3))
         rows = draw(st.lists(st.tuples(*[TEXTS] * len(keys)), unique=True, max_size=4))
         samples = [(dict(zip(keys, row, strict=True)), draw(VALUES)) for row in rows]
-        found.append(Family(f"boinc_gahp_{name}", draw(HELP), samples))
+        found.append(MetricFamily(f"boinc_gahp_{name}", draw(HELP), samples))
     return found
 
 
 @given(families())
-def test_whatever_is_in_labels_comes_back_as_it_was(written: list[Family]) -> None:
+def test_whatever_is_in_labels_comes_back_as_it_was(written: list[MetricFamily]) -> None:
     text = exposition(written)
     read = [
-        Family(
+        MetricFamily(
             family.name,
             family.documentation,
             [(sample.labels, sample.value) for sample in family.samples],
@@ -48,7 +48,7 @@ def test_whatever_is_in_labels_comes_back_as_it_was(written: list[Family]) -> No
 
 @given(TEXTS, VALUES)
 def test_a_sample_is_one_line_of_name_labels_and_value(words: str, value: float) -> None:
-    *_, line, rest = exposition([Family("a", "b", [({"c": words}, value)])]).split("\n")
+    *_, line, rest = exposition([MetricFamily("a", "b", [({"c": words}, value)])]).split("\n")
     assert rest == ""
     found = re.fullmatch(r'a\{c="((?:[^"\\]|\\[\\"n])*)"\} (\S+)', line, re.DOTALL)
     assert found is not None

@@ -25,7 +25,7 @@ def test_without_any_file_there_are_defaults_and_no_project(node: Node) -> None:
     assert settings.project is None
     assert settings.sources == ()
     assert settings.problems == ()
-    assert settings.limits == config.Limits()
+    assert settings.limits == config.LimitSettings()
     assert config.state_dir(settings) == node.home / ".local/state/boinc_gahp"
     assert config.cache_dir(settings) == node.home / ".cache/boinc_gahp"
     assert config.log_file(settings) == node.home / ".local/state/boinc_gahp/boinc_gahp.log"

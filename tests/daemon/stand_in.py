@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, cast
 
 from boinc_gahp.bridge.types import BatchStatuses, FetchResult
-from boinc_gahp.config import Limits, ProjectSettings, Settings
+from boinc_gahp.config import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import GahpError
 from boinc_gahp.secret import Authenticator
@@ -23,7 +23,7 @@ SETTINGS = Settings(
 
 
 def limited(**limits: int) -> Settings:
-    return Settings(project=SETTINGS.project, limits=Limits(**limits))
+    return Settings(project=SETTINGS.project, limits=LimitSettings(**limits))
 
 
 class StandIn:

@@ -13,8 +13,8 @@ from prompt_toolkit.document import Document
 
 from boinc_gahp.daemon.completion import (
     OFFERED,
+    CompletionNames,
     LineCompleter,
-    Names,
     expected,
     hint,
     last_word,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 URL = "http://127.0.0.1/test/"
 
 
-def note(names: Names, line: str, *values: str) -> None:
+def note(names: CompletionNames, line: str, *values: str) -> None:
     """Have names learned from a Request Line and its result."""
     request = parse_request(line.encode())
     assert isinstance(request, AsyncRequest)
@@ -41,8 +41,8 @@ def note(names: Names, line: str, *values: str) -> None:
 
 
 @pytest.fixture
-def names() -> Names:
-    names = Names(["https://boinc.example.edu/test/"])
+def names() -> CompletionNames:
+    names = CompletionNames(["https://boinc.example.edu/test/"])
     names.select(URL)
     note(names, "BOINC_SUBMIT 3 sweep uppercase 2 sweep.1 0 0 sweep\\ two 0 0")
     note(names, "BOINC_QUERY_BATCHES 8 0 2 b1 b2", "17.5", "0", "2", "b2.1", "DONE", "b2.2", "DONE")
@@ -54,7 +54,7 @@ def names() -> Names:
     return names
 
 
-def offered(names: Names, text: str) -> list[str]:
+def offered(names: CompletionNames, text: str) -> list[str]:
     """Return the lines that completions make of ``text``."""
     found = LineCompleter(names).get_completions(Document(text), CompleteEvent())
     return [text[: len(text) + one.start_position] + one.text for one in found]
@@ -121,16 +121,18 @@ def offered(names: Names, text: str) -> list[str]:
         pytest.param("BOINC_SUBMIT 9 b a nonsense ", [], id="wrong count"),
     ],
 )
-def test_arguments_are_completed(names: Names, text: str, completed: list[str]) -> None:
+def test_arguments_are_completed(names: CompletionNames, text: str, completed: list[str]) -> None:
     assert sorted(offered(names, text)) == sorted(completed)
 
 
-def test_a_lease_of_a_day_is_offered(names: Names) -> None:
+def test_a_lease_of_a_day_is_offered(names: CompletionNames) -> None:
     (line,) = offered(names, "BOINC_SET_LEASE 9 b ")
     assert int(line.split()[-1]) == pytest.approx(time.time() + 86400, abs=60)
 
 
-def test_paths_are_completed_with_their_spaces_escaped(names: Names, tmp_path: Path) -> None:
+def test_paths_are_completed_with_their_spaces_escaped(
+    names: CompletionNames, tmp_path: Path
+) -> None:
     (tmp_path / "a dir").mkdir()
     (tmp_path / "a file").touch()
     (tmp_path / ".hidden").touch()
@@ -140,14 +142,14 @@ def test_paths_are_completed_with_their_spaces_escaped(names: Names, tmp_path: P
     assert offered(names, f"{start}nowhere/x") == []
 
 
-def test_names_of_one_project_are_not_offered_for_another(names: Names) -> None:
+def test_names_of_one_project_are_not_offered_for_another(names: CompletionNames) -> None:
     names.select("http://127.0.0.1/other/")
     assert offered(names, "BOINC_RETIRE_BATCH 9 ") == []
     names.select(URL)
     assert "BOINC_RETIRE_BATCH 9 sweep" in offered(names, "BOINC_RETIRE_BATCH 9 ")
 
 
-def test_of_very_many_names_some_are_offered_at_once(names: Names) -> None:
+def test_of_very_many_names_some_are_offered_at_once(names: CompletionNames) -> None:
     names.learn(URL, jobs=(f"big#{i}" for i in range(100_000)))
     assert len(offered(names, "BOINC_ABORT_JOBS 9 big#")) == OFFERED
     assert offered(names, "BOINC_ABORT_JOBS 9 big#9999") == [
@@ -155,7 +157,7 @@ def test_of_very_many_names_some_are_offered_at_once(names: Names) -> None:
     ]
 
 
-def test_nothing_is_offered_for_a_line_that_was_pasted(names: Names) -> None:
+def test_nothing_is_offered_for_a_line_that_was_pasted(names: CompletionNames) -> None:
     assert offered(names, "BOINC_ABORT_JOBS 9 " + "x " * 20_000) == []
 
 

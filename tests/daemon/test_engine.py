@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.bridge import LocalFile, Parameters
 from boinc_gahp.config import Settings
-from boinc_gahp.daemon.engine import Engine, Finished
+from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.gahp import requests
@@ -21,7 +21,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.daemon.engine import Reply
+    from boinc_gahp.daemon.engine import LineAnswer
 
 URL = "http://127.0.0.1:9/test/"
 
@@ -39,7 +39,7 @@ class Conversation:
     def say(self, line: str) -> str:
         return self.reply(line).output.decode()
 
-    def reply(self, line: str) -> Reply:
+    def reply(self, line: str) -> LineAnswer:
         return self.engine.handle(line.encode("utf-8", "surrogateescape"))
 
     def wait(self, number: int = 1) -> None:
@@ -331,10 +331,10 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conve
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("BOINC_PING 2", Finished(requests.Ping("2"), b"2 NULL", None)),
+        ("BOINC_PING 2", FinishedRequest(requests.Ping("2"), b"2 NULL", None)),
         (
             "BOINC_RETIRE_BATCH 3 fail\\ why\\ not",
-            Finished(
+            FinishedRequest(
                 requests.RetireBatch("3", "fail why not"),
                 b"3 why\\ not\\ [BG-GAHP]",
                 "why not [BG-GAHP]",
@@ -344,7 +344,7 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conve
     ids=["success", "error"],
 )
 def test_each_result_can_be_taken_once_with_its_request_and_error(
-    conversation: Conversation, line: str, expected: Finished
+    conversation: Conversation, line: str, expected: FinishedRequest
 ) -> None:
     conversation.say(line)
     assert conversation.engine.unanswered == 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.daemon.engine import Ended
+from boinc_gahp.daemon.engine import JobEnd
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
 from tests.daemon.test_engine import Conversation, conversing
@@ -161,7 +161,7 @@ def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(
     conversation.wait()
     conversation.engine.announce()
     ended = conversation.reply("RESULTS").ended
-    assert ended == (Ended("completed", 4), Ended("held", 5))
+    assert ended == (JobEnd("completed", 4), JobEnd("held", 5))
     assert conversation.reply("RESULTS").ended == ()
     assert conversation.service.tells == []
     conversation.engine.delivered(ended)
@@ -171,7 +171,7 @@ def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(
 
 def test_what_htcondor_was_told_is_written_down_before_the_end(conversation: Conversation) -> None:
     conversation.result("BLAH_PING 2 boinc")
-    conversation.engine.delivered([Ended(f"j{number}", 4) for number in range(500)])
+    conversation.engine.delivered([JobEnd(f"j{number}", 4) for number in range(500)])
     conversation.engine.finish_telling(20)
     assert len(conversation.service.tells) == 500
 
@@ -180,7 +180,7 @@ def test_what_htcondor_was_told_is_written_down_before_the_end(conversation: Con
 def test_trouble_with_telling_is_logged(
     conversation: Conversation, job: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    conversation.engine.delivered([Ended(job, 5)])
+    conversation.engine.delivered([JobEnd(job, 5)])
     conversation.engine.finish_telling(20)
     assert "is not noted as known" in caplog.text
 
@@ -193,7 +193,7 @@ def test_telling_that_gets_no_thread_is_logged(
 
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
-        conversation.engine.delivered([Ended("j1", 5)])
+        conversation.engine.delivered([JobEnd("j1", 5)])
     assert "The end of j1 is not noted as known: can't start new thread" in caplog.text
 
 

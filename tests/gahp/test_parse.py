@@ -47,17 +47,20 @@ SUBMIT = "BOINC_SUBMIT 2 b app"
         ("BOINC_ABORT_JOBS 2 a b", requests.AbortJobs("2", ("a", "b"))),
         ("BOINC_RETIRE_BATCH 2 b@x.y#1", requests.RetireBatch("2", "b@x.y#1")),
         ("BOINC_SET_LEASE 2 b 1.8e9", requests.SetLease("2", "b", "1.8e9")),
-        (f"{SUBMIT} 1 j 0 0", requests.Submit("2", "b", "app", (requests.Job("j", (), ()),))),
+        (f"{SUBMIT} 1 j 0 0", requests.Submit("2", "b", "app", (requests.SubmitJob("j", (), ()),))),
         (
             f"{SUBMIT} 1 j 0 1 /home/a/dir/ ",
             requests.Submit(
-                "2", "b", "app", (requests.Job("j", (), (requests.InputFile("/home/a/dir/", ""),)),)
+                "2",
+                "b",
+                "app",
+                (requests.SubmitJob("j", (), (requests.SubmitInput("/home/a/dir/", ""),)),),
             ),
         ),
         (
             f"{SUBMIT} 1 j 0 0 1e9 NULL",
             requests.Submit(
-                "2", "b", "app", (requests.Job("j", (), ()),), requests.Estimates("1e9")
+                "2", "b", "app", (requests.SubmitJob("j", (), ()),), requests.Estimates("1e9")
             ),
         ),
         (
@@ -66,7 +69,7 @@ SUBMIT = "BOINC_SUBMIT 2 b app"
                 "2",
                 "b",
                 "app",
-                (requests.Job("j", (), ()),),
+                (requests.SubmitJob("j", (), ()),),
                 requests.Estimates(None, "fast enough"),
             ),
         ),
@@ -201,17 +204,17 @@ def test_any_bytes_are_a_request_or_a_bad_one(line: bytes) -> None:
 
 
 job = st.builds(
-    requests.Job,
+    requests.SubmitJob,
     st.text(min_size=1, max_size=6).filter(lambda name: "\0" not in name),
     st.lists(st.text(max_size=6).map(lambda text: text.replace("\0", "")), max_size=4).map(tuple),
-    st.lists(st.builds(requests.InputFile, st.just("/a b"), st.just("in\\")), max_size=3).map(
+    st.lists(st.builds(requests.SubmitInput, st.just("/a b"), st.just("in\\")), max_size=3).map(
         tuple
     ),
 )
 
 
 @given(st.lists(job, min_size=1, max_size=5))
-def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs: list[requests.Job]) -> None:
+def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs: list[requests.SubmitJob]) -> None:
     line = ["BOINC_SUBMIT", "2", "b", "app", str(len(jobs))]
     for one in jobs:
         line += [one.name, str(len(one.args)), *one.args, str(len(one.inputs))]

@@ -110,11 +110,14 @@ def test_arguments_of_a_submit_arrive_as_they_were_meant() -> None:
         "b",
         "app",
         (
-            requests.Job("b#1.10", ("one two", "back\\slash", 'dq"x', "", "last"), ()),
-            requests.Job(
+            requests.SubmitJob("b#1.10", ("one two", "back\\slash", 'dq"x', "", "last"), ()),
+            requests.SubmitJob(
                 "b#1.9",
                 ("line\nend", "cr\r\nlf"),
-                (requests.InputFile("/home/a/in put", "in"), requests.InputFile("/home/a/x", "x")),
+                (
+                    requests.SubmitInput("/home/a/in put", "in"),
+                    requests.SubmitInput("/home/a/x", "x"),
+                ),
             ),
         ),
         requests.Estimates("1e12", "86400.0", None, None, None, "12"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.localproject.views import Instance, Job
+    from boinc_gahp.localproject.views import Result, Workunit
 
 #: No smaller number is like no other.
 _ODD = 1000
@@ -120,12 +120,12 @@ def hopeless(app: str, answer: Answer) -> bool:
     return app == "sane" and answer.kind == "odd"
 
 
-def near(one: Instance, other: Instance) -> bool:
+def near(one: Result, other: Result) -> bool:
     """Compare two results, as an app's own validator."""
     return abs(_number(one) - _number(other)) < _NEAR
 
 
-def _number(instance: Instance) -> int:
+def _number(instance: Result) -> int:
     file = instance.file("out")
     assert file
     return int(file.path.read_bytes())
@@ -136,8 +136,8 @@ class Sane:
 
     @staticmethod
     def check_set(
-        job: Job, instances: Sequence[Instance]
-    ) -> tuple[Instance | None, list[bool | None], float | None]:
+        job: Workunit, instances: Sequence[Result]
+    ) -> tuple[Result | None, list[bool | None], float | None]:
         numbers = [_number(instance) for instance in instances]
         sane = [number for number in numbers if number < _ODD]
         number, votes = Counter(sane).most_common(1)[0] if sane else (0, 0)
@@ -147,5 +147,5 @@ class Sane:
         return instances[numbers.index(number)], verdicts, None
 
     @staticmethod
-    def check_pair(new: Instance, canonical: Instance) -> bool:
+    def check_pair(new: Result, canonical: Result) -> bool:
         return _number(new) == _number(canonical)

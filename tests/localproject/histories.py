@@ -30,7 +30,7 @@ from boinc_gahp.localproject.expiry import (
 )
 from boinc_gahp.localproject.file_deleter import delete_pass
 from boinc_gahp.localproject.forms import Form
-from boinc_gahp.localproject.replies import Reply
+from boinc_gahp.localproject.replies import RpcReply
 from boinc_gahp.localproject.request import parse_request
 from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
@@ -242,7 +242,7 @@ class World:
         elements = "".join(f"<{tag}>{text}</{tag}>" for tag, text in fields.items())
         secret = f"<authenticator>{user['authenticator']}</authenticator>"
         request = parse_request(f"<{name}>{secret}{elements}{inner}</{name}>".encode())
-        reply = Reply(self.core.quirks)
+        reply = RpcReply(self.core.quirks)
         if name in FILE_RPCS:
             FILE_RPCS[name](self.core, request, reply, Form())
         else:

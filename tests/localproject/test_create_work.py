@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import NewJob, Quirks, RemoteFile, WorkError, accounts
+from boinc_gahp.localproject import NewJob, Quirks, RemoteInput, WorkError, accounts
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.create_work import create_work, submit
@@ -152,7 +152,7 @@ def test_ids_and_names_come_in_the_order_of_the_jobs(core: Core) -> None:
 
 
 def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> None:
-    remote = RemoteFile("http://127.0.0.1:1/data", 5.0, "0" * 32)
+    remote = RemoteInput("http://127.0.0.1:1/data", 5.0, "0" * 32)
     job = new(files=("in.txt", remote), command_line="--mode 'a b' <&>", input_template="")
     two = NewJob(name=job.name, command_line=job.command_line, files=job.files)
     (workunit_id,) = create_work(core, "multi", [two])
@@ -360,7 +360,7 @@ def _user(core: Core, **rights: object) -> accounts.User:
     return user
 
 
-def _app(core: Core, name: str = "uppercase") -> accounts.App:
+def _app(core: Core, name: str = "uppercase") -> accounts.AppRow:
     return accounts.find_app(core.db.connection(), name)
 
 

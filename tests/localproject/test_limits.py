@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from boinc_gahp.localproject.processes import MARK, Family
+from boinc_gahp.localproject.processes import MARK, ProcessFamily
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates import InputFileInfo
 from tests.helpers import wait_for
@@ -230,7 +230,7 @@ def test_other_slots_processes_are_not_of_the_family(tmp_path: Path) -> None:
 
     mine, other = start("1"), start("11")
     try:
-        family = Family(tmp_path / "1")
+        family = ProcessFamily(tmp_path / "1")
         wait_for(lambda: family.look(everywhere=True), "the process is found")
         assert [process.pid for process in family.look(everywhere=True)] == [mine.pid]
         family.kill()
@@ -246,7 +246,7 @@ def test_an_orphan_in_the_apps_session_is_found(tmp_path: Path) -> None:
     app = subprocess.Popen(["sh", "-c", "env -i sleep 60 &"], start_new_session=True)
     try:
         os.waitid(os.P_PID, app.pid, os.WEXITED | os.WNOWAIT)
-        family = Family(tmp_path, app.pid)
+        family = ProcessFamily(tmp_path, app.pid)
         (orphan,) = wait_for(lambda: family.look(everywhere=True), "the orphan is found")
         family.kill()
         wait_for(lambda: _gone(orphan.pid), "the orphan is gone")

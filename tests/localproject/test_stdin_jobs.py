@@ -7,7 +7,7 @@ from dataclasses import fields
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boinc_gahp.localproject import NewJob, RemoteFile
+from boinc_gahp.localproject import NewJob, RemoteInput
 from boinc_gahp.localproject.job_line import read_job_line
 
 _WORD = st.text("abcXYZ019_.-", min_size=1, max_size=12).filter(lambda word: word[0] not in "-")
@@ -33,9 +33,9 @@ def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
             given[name] = value
             text = f'"{value}"' if name == "command_line" else str(value)
             words.append([f"--{option}", text])
-    files: list[str | RemoteFile] = []
+    files: list[str | RemoteInput] = []
     for file in draw(
-        st.lists(_WORD | st.builds(RemoteFile, _WORD, st.integers(0, 10**9).map(float), _WORD))
+        st.lists(_WORD | st.builds(RemoteInput, _WORD, st.integers(0, 10**9).map(float), _WORD))
     ):
         files.append(file)
         words.append([file] if isinstance(file, str) else ["--remote_file", *map(str, file)])

@@ -131,7 +131,7 @@ def test_no_process_outlives_a_job_that_cannot_be_watched(
     def check(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("boinc_gahp.localproject.limits.Watch.check", check)
+    monkeypatch.setattr("boinc_gahp.localproject.limits.LimitWatch.check", check)
     report = host.run("import time; time.sleep(60)")
     assert (report.exit_status, "Permission denied" in message(report)) == (-185, True)
     assert psutil.Process().children() == []

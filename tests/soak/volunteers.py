@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.localproject import hosts
-from boinc_gahp.localproject.execution import Ended
+from boinc_gahp.localproject.execution import ProcessEnd
 from boinc_gahp.localproject.scheduler import Scheduler
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.localproject.volunteer import Volunteer
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 class SoakVolunteer(Volunteer):
     """A host that has its outputs at once, and reports when the job would have been done."""
 
-    def _run_app(self, task: Task, stderr: BinaryIO, _: Sequence[ResultFile]) -> Ended | None:
+    def _run_app(self, task: Task, stderr: BinaryIO, _: Sequence[ResultFile]) -> ProcessEnd | None:
         workunit = read_workunit(task.xml_doc)
         for file in workunit.files:
             self._inputs.bring(file, self._slot)
         work = work_of(task.xml_doc)
         stderr.write(b"job %d\n" % work.number)
         if work.fails:
-            return Ended(status=FAILURE, elapsed_time=1.0, cpu_time=1.0)
+            return ProcessEnd(status=FAILURE, elapsed_time=1.0, cpu_time=1.0)
         text = (self._slot.directory / "in").read_bytes()
         (self._slot.directory / "out").write_bytes(work.output(text))
-        return Ended(elapsed_time=work.seconds, cpu_time=work.seconds)
+        return ProcessEnd(elapsed_time=work.seconds, cpu_time=work.seconds)
 
     def _hand_in(self, task: Task, report: Report) -> None:
         if report.outcome is Outcome.SUCCESS:

@@ -42,7 +42,7 @@ _ROWS = 100
 
 
 @dataclass
-class Jobs:
+class CommandLineJobs:
     """The jobs of a command line.
 
     Attributes:
@@ -230,7 +230,7 @@ def read_jobs(
     options: argparse.Namespace,
     inputs: Callable[[], Sequence[str]],
     progress: Callable[[int], None],
-) -> Jobs:
+) -> CommandLineJobs:
     """Return the jobs that the options stand for.
 
     Args:
@@ -262,7 +262,7 @@ def read_jobs(
             raise BadRequest(
                 f"--as {name} and --input {name}=… do not go together: give the input one file"
             )
-    made = Jobs()
+    made = CommandLineJobs()
     for number in range(len(files) if files is not None else options.count or 1):
         path = None if files is None else files[number]
         fill = placeholders.Filling(number, path)
@@ -283,12 +283,12 @@ def _row_jobs(
     shared: dict[str, File],
     templates: dict[str, str | None],
     progress: Callable[[int], None],
-) -> Jobs:
+) -> CommandLineJobs:
     from dataclasses import replace
 
     from boinc_gahp.remote.rows import read_rows
 
-    made = Jobs(rows="standard input" if options.rows == "-" else options.rows)
+    made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
     for number, row in enumerate(read_rows(options.rows, options.format)):
         job = row.job
         if number % _ROWS == 0:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boinc_gahp.bridge import Input
-    from boinc_gahp.cli.batch.job_options import Jobs
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.remote import Job, Project
     from boinc_gahp.remote.submission import Options, Plan
 
@@ -103,7 +103,7 @@ def _show(
     return 0 if plan.is_good else 1
 
 
-def _problems(plan: Plan, jobs: Jobs, first: int) -> Iterator[tuple[str, str, str]]:
+def _problems(plan: Plan, jobs: CommandLineJobs, first: int) -> Iterator[tuple[str, str, str]]:
     """Yield, for each job that would be refused, its place, its name and why.
 
     ``first``: the number of the plan's first job among all.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.cli.batch.job_options import Jobs
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.remote import Batch, Progress, Project
     from boinc_gahp.remote.submission import Options
 
@@ -225,7 +225,7 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> li
         raise _Unfinished(error.told()) from error
 
 
-def look_up_jobs(project: Project, options: Namespace, work: Work) -> Jobs:
+def look_up_jobs(project: Project, options: Namespace, work: Work) -> CommandLineJobs:
     """Return the jobs that the options stand for; shows how far it is."""
     jobs = read_jobs(
         options,
@@ -277,7 +277,7 @@ def _again(arguments: Sequence[str], config: str | None, name: str | None) -> st
     return command_line(said_again("submit", [*arguments, *named], config))
 
 
-def _placed(error: JobRefused, jobs: Jobs, more: Options) -> GahpError:
+def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:
     """Return an error that also tells the row of the job that is to blame."""
     from boinc_gahp.remote.request import job_names
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.new_job import NewJob, RemoteFile
+    from boinc_gahp.localproject.new_job import NewJob, RemoteInput
 
 #: The parameters of ``templates.rst``, "Job parameters", under BOINC's own names, and what they
 #: are.
@@ -227,8 +227,8 @@ def _joined(words: Iterable[str]) -> Iterable[str]:
             yield word
 
 
-def _file(text: str) -> str | RemoteFile:
-    from boinc_gahp.localproject.new_job import RemoteFile
+def _file(text: str) -> str | RemoteInput:
+    from boinc_gahp.localproject.new_job import RemoteInput
 
     if not text.startswith(_REMOTE):
         return text
@@ -237,7 +237,7 @@ def _file(text: str) -> str | RemoteFile:
         raise LocalProjectTrouble(
             f"--remote-file {url}: {nbytes!r} was given as its size: a number of bytes is expected"
         )
-    return RemoteFile(url, float(nbytes), md5)
+    return RemoteInput(url, float(nbytes), md5)
 
 
 def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> str:

@@ -48,7 +48,7 @@ def check_manage(
     connection: sqlite3.Connection, user: accounts.User, app_id: int, owner_id: int
 ) -> None:
     """Refuse what is another's, unless the user manages it."""
-    if not accounts.may_manage(connection, user, accounts.App(app_id, ""), owner_id):
+    if not accounts.may_manage(connection, user, accounts.AppRow(app_id, ""), owner_id):
         raise access.Refused(
             "This is not yours",
             f"You are signed in as {user.name}, and it belongs to someone else. Sign in as its "

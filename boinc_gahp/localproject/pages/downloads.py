@@ -8,7 +8,7 @@ from flask import Response, abort, send_file
 
 from ...templates import TemplateError, read_workunit
 from .. import views
-from ..outputs import Output, OutputFailed, batch_zip, job_zip
+from ..outputs import OutputFailed, SentFile, batch_zip, job_zip
 from . import access
 from .actions import owned_batch, owned_job
 
@@ -76,7 +76,7 @@ def _send(path: Path, name: str) -> Response:
     return _attachment(file, path.stat().st_size, name)
 
 
-def _send_packed(packed: Output, name: str) -> Response:
+def _send_packed(packed: SentFile, name: str) -> Response:
     """Hand out a file that goes as soon as it is sent; without outputs it is empty."""
     if packed.path is None:
         abort(404)

@@ -117,7 +117,7 @@ def jobs(
 
 
 @dataclass(frozen=True, slots=True)
-class InputFile:
+class ShownInput:
     """An input file of a job; size in bytes."""
 
     number: int
@@ -130,14 +130,14 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class ShownInstance:
     """A result: what validators see of it too, and what the page says of it.
 
     ``state`` is what query_job says; ``kind`` one of STATES, for its colour; ``message`` what the
     client says of a failure; ``stderr`` the app's own; ``gone`` are the outputs that it had.
     """
 
-    it: views.Instance
+    it: views.Result
     state: str
     kind: str
     host: str
@@ -177,15 +177,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ShownJob:
     """A workunit: what assimilators see of it too, and its row (``w.*``) for all the rest."""
 
-    it: views.Job
+    it: views.Workunit
     row: sqlite3.Row
     state: str
     command_line: str
-    inputs: list[InputFile]
-    instances: list[Instance]
+    inputs: list[ShownInput]
+    instances: list[ShownInstance]
     history: list[Event]
     behaviours: list[Behaviour]
 
@@ -200,7 +200,7 @@ class Job:
         return any(one.canonical and one.it.files for one in self.instances)
 
 
-def job(core: Core, connection: sqlite3.Connection, job_id: int) -> Job | None:
+def job(core: Core, connection: sqlite3.Connection, job_id: int) -> ShownJob | None:
     """Return a job with its instances and what is known of its history."""
     row = connection.execute(
         "SELECT w.*, b.name AS batch_name, b.user_id, u.name AS user_name, a.name AS app_name "
@@ -218,7 +218,7 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> Job | None:
     instances = [_instance(core, result, row["canonical_resultid"]) for result in results]
     command_line, inputs = _inputs(core, row["xml_doc"])
     state = _state(row, results)
-    return Job(
+    return ShownJob(
         it=views.job(row, row["app_name"] or ""),
         row=row,
         state=state,
@@ -230,7 +230,7 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> Job | None:
     )
 
 
-def _inputs(core: Core, xml_doc: str) -> tuple[str, list[InputFile]]:
+def _inputs(core: Core, xml_doc: str) -> tuple[str, list[ShownInput]]:
     try:
         document = read_workunit(xml_doc)
     except TemplateError:
@@ -240,8 +240,8 @@ def _inputs(core: Core, xml_doc: str) -> tuple[str, list[InputFile]]:
     ]
 
 
-def _input(core: Core, number: int, file: WorkunitFile) -> InputFile:
-    return InputFile(
+def _input(core: Core, number: int, file: WorkunitFile) -> ShownInput:
+    return ShownInput(
         number,
         file.name,
         file.open_name,
@@ -268,9 +268,9 @@ def _kind(result: sqlite3.Row) -> str:
     return _KINDS.get(Outcome(result["outcome"]), "failed")
 
 
-def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Instance:
+def _instance(core: Core, result: sqlite3.Row, canonical: int) -> ShownInstance:
     it = views.instance(core, result)
-    return Instance(
+    return ShownInstance(
         it=it,
         state=state_words(result),
         kind=_kind(result),
@@ -284,7 +284,7 @@ def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Instance:
     )
 
 
-def _gone(result: sqlite3.Row, it: views.Instance) -> list[UploadedFile]:
+def _gone(result: sqlite3.Row, it: views.Result) -> list[UploadedFile]:
     """Return the outputs that were reported and are not there: what is known of them is kept."""
     here = {file.path.name for file in it.files}
     try:
@@ -303,7 +303,7 @@ def _between(text: str, tag: str) -> str:
     return rest.rpartition(f"</{tag}>")[0].strip("\n") if begin else ""
 
 
-def _history(row: sqlite3.Row, state: str, instances: list[Instance]) -> list[Event]:
+def _history(row: sqlite3.Row, state: str, instances: list[ShownInstance]) -> list[Event]:
     events = [Event(row["create_time"], "queued", "Job created")]
     for one in instances:
         events += _instance_history(row, one)
@@ -317,7 +317,7 @@ def _history(row: sqlite3.Row, state: str, instances: list[Instance]) -> list[Ev
     return events
 
 
-def _instance_history(row: sqlite3.Row, one: Instance) -> list[Event]:
+def _instance_history(row: sqlite3.Row, one: ShownInstance) -> list[Event]:
     it, short = one.it, _short(row, one)
     events = []
     if one.create_time > row["create_time"]:
@@ -333,6 +333,6 @@ def _instance_history(row: sqlite3.Row, one: Instance) -> list[Event]:
     return events
 
 
-def _short(row: sqlite3.Row, one: Instance) -> str:
+def _short(row: sqlite3.Row, one: ShownInstance) -> str:
     """Return what an instance's name adds to its job's: ``_0``."""
     return one.it.name.removeprefix(row["name"]) or one.it.name

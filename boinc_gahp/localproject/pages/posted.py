@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
-from ..forms import BadForm, Form, UploadedFile, read_form
+from ..forms import BadForm, Form, FormFile, read_form
 from ..quirks import PhpLimits
 from . import access
 
@@ -32,7 +32,7 @@ class Posted:
         """Return all fields."""
         return {name: self.text(name) for name in self.form.fields}
 
-    def file(self, name: str) -> UploadedFile | None:
+    def file(self, name: str) -> FormFile | None:
         """Return an uploaded file; browsers send a nameless one where none was chosen."""
         return next((f for f in self.form.files if f.field_name == name and f.filename), None)
 

@@ -40,7 +40,7 @@ WHERE = {
 
 
 @dataclass(slots=True)
-class Counts:
+class StateCounts:
     """How many jobs are in each of :data:`STATES`."""
 
     queued: int = 0
@@ -76,17 +76,17 @@ class Counts:
                 begin += length
         return parts
 
-    def __iadd__(self, other: Counts) -> Counts:
+    def __iadd__(self, other: StateCounts) -> StateCounts:
         for state in STATES:
             setattr(self, state, getattr(self, state) + getattr(other, state))
         return self
 
 
-def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[int, Counts]:
+def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[int, StateCounts]:
     """Count the jobs of a batch, or of all batches, by batch."""
     where, parameters = ("", ()) if batch_id is None else ("WHERE w.batch = ?", (batch_id,))
     found = {
-        row["batch"]: Counts(
+        row["batch"]: StateCounts(
             queued=row["jobs"] - row["done"] - row["failed"] - row["aborted"],
             done=row["done"],
             failed=row["failed"],
@@ -112,7 +112,7 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
 
 
 @dataclass(slots=True)
-class Batch:
+class ShownBatch:
     """A batch, or the jobs of none, which has no state.
 
     Times are seconds since the epoch; 0: not yet, or never.
@@ -129,7 +129,7 @@ class Batch:
     completion_time: float
     expire_time: float
     credit: float
-    jobs: Counts = field(default_factory=Counts)
+    jobs: StateCounts = field(default_factory=StateCounts)
 
     @property
     def open(self) -> bool:
@@ -143,12 +143,12 @@ _BATCH = (
 )
 
 
-def _batch(row: sqlite3.Row, jobs: Counts) -> Batch:
+def _batch(row: sqlite3.Row, jobs: StateCounts) -> ShownBatch:
     state = BatchState(row["state"])
     if state is BatchState.IN_PROGRESS and 0 < jobs.total == jobs.ended:
         # As query_batch does; that is what writes it down.
         state = BatchState.COMPLETE
-    return Batch(
+    return ShownBatch(
         id=row["id"],
         name=row["name"],
         state=state,
@@ -164,11 +164,11 @@ def _batch(row: sqlite3.Row, jobs: Counts) -> Batch:
     )
 
 
-def batch(connection: sqlite3.Connection, batch_id: int) -> Batch | None:
+def batch(connection: sqlite3.Connection, batch_id: int) -> ShownBatch | None:
     """Return a batch; 0 is for the jobs that belong to none."""
-    jobs = counts(connection, batch_id).get(batch_id, Counts())
+    jobs = counts(connection, batch_id).get(batch_id, StateCounts())
     if batch_id == 0:
-        return Batch(0, "Jobs without a batch", None, 0, "", 0, "", 0, 0, 0, 0, jobs)
+        return ShownBatch(0, "Jobs without a batch", None, 0, "", 0, "", 0, 0, 0, 0, jobs)
     row = connection.execute(f"{_BATCH} WHERE b.id = ?", (batch_id,)).fetchone()
     if row is None:
         return None
@@ -180,17 +180,17 @@ def batch(connection: sqlite3.Connection, batch_id: int) -> Batch | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class BatchesPage:
     """A page of batches, newest first, and the jobs of all that are not retired."""
 
-    batches: list[Batch]
+    batches: list[ShownBatch]
     number: int
     retired: int
-    totals: Counts
-    without_batch: Counts
+    totals: StateCounts
+    without_batch: StateCounts
 
 
-def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> Overview:
+def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> BatchesPage:
     """Return the ``page``-th page (from 1) of the batches that are not retired, or of those."""
     by_batch = counts(connection)
     sign = "=" if retired else "!="
@@ -203,16 +203,16 @@ def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> Ove
         for row in connection.execute("SELECT id FROM batch WHERE state = ?", (BatchState.RETIRED,))
     }
     (every,) = connection.execute("SELECT count(*) FROM batch").fetchone()
-    totals = Counts()
+    totals = StateCounts()
     for batch_id, jobs in by_batch.items():
         if batch_id not in gone:
             totals += jobs
-    return Overview(
-        batches=[_batch(row, by_batch.get(row["id"], Counts())) for row in rows],
+    return BatchesPage(
+        batches=[_batch(row, by_batch.get(row["id"], StateCounts())) for row in rows],
         number=len(gone) if retired else every - len(gone),
         retired=len(gone),
         totals=totals,
-        without_batch=by_batch.get(0, Counts()),
+        without_batch=by_batch.get(0, StateCounts()),
     )
 
 
@@ -275,7 +275,7 @@ def hosts(connection: sqlite3.Connection) -> list[Host]:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ShownProgram:
     """The work of a back-end program; ``passes`` 0: it has not run yet."""
 
     name: str
@@ -300,17 +300,18 @@ _DOES = {
 }
 
 
-def programs(connection: sqlite3.Connection) -> list[Program]:
+def programs(connection: sqlite3.Connection) -> list[ShownProgram]:
     """Return every program, also those that have not run yet."""
     rows = {row["name"]: row for row in connection.execute("SELECT * FROM program")}
     known = [*_DOES, *sorted(rows.keys() - _DOES.keys())]
     return [
-        Program(does=_DOES.get(name, ""), **dict(rows.get(name, {"name": name}))) for name in known
+        ShownProgram(does=_DOES.get(name, ""), **dict(rows.get(name, {"name": name})))
+        for name in known
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class ShownApp:
     """An app: its versions' numbers and commands, and what is pluggable."""
 
     id: int
@@ -323,7 +324,7 @@ class App:
     versions: list[tuple[int, str]]
 
 
-def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> list[App]:
+def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> list[ShownApp]:
     """Return the apps that are not deprecated."""
     versions: dict[int, list[tuple[int, str]]] = {}
     for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
@@ -334,7 +335,7 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
         versions.setdefault(row["appid"], []).append((row["version_num"], " ".join(arguments)))
     wanted = None if ids is None else set(ids)
     return [
-        App(
+        ShownApp(
             id=row["id"],
             name=row["name"],
             description=row["user_friendly_name"],

@@ -58,7 +58,7 @@ def batch(core: Core, batch_id: int) -> Response:
 def _may_act(core: Core, connection: sqlite3.Connection, app_id: int, owner_id: int) -> bool:
     user = access.visitor(core)
     return user is not None and accounts.may_manage(
-        connection, user, accounts.App(app_id, ""), owner_id
+        connection, user, accounts.AppRow(app_id, ""), owner_id
     )
 
 

@@ -84,7 +84,7 @@ class Draft:
     ``estimate``: how long the batch would run, in seconds, if that was asked.
     """
 
-    app: accounts.App
+    app: accounts.AppRow
     template: InputTemplate
     values: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
