@@ -12,8 +12,7 @@ from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
-from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams
-from boinc_gahp.rpc import Job as JobLine
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Judged:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        judged: dict[str, tuple[tuple[Input, ...], JobLine]] = {}
+        judged: dict[str, tuple[tuple[Input, ...], JobSubmission]] = {}
         refusals: dict[str, GahpError] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
@@ -204,7 +203,7 @@ class Judged:
         without = [replace(job, input_template=None) for job in submission.jobs]
         return templates + self._project.request_size(replace(submission, jobs=without))
 
-    def _request_for(self, lines: Iterable[JobLine]) -> BatchSubmission:
+    def _request_for(self, lines: Iterable[JobSubmission]) -> BatchSubmission:
         return replace(self.submission(0, (), {}, placeholder), jobs=list(lines))
 
     def too_large(self, size: int, why: str) -> BatchTooLarge:
@@ -259,7 +258,7 @@ class Judged:
 
     def _judged(
         self, name: str, job: Job, names: dict[str, str]
-    ) -> tuple[tuple[Input, ...], JobLine]:
+    ) -> tuple[tuple[Input, ...], JobSubmission]:
         """Return a job's files in template order, and what is sent of it.
 
         ``names`` are those of the jobs before it. Raises what stands against it.
@@ -351,7 +350,7 @@ class Judged:
         checks.check_own_template(name, "output", [info.open_name for info in template.files])
         return template
 
-    def _check_line(self, job: Job, line: JobLine) -> None:
+    def _check_line(self, job: Job, line: JobSubmission) -> None:
         own = [text for text in (line.input_template, line.output_template) if text is not None]
         more = [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
@@ -365,9 +364,9 @@ class Judged:
         job: Job,
         inputs: tuple[Input, ...],
         physical_name: Callable[[str], str],
-    ) -> JobLine:
+    ) -> JobSubmission:
         escape = self._context.project_settings.escape_command_lines
-        return JobLine(
+        return JobSubmission(
             name=name,
             command_line=checks.command_line(name, job.args, escape=escape),
             input_files=tuple(_input_file(item, physical_name) for item in inputs),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import Failure
     from boinc_gahp.remote.batch import Batch
-    from boinc_gahp.rpc import BatchJob
+    from boinc_gahp.rpc import JobInfo
 
 __all__ = ["FAILURE", "JobFailure", "failures", "save"]
 
@@ -76,7 +76,7 @@ def failures(
     session = batch.project.session
     listed = finding.jobs(session, batch.id, batch.name, jobs)
 
-    def ask(job: BatchJob) -> JobFailure:
+    def ask(job: JobInfo) -> JobFailure:
         failure = session.bridge.failure_of(job)
         if failure.trouble is not None:
             check_answers(session, failure.trouble)

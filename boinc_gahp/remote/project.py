@@ -16,8 +16,7 @@ from boinc_gahp.remote.comparing import is_final
 from boinc_gahp.remote.session import open_session
 from boinc_gahp.remote.types import Parameters
 from boinc_gahp.remote.watching import Poll
-from boinc_gahp.rpc import Batch as Info
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.rpc import BatchInfo, BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -346,9 +345,9 @@ def _name(app: App | str) -> str:
     return app if isinstance(app, str) else app.name
 
 
-def _unseen(batch_id: int, name: str, app_name: str, create_time: float) -> Info:
+def _unseen(batch_id: int, name: str, app_name: str, create_time: float) -> BatchInfo:
     """Return what is known of a batch that was just submitted and cannot be looked at."""
-    return Info(
+    return BatchInfo(
         id=batch_id,
         name=name,
         app_name=app_name,

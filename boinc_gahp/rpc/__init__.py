@@ -7,44 +7,68 @@
             print(batch.name, batch.state.name, batch.njobs)
 """
 
+import warnings
+from typing import Any
+
+from boinc_gahp.rpc import types
 from boinc_gahp.rpc.client import Project
 from boinc_gahp.rpc.command_lines import command_line
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.spool import NoRoom
 from boinc_gahp.rpc.types import (
-    Batch,
     BatchDetails,
-    BatchJob,
+    BatchInfo,
     BatchSubmission,
     CompletedJob,
     InputFile,
-    Instance,
-    Job,
+    JobInfo,
     JobParams,
     JobStatus,
     JobStatuses,
+    JobSubmission,
+    ResultInfo,
     UploadFile,
 )
 from boinc_gahp.states import BatchState
 
 __all__ = [
-    "Batch",
     "BatchDetails",
-    "BatchJob",
+    "BatchInfo",
     "BatchState",
     "BatchSubmission",
     "ClientOptions",
     "CompletedJob",
     "InputFile",
-    "Instance",
-    "Job",
+    "JobInfo",
     "JobParams",
     "JobStatus",
     "JobStatuses",
+    "JobSubmission",
     "NoRoom",
     "OutputStream",
     "Project",
+    "ResultInfo",
     "UploadFile",
     "command_line",
 ]
+
+#: What classes were called in 0.1.
+_RENAMED = {
+    "Batch": types.BatchInfo,
+    "BatchJob": types.JobInfo,
+    "Instance": types.ResultInfo,
+    "Job": types.JobSubmission,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    renamed = _RENAMED[name]
+    warnings.warn(
+        f"{__name__}.{name} is called {renamed.__name__} now, and goes with the next version",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return renamed

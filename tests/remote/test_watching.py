@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.remote.watching import Forecast, Poll, Rhythm
-from boinc_gahp.rpc import Batch as Info
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.rpc import BatchInfo, BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.remote.conftest import project_as_is
@@ -31,7 +30,7 @@ QUICK = Poll(shortest=0.01, longest=0.05)
 #: For what is not to be asked again before something else ends the wait.
 SLOW = Poll(shortest=60, longest=60)
 NOW = 2_000_000_000.0
-INFO = Info(
+INFO = BatchInfo(
     id=1,
     name="b",
     app_name="a",
@@ -341,7 +340,7 @@ def test_the_end_goes_off_while_nothing_happens() -> None:
     ids=["nothing known", "the project's estimate", "an estimate that is past", "aborted"],
 )
 def test_nothing_done_tells_nothing_but_what_the_project_thinks(
-    info: Info, now: float, end: float | None
+    info: BatchInfo, now: float, end: float | None
 ) -> None:
     forecast = Forecast()
     forecast.see(info, now)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.fetching.sinks import Delivery, Sink
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.temporary import TemporaryDirectory, TemporaryFile
-    from boinc_gahp.rpc import CompletedJob, Instance
+    from boinc_gahp.rpc import CompletedJob, ResultInfo
 
 _CHUNK = 1 << 20
 
@@ -150,7 +150,7 @@ class _Fetch:
         context: Context,
         sink: Sink,
         gate: Gate,
-        instance: Instance | None,
+        instance: ResultInfo | None,
         count: Callable[[int], object],
     ) -> None:
         self._context = context

@@ -10,7 +10,7 @@ from boinc_gahp.templates import read_output_template, read_templates
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.fetching.locate import Located
-    from boinc_gahp.rpc import Instance
+    from boinc_gahp.rpc import ResultInfo
     from boinc_gahp.templates import OutputTemplate
 
 
@@ -40,7 +40,7 @@ def outputs_of(
     context: Context,
     job_name: str,
     located: Located | None,
-    instance: Instance | None,
+    instance: ResultInfo | None,
     own_template: str | None,
 ) -> list[Output]:
     """Return the app's outputs, or the job's own template's, and those the instance has beyond.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.rpc import Instance, OutputStream
+    from boinc_gahp.rpc import OutputStream, ResultInfo
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
 
@@ -28,7 +28,7 @@ class Absent(Exception):
     """The instance uploaded no file of that number."""
 
 
-def uploaded_by(context: Context, job_name: str, instance: Instance | None) -> Uploaded:
+def uploaded_by(context: Context, job_name: str, instance: ResultInfo | None) -> Uploaded:
     """Return the files that a job's canonical instance uploaded.
 
     ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
