@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.errors import GahpError, ProjectError
     from boinc_gahp.ledger import Ledger
-    from boinc_gahp.rpc import Batch, BatchJob, Project
+    from boinc_gahp.rpc import BatchInfo, JobInfo, Project
 
 _A_PERSON = Client()
 
@@ -160,7 +160,7 @@ class Bridge:
         """See :func:`boinc_gahp.bridge.collect.collect`."""
         return collect.collect(self._context, request, gate, count)
 
-    def failure_of(self, job: BatchJob) -> Failure:
+    def failure_of(self, job: JobInfo) -> Failure:
         """See :func:`boinc_gahp.bridge.failed.failure_of`."""
         return failed.failure_of(self._context, job)
 
@@ -188,7 +188,7 @@ class Bridge:
         """See :func:`boinc_gahp.bridge.control.set_lease`."""
         control.set_lease(self._context, name, unix_time)
 
-    def batches(self) -> tuple[Batch, ...]:
+    def batches(self) -> tuple[BatchInfo, ...]:
         """Return the account's batches, retired ones excepted, as the project lists them now."""
         return self._context.known.batches()
 

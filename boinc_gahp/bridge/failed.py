@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.locate import Located
-    from boinc_gahp.rpc import BatchJob, CompletedJob, Instance
+    from boinc_gahp.rpc import CompletedJob, JobInfo, ResultInfo
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -73,7 +73,7 @@ def failure(context: Context, job_name: str, batch_id: int) -> Failure | None:
     return failure_of(context, job) if _is_over(job) else None
 
 
-def failure_of(context: Context, job: BatchJob) -> Failure:
+def failure_of(context: Context, job: JobInfo) -> Failure:
     """Return what is known of a job that query_batch, with details, shows to be in error.
 
     Raises nothing: what cannot be asked is not known.
@@ -99,14 +99,14 @@ class _Learned:
     told: bool
     result: FetchResult | None
     trouble: RpcError | None
-    instances: tuple[Instance, ...]
+    instances: tuple[ResultInfo, ...]
 
 
-def _is_over(job: BatchJob) -> bool:
+def _is_over(job: JobInfo) -> bool:
     return job.state is JobState.FAILED or bool(job.errors)
 
 
-def _learn(context: Context, job: BatchJob) -> _Learned:
+def _learn(context: Context, job: JobInfo) -> _Learned:
     """Ask what there is to know.
 
     The exit statuses come from query_batch with details: query_completed_job breaks for a job
@@ -149,13 +149,13 @@ def _completed(context: Context, job_name: str) -> CompletedJob | None:
     return told if told.error_resultid else None
 
 
-def _words(job: BatchJob) -> list[str]:
+def _words(job: JobInfo) -> list[str]:
     return [
         f"{word}: {ERROR_MEANINGS[word]}" if word in ERROR_MEANINGS else word for word in job.errors
     ]
 
 
-def _instances(context: Context, job: BatchJob) -> tuple[tuple[Instance, ...], RpcError | None]:
+def _instances(context: Context, job: JobInfo) -> tuple[tuple[ResultInfo, ...], RpcError | None]:
     """Return a job's instances, or why they are not known."""
     try:
         return context.project.query_job(job.id), None
@@ -164,7 +164,7 @@ def _instances(context: Context, job: BatchJob) -> tuple[tuple[Instance, ...], R
         return (), error
 
 
-def _report(context: Context, job: BatchJob, why: str, instances: Iterable[Instance]) -> str:
+def _report(context: Context, job: JobInfo, why: str, instances: Iterable[ResultInfo]) -> str:
     """Return lines for people."""
     lines = [f"boinc_gahp: job {job.name} failed on {context.project.url} ({why})"]
     if job.exit_statuses:

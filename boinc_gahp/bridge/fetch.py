@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.locate import Located
     from boinc_gahp.bridge.types import FetchRequest
-    from boinc_gahp.rpc import CompletedJob, Instance, OutputStream
+    from boinc_gahp.rpc import CompletedJob, OutputStream, ResultInfo
     from boinc_gahp.templates import OutputTemplate
 
 #: Seconds for a first question about a job whose batch is not known; where the job failed, most
@@ -149,7 +149,7 @@ def _look_for(
 
 
 def outputs_of(
-    context: Context, request: FetchRequest, located: Located | None, instance: Instance | None
+    context: Context, request: FetchRequest, located: Located | None, instance: ResultInfo | None
 ) -> list[Output]:
     """Return the app's outputs, or its own template's, and those the instance has beyond them.
 
@@ -198,7 +198,7 @@ def _bytes(limit: float | None) -> int | None:
 
 
 def opener_of(
-    context: Context, job_name: str, instance: Instance | None
+    context: Context, job_name: str, instance: ResultInfo | None
 ) -> Callable[[int], OutputStream]:
     """Return what opens the files that the instance uploaded, by their number.
 

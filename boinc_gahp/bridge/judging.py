@@ -12,7 +12,7 @@ from boinc_gahp.bridge.digests import look_at
 from boinc_gahp.bridge.staging import placeholder
 from boinc_gahp.bridge.types import Judgement, LocalInput, RemoteInput, StagedInput
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
-from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Judged:
         template = self._app_templates.input
         refusals: dict[str, GahpError] = {}
         inputs: dict[str, tuple[Input, ...]] = {}
-        lines: dict[str, Job] = {}
+        lines: dict[str, JobSubmission] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for job in self._request.jobs:
@@ -355,7 +355,7 @@ class Judged:
         checks.check_own_template(job, "output", [info.open_name for info in template.files])
         return template
 
-    def _check_line(self, job: JobRequest, line: Job) -> None:
+    def _check_line(self, job: JobRequest, line: JobSubmission) -> None:
         own = [text for text in (line.input_template, line.output_template) if text is not None]
         more = [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
@@ -365,9 +365,9 @@ class Judged:
 
     def _job(
         self, job: JobRequest, inputs: tuple[Input, ...], physical_name: Callable[[str], str]
-    ) -> Job:
+    ) -> JobSubmission:
         escape = self._context.project_settings.escape_command_lines
-        return Job(
+        return JobSubmission(
             name=job.name,
             command_line=checks.command_line(job, escape=escape),
             input_files=tuple(_input_file(item, physical_name) for item in inputs),

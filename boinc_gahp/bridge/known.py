@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc import Project
-    from boinc_gahp.rpc.types import Batch, BatchDetails, BatchJob, Instance
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -119,15 +119,15 @@ class Known:
         self._aborted: Recent[int, int] = Recent(MAX_NAMES)
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
-        self._instances: Recent[int, Instance] = Recent(MAX_NAMES)
+        self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
         self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
         )
-        self._failed: SingleFlight[int, tuple[Mapping[str, BatchJob], int]] = SingleFlight(
+        self._failed: SingleFlight[int, tuple[Mapping[str, JobInfo], int]] = SingleFlight(
             MAX_JOBS, lambda answer: answer[1] + 1
         )
-        self._batches: SingleFlight[None, tuple[Batch, ...]] = SingleFlight(MAX_NAMES, len)
+        self._batches: SingleFlight[None, tuple[BatchInfo, ...]] = SingleFlight(MAX_NAMES, len)
 
     # Batches.
 
@@ -219,25 +219,25 @@ class Known:
         """Return the id or name of a batch that this process has seen the job in."""
         return self._views.find(lambda view: job_name in view.jobs)
 
-    def batches(self) -> tuple[Batch, ...]:
+    def batches(self) -> tuple[BatchInfo, ...]:
         """Return the account's batches, retired ones excepted, as query_batches lists them now."""
         return self._batches.get(None, self._project.query_batches, lambda _: False)
 
-    def failures(self, batch_id: int, job_name: str) -> BatchJob | None:
+    def failures(self, batch_id: int, job_name: str) -> JobInfo | None:
         """Return the details of a job that has no canonical instance, or None."""
 
-        def ask() -> tuple[Mapping[str, BatchJob], int]:
+        def ask() -> tuple[Mapping[str, JobInfo], int]:
             details = self._project.query_batch(batch_id=batch_id, get_job_details=True)
             jobs = {job.name: job for job in details.jobs if not job.canonical_instance_id}
             return jobs, len(jobs)
 
-        def ended(answer: tuple[Mapping[str, BatchJob], int]) -> bool:
+        def ended(answer: tuple[Mapping[str, JobInfo], int]) -> bool:
             job = answer[0].get(job_name)
             return job is not None and job.state is JobState.FAILED
 
         return self._failed.get(batch_id, ask, ended)[0].get(job_name)
 
-    def instance(self, job: JobIds) -> Instance | None:
+    def instance(self, job: JobIds) -> ResultInfo | None:
         """Return a job's canonical instance, or None if the project does not show it."""
         if not job.canonical_instance_id:
             return None

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.rpc import Project
-    from boinc_gahp.rpc.types import Batch, BatchDetails
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo
 
 
-def oldest(batches: Iterable[Batch], name: str) -> Batch | None:
+def oldest(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:
     """Return the batch of this name with the lowest id, names compared as the project does."""
     wanted = checks.fold(name)
     found = (batch for batch in batches if checks.fold(batch.name) == wanted)

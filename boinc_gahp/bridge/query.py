@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import Client
     from boinc_gahp.ledger import Debt
-    from boinc_gahp.rpc import Batch
+    from boinc_gahp.rpc import BatchInfo
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -218,7 +218,7 @@ def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState
     not in INIT, and query_batch2 tells the rest. A name that two batches have means the older one,
     which may be retired and so not be in the answer: an INIT is looked at again by name.
     """
-    oldest: dict[str, Batch] = {}
+    oldest: dict[str, BatchInfo] = {}
     for batch in sorted(context.known.batches(), key=lambda batch: batch.id):
         oldest.setdefault(checks.fold(batch.name), batch)
     states: dict[str, BatchState | None] = {}

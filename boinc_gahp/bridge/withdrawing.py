@@ -11,7 +11,7 @@ from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
-    from boinc_gahp.rpc import Batch, Project
+    from boinc_gahp.rpc import BatchInfo, Project
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -71,7 +71,7 @@ def withdraw(context: Context, batch_id: int, name: str, *, retire: bool = True)
     return True
 
 
-def _look(project: Project, batch_id: int, name: str) -> Batch | None:
+def _look(project: Project, batch_id: int, name: str) -> BatchInfo | None:
     try:
         batch = project.query_batch(batch_id=batch_id).batch
     except NotFound:

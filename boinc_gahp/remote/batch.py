@@ -63,7 +63,7 @@ class Batch:
             what was written down on this machine.
     """
 
-    def __init__(self, project: Project, info: rpc.Batch) -> None:
+    def __init__(self, project: Project, info: rpc.BatchInfo) -> None:
         self.project = project
         self.info = info
         self.trouble: GahpError | None = None
@@ -374,7 +374,7 @@ class Batch:
 
     # -- for people
 
-    def see(self, info: rpc.Batch) -> bool:
+    def see(self, info: rpc.BatchInfo) -> bool:
         """Take what the project tells; return whether it is other than what was known.
 
         :meta private:

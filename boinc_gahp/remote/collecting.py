@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.remote.session import Session
     from boinc_gahp.remote.types import OnProgress
-    from boinc_gahp.rpc import BatchJob
+    from boinc_gahp.rpc import JobInfo
 
 #: What the operating system says if no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -74,7 +74,7 @@ def jobs_of(
         NoSuchJob: the batch has no such job, or the word may stand for two.
         RpcError: the project could not be asked.
     """
-    jobs: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
+    jobs: Iterable[JobInfo] = session.rpc.iter_jobs(batch_id)
     if wanted is not None:
         jobs = finding.jobs(session, batch_id, batch_name, wanted)
     finished: list[Finished] = []

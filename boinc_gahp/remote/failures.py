@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import Failure
     from boinc_gahp.remote.session import Session
-    from boinc_gahp.rpc import BatchJob
+    from boinc_gahp.rpc import JobInfo
 
 __all__ = ["FAILURE", "JobFailure", "failures", "save"]
 
@@ -78,11 +78,11 @@ def failures(
         RpcError: the project could not be asked for the jobs, or does not answer any more.
     """
     if jobs is None:
-        listed: Iterable[BatchJob] = session.rpc.iter_jobs(batch_id)
+        listed: Iterable[JobInfo] = session.rpc.iter_jobs(batch_id)
     else:
         listed = finding.jobs(session, batch_id, batch_name, jobs)
 
-    def ask(job: BatchJob) -> JobFailure:
+    def ask(job: JobInfo) -> JobFailure:
         failure = session.bridge.failure_of(job)
         if failure.trouble is not None:
             check_answers(session, failure.trouble)

@@ -40,13 +40,13 @@ _FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
 _NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
 
 
-def of_account(session: Session) -> list[rpc.Batch]:
+def of_account(session: Session) -> list[rpc.BatchInfo]:
     """Return the account's batches, newest first, retired ones left out; raises RpcError."""
     batches = session.rpc.query_batches()
     return sorted(batches, key=lambda batch: (batch.create_time, batch.id), reverse=True)
 
 
-def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batch:
+def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.BatchInfo:
     """Return what the project tells of the batch with this id, retired or not.
 
     Args:
@@ -68,7 +68,7 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batc
     return found
 
 
-def batch(session: Session, which: int | str) -> rpc.Batch:
+def batch(session: Session, which: int | str) -> rpc.BatchInfo:
     """Return the batch that is meant; see :meth:`Project.batch`."""
     if isinstance(which, int):
         return by_id(session, which)
@@ -105,7 +105,7 @@ def batch(session: Session, which: int | str) -> rpc.Batch:
     return found
 
 
-def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.Batch | None:
+def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> rpc.BatchInfo | None:
     """Return the account's batch with an id; one that is not listed may be retired."""
     for each in own:
         if each.id == batch_id:
@@ -124,7 +124,7 @@ def _with_id(session: Session, own: Sequence[rpc.Batch], batch_id: int) -> rpc.B
         ) from error
 
 
-def _with_name(session: Session, own: Sequence[rpc.Batch], name: str) -> rpc.Batch | None:
+def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc.BatchInfo | None:
     """Return the listed batch of this name: exactly, or else as the project compares names."""
     found = [each for each in own if each.name == name]
     if not found:
@@ -138,7 +138,7 @@ def _with_name(session: Session, own: Sequence[rpc.Batch], name: str) -> rpc.Bat
     return found[0] if found else None
 
 
-def _unlisted(session: Session, name: str) -> rpc.Batch | None:
+def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
     """Return the account's retired batch of this name, if it is the one that the project finds."""
     if not name.strip():
         return None
@@ -156,7 +156,7 @@ def _unlisted(session: Session, name: str) -> rpc.Batch | None:
     return found if fold(found.name) == fold(name) else None
 
 
-def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
+def _give_up(session: Session, said: str, own: Sequence[rpc.BatchInfo]) -> NoReturn:
     """Raise the error for a word that stands for no batch, with what might have been meant."""
     if not own:
         known = "you have no batches there that are not retired"
@@ -170,26 +170,26 @@ def _give_up(session: Session, said: str, own: Sequence[rpc.Batch]) -> NoReturn:
     )
 
 
-def _described(found: rpc.Batch) -> str:
+def _described(found: rpc.BatchInfo) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.create_time))
     return f"{found.name!r} (id {found.id}, {found.state.words}, of {when})"
 
 
-def _several(found: Sequence[rpc.Batch]) -> str:
+def _several(found: Sequence[rpc.BatchInfo]) -> str:
     return listed([_described(each) for each in found], _NAMED)
 
 
 # -- jobs
 
 
-def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.BatchJob:
+def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.JobInfo:
     """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
     return jobs(session, batch_id, batch_name, [which])[0]
 
 
 def jobs(
     session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
-) -> list[rpc.BatchJob]:
+) -> list[rpc.JobInfo]:
     """Return jobs of a batch by their names or ids, in this order; each is there once.
 
     Raises:
@@ -199,8 +199,8 @@ def jobs(
     wanted = {said: _words(said) for said in which}
     by_name = {name for name, _ in wanted.values()}
     by_number = {number for _, number in wanted.values()}
-    named: dict[str | None, rpc.BatchJob] = {}
-    numbered: dict[int | None, rpc.BatchJob] = {}
+    named: dict[str | None, rpc.JobInfo] = {}
+    numbered: dict[int | None, rpc.JobInfo] = {}
     names = []
     for each in session.rpc.iter_jobs(batch_id) if wanted else ():
         names.append(each.name)
@@ -209,7 +209,7 @@ def jobs(
         if each.id in by_number:
             numbered[each.id] = each
     where = f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host}"
-    found: dict[int, rpc.BatchJob] = {}
+    found: dict[int, rpc.JobInfo] = {}
     for said, (name, number) in wanted.items():
         one, other = named.get(name), numbered.get(number)
         if one is not None and other is not None and one is not other:

@@ -30,7 +30,7 @@ class BatchJob:
 
     __slots__ = ("batch", "info")
 
-    def __init__(self, batch: Batch, info: rpc.BatchJob) -> None:
+    def __init__(self, batch: Batch, info: rpc.JobInfo) -> None:
         self.batch = batch
         self.info = info
 
@@ -74,7 +74,7 @@ class BatchJob:
         """Seconds of the canonical instance; None while there is none."""
         return self.info.cpu_time
 
-    def instances(self) -> tuple[rpc.Instance, ...]:
+    def instances(self) -> tuple[rpc.ResultInfo, ...]:
         """Ask for the job's instances; raises RpcError."""
         return self.batch.project.rpc.query_job(self.id)
 

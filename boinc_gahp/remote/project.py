@@ -15,7 +15,7 @@ from boinc_gahp.remote.batch import Batch
 from boinc_gahp.remote.session import open_session
 from boinc_gahp.remote.types import Parameters
 from boinc_gahp.remote.watching import Poll
-from boinc_gahp.rpc import Batch as Info
+from boinc_gahp.rpc import BatchInfo as Info
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.text import did_you_mean
 

@@ -85,12 +85,12 @@ class Forecast:
         """Seconds since the epoch; None where it cannot be told."""
         return self._end
 
-    def see(self, info: rpc.Batch, now: float | None = None) -> None:
+    def see(self, info: rpc.BatchInfo, now: float | None = None) -> None:
         """Take what the project tells of a batch at ``now`` (None: by this machine's clock)."""
         with self._lock:
             self._end = self._estimated(info, time.time() if now is None else now)
 
-    def _estimated(self, info: rpc.Batch, now: float) -> float | None:
+    def _estimated(self, info: rpc.BatchInfo, now: float) -> float | None:
         if info.state is not BatchState.IN_PROGRESS:
             return None
         if not self._seen:
@@ -234,10 +234,10 @@ class _Look:
                 leases.renew(batch, project)
         return changed
 
-    def _news(self, project: rpc.Project, open_: Sequence[Batch]) -> dict[int, rpc.Batch]:
+    def _news(self, project: rpc.Project, open_: Sequence[Batch]) -> dict[int, rpc.BatchInfo]:
         """Return what the project tells of those batches; one that it does not know is missing."""
         wanted = {batch.id for batch in open_}
-        found: dict[int, rpc.Batch] = {}
+        found: dict[int, rpc.BatchInfo] = {}
         if not self._single_is_cheaper(open_):
             listed = project.query_batches()
             self._listed = len(listed)

@@ -13,38 +13,38 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.spool import NoRoom
 from boinc_gahp.rpc.types import (
-    Batch,
     BatchDetails,
-    BatchJob,
+    BatchInfo,
     BatchSubmission,
     CompletedJob,
     InputFile,
-    Instance,
-    Job,
+    JobInfo,
     JobParams,
     JobStatus,
     JobStatuses,
+    JobSubmission,
+    ResultInfo,
     UploadFile,
 )
 from boinc_gahp.states import BatchState
 
 __all__ = [
-    "Batch",
     "BatchDetails",
-    "BatchJob",
+    "BatchInfo",
     "BatchState",
     "BatchSubmission",
     "ClientOptions",
     "CompletedJob",
     "InputFile",
-    "Instance",
-    "Job",
+    "JobInfo",
     "JobParams",
     "JobStatus",
     "JobStatuses",
+    "JobSubmission",
     "NoRoom",
     "OutputStream",
     "Project",
+    "ResultInfo",
     "UploadFile",
     "command_line",
 ]

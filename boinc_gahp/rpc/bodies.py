@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Form:
+class FormBody:
     """The form that a request is: the field ``request``, then the files in the order of its names.
 
     Closing it closes the files. ``sent`` is called with the size of each block that goes out next,
@@ -83,7 +83,7 @@ class Form:
 
 def size_of(xml: bytes) -> int:
     """Return the number of bytes that ``xml`` has on the wire."""
-    return Form(xml).len
+    return FormBody(xml).len
 
 
 class _Memory:

@@ -22,7 +22,7 @@ from boinc_gahp.text import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
+    from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
     from boinc_gahp.secret import Authenticator
 
 _DECLARATION = re.compile(r"<\?xml\b.*?\?>", re.DOTALL)
@@ -186,7 +186,7 @@ def _head(submission: BatchSubmission) -> Iterator[etree._Element]:
         yield leaf("output_template_filename", submission.output_template_filename)
 
 
-def _job(job: Job, where: str, templates: dict[str, etree._Element]) -> etree._Element:
+def _job(job: JobSubmission, where: str, templates: dict[str, etree._Element]) -> etree._Element:
     element = etree.Element("job")
     if job.name:
         _add(element, "name", job.name, where)

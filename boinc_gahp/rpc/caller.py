@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.options import ClientOptions
     from boinc_gahp.rpc.redact import Redactor
     from boinc_gahp.rpc.repair import PhpMessage
-    from boinc_gahp.rpc.replies import Records
+    from boinc_gahp.rpc.replies import RepeatedElements
     from boinc_gahp.rpc.table import Rpc
     from boinc_gahp.rpc.transport import Body, HttpReply, Transport
 
@@ -56,7 +56,7 @@ class Question:
     rpc: Rpc
     url: str
     make_body: Callable[[], Body] | None = None
-    records: Records[Any] | None = None
+    records: RepeatedElements[Any] | None = None
     subject: str = ""
 
 

@@ -12,14 +12,14 @@ from urllib.parse import urlencode
 from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import build, fields, regular, results, table
 from boinc_gahp.rpc.address import address
-from boinc_gahp.rpc.bodies import Form, size_of
+from boinc_gahp.rpc.bodies import FormBody, size_of
 from boinc_gahp.rpc.caller import Caller, Question
 from boinc_gahp.rpc.clock import Clock, Watched
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.redirects import upgraded
-from boinc_gahp.rpc.replies import Records
+from boinc_gahp.rpc.replies import RepeatedElements
 from boinc_gahp.rpc.spool import Dropped, SpooledJobs
 from boinc_gahp.rpc.transport import HttpTransport
 from boinc_gahp.rpc.types import BatchDetails
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.table import Rpc
     from boinc_gahp.rpc.transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (
-        Batch,
-        BatchJob,
+        BatchInfo,
         BatchSubmission,
         CompletedJob,
-        Instance,
+        JobInfo,
         JobStatuses,
+        ResultInfo,
         UploadFile,
     )
 
@@ -165,9 +165,9 @@ class Project:
             lambda root: results.decimal(root, "seconds"),
         )
 
-    def query_batches(self, *, get_cpu_time: bool = False) -> tuple[Batch, ...]:
+    def query_batches(self, *, get_cpu_time: bool = False) -> tuple[BatchInfo, ...]:
         """Return the account's batches, retired ones left out."""
-        batches = Records(("batch",), results.batch, table.MOST_BATCHES)
+        batches = RepeatedElements(("batch",), results.batch, table.MOST_BATCHES)
         return self._simple(
             table.QUERY_BATCHES,
             lambda _: tuple(batches.items),
@@ -187,7 +187,7 @@ class Project:
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = Records(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
+        jobs = RepeatedElements(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
@@ -197,12 +197,12 @@ class Project:
             subject=fields.said(batch_id, batch_name),
         )
 
-    def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> Batch:
+    def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
         """Return one batch without its jobs, which are read and forgotten, however many."""
         jobs = Dropped(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
         return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
 
-    def iter_jobs(self, batch_id: int) -> Iterator[BatchJob]:
+    def iter_jobs(self, batch_id: int) -> Iterator[JobInfo]:
         """Yield a batch's jobs with their details, in the order of their submission.
 
         The project is asked when the first job is wanted. By then its answer has ended and was
@@ -216,7 +216,9 @@ class Project:
             self._one_batch(batch_id, jobs, get_job_details=True)
             yield from jobs
 
-    def _one_batch(self, batch_id: int, jobs: Records[BatchJob], **flags: bool) -> Batch:
+    def _one_batch(
+        self, batch_id: int, jobs: RepeatedElements[JobInfo], **flags: bool
+    ) -> BatchInfo:
         return self._simple(
             table.QUERY_BATCH,
             results.batch,
@@ -236,7 +238,9 @@ class Project:
         if not isinstance(min_mod_time, str):
             min_mod_time = build.number(min_mod_time, "min_mod_time")
         most = len(batch_names) + (table.MOST_JOBS if batch_names else 0)
-        listed = Records(("batch_size", "job"), results.size_or_status, most, regular.STATUS)
+        listed = RepeatedElements(
+            ("batch_size", "job"), results.size_or_status, most, regular.STATUS
+        )
         return self._simple(
             table.QUERY_BATCH2,
             lambda root: results.statuses(root, listed.items, len(batch_names)),
@@ -277,9 +281,9 @@ class Project:
 
     # -- jobs
 
-    def query_job(self, job_id: int) -> tuple[Instance, ...]:
+    def query_job(self, job_id: int) -> tuple[ResultInfo, ...]:
         """Return a job's instances."""
-        instances = Records(("instance",), results.instance, table.MOST_INSTANCES)
+        instances = RepeatedElements(("instance",), results.instance, table.MOST_INSTANCES)
         return self._simple(
             table.QUERY_JOB,
             lambda _: tuple(instances.items),
@@ -336,7 +340,7 @@ class Project:
         With ``batch_id`` the files that it has are associated with the batch, and PHP dies if one
         already was (``web-rpcs.rst``, "Files", also for why not to send ``delete_time``).
         """
-        absent = Records(("file",), results.index, table.MOST_FILES)
+        absent = RepeatedElements(("file",), results.index, table.MOST_FILES)
         return self._simple(
             table.QUERY_FILES,
             lambda root: results.absent(root, absent.items, len(physical_names)),
@@ -364,7 +368,7 @@ class Project:
         names = [file.physical_name for file in files]
         kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
         xml = build.document("upload_files", self._authenticator, kept)
-        form = partial(Form, xml, files, self._until, sent)
+        form = partial(FormBody, xml, files, self._until, sent)
         question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)
 
@@ -441,7 +445,7 @@ class Project:
         rpc: Rpc,
         answer: Callable[[etree._Element], T],
         *parts: etree._Element,
-        records: Records[Any] | None = None,
+        records: RepeatedElements[Any] | None = None,
         subject: str = "",
     ) -> T:
         xml = build.document(rpc.name, self._authenticator, parts)
@@ -453,11 +457,11 @@ class Project:
         xml: bytes,
         answer: Callable[[etree._Element], T],
         *,
-        records: Records[Any] | None = None,
+        records: RepeatedElements[Any] | None = None,
         subject: str = "",
     ) -> T:
         url = self.url + rpc.handler
-        form = partial(Form, xml, (), self._until)
+        form = partial(FormBody, xml, (), self._until)
         return self._caller.ask(Question(rpc, url, form, records, subject), answer, self._until)
 
     def _output(self, rpc: Rpc, about: dict[str, str], auth_str: str, subject: str) -> OutputStream:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReplyLimits:
     """What one reply is given.
 
     Attributes:
@@ -51,7 +51,7 @@ _current = threading.local()
 
 
 @contextmanager
-def limited(limits: Limits) -> Iterator[None]:
+def limited(limits: ReplyLimits) -> Iterator[None]:
     """Let ``limits`` hold for the replies to what this thread sends meanwhile."""
     _current.limits = limits
     try:
@@ -63,7 +63,7 @@ def limited(limits: Limits) -> Iterator[None]:
 def timed_pools(
     patience: float, trust: Callable[[], ssl.SSLContext]
 ) -> dict[str, type[HTTPConnectionPool]]:
-    """Return pools whose connections keep to :class:`Limits`, and trust what ``trust`` does.
+    """Return pools whose connections keep to :class:`ReplyLimits`, and trust what ``trust`` does.
 
     While a request is sent they wait ``patience`` seconds for each block, if so much is left for
     the whole, and not only the short time for connecting: a server that takes a breath during an
@@ -106,7 +106,7 @@ def timed_pools(
 
 def _be_patient(connection: HTTPConnection, patience: float) -> None:
     """Forget the time-out of the reply before, or of the connecting."""
-    limits: Limits | None = getattr(_current, "limits", None)
+    limits: ReplyLimits | None = getattr(_current, "limits", None)
     if limits is not None and limits.until is not None:
         # 0 would mean not to wait at all: an error of its own.
         patience = max(0.001, min(patience, limits.until - time.monotonic()))
@@ -119,7 +119,7 @@ class _TimedResponse(http.client.HTTPResponse):
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        limits: Limits | None = getattr(_current, "limits", None)
+        limits: ReplyLimits | None = getattr(_current, "limits", None)
         if limits is not None:
             # BufferedReader has hold of the socket's file; what it has read ahead is nothing yet.
             self.fp = _Lines(_Timed(sock, self.fp.detach(), limits))
@@ -136,7 +136,7 @@ class _Lines(io.BufferedReader):
 class _Timed(io.RawIOBase):
     """Reads from a socket's file, each time for no longer than is left."""
 
-    def __init__(self, sock: socket.socket, file: Any, limits: Limits) -> None:
+    def __init__(self, sock: socket.socket, file: Any, limits: ReplyLimits) -> None:
         super().__init__()
         self._sock = sock
         self._file = file

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.rpc.types import BatchJob, JobStatus
+from boinc_gahp.rpc.types import JobInfo, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,14 +35,14 @@ def _status(match: re.Match[bytes]) -> JobStatus:
     return JobStatus(name.decode(), status.decode())
 
 
-def _job(match: re.Match[bytes]) -> BatchJob:
+def _job(match: re.Match[bytes]) -> JobInfo:
     number, name, instance = match.groups()
-    return BatchJob(int(number), name.decode(), int(instance))
+    return JobInfo(int(number), name.decode(), int(instance))
 
 
-def _detailed_job(match: re.Match[bytes]) -> BatchJob:
+def _detailed_job(match: re.Match[bytes]) -> JobInfo:
     number, name, instance, errors, exit_statuses, cpu_time, status = match.groups()
-    return BatchJob(
+    return JobInfo(
         int(number),
         name.decode(),
         int(instance),

@@ -49,7 +49,7 @@ class TooMuch(Exception):
 
 
 @dataclass(slots=True)
-class Records(Generic[R]):
+class RepeatedElements(Generic[R]):
     """The elements that a reply repeats: made into values one at a time, and then forgotten.
 
     Attributes:
@@ -128,7 +128,7 @@ class Reply:
 def read(
     chunks: Iterable[bytes],
     root: str,
-    records: Records[Any] | None = None,
+    records: RepeatedElements[Any] | None = None,
     *,
     answers: tuple[str, ...] = (),
     most: int = REPLY_BYTES,
@@ -158,7 +158,9 @@ def read(
 class _Reading:
     """One reply while it comes in."""
 
-    def __init__(self, root: str, records: Records[Any] | None, answers: tuple[str, ...]) -> None:
+    def __init__(
+        self, root: str, records: RepeatedElements[Any] | None, answers: tuple[str, ...]
+    ) -> None:
         self._root = root
         self._records = records
         self._answers = (*answers, "error")

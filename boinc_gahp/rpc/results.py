@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.rpc.replies import Incomplete, stderr_text
 from boinc_gahp.rpc.types import (
-    Batch,
-    BatchJob,
+    BatchInfo,
     CompletedJob,
-    Instance,
+    JobInfo,
     JobStatus,
     JobStatuses,
+    ResultInfo,
 )
 from boinc_gahp.states import BatchState
 
@@ -105,7 +105,7 @@ def whole(found: str, tag: str) -> int:
 _STATES = {int(state): state for state in BatchState}
 
 
-def batch(element: etree._Element) -> Batch:
+def batch(element: etree._Element) -> BatchInfo:
     """Return the batch whose fields are children of ``element``.
 
     Each child is touched once: there are replies with thousands of batches.
@@ -125,7 +125,7 @@ def batch(element: etree._Element) -> Batch:
     def time_of(tag: str) -> float:
         return time(texts[tag], tag) if tag in texts else 0.0
 
-    return Batch(
+    return BatchInfo(
         id=whole(said("id"), "id"),
         name=word(said("name"), "name"),
         app_name=word(said("app_name"), "app_name"),
@@ -143,7 +143,7 @@ def batch(element: etree._Element) -> Batch:
     )
 
 
-def batch_job(element: etree._Element) -> BatchJob:
+def batch_job(element: etree._Element) -> JobInfo:
     """Return one ``<job>`` of query_batch; written for replies with 100,000 of them."""
     texts: dict[str, str] = {}
     errors: list[str] = []
@@ -157,7 +157,7 @@ def batch_job(element: etree._Element) -> BatchJob:
         else:
             texts.setdefault(tag, found)
     try:
-        return BatchJob(
+        return JobInfo(
             id=whole(texts["id"], "id"),
             name=word(texts["name"], "name"),
             canonical_instance_id=whole(
@@ -184,9 +184,9 @@ def job_status(element: etree._Element) -> JobStatus:
         raise Incomplete("a <job> without <job_name> or <status>") from None
 
 
-def instance(element: etree._Element) -> Instance:
+def instance(element: etree._Element) -> ResultInfo:
     """Return one ``<instance>`` of query_job."""
-    return Instance(
+    return ResultInfo(
         id=integer(element, "id"),
         name=word(text(element, "name"), "name"),
         state=word(text(element, "state").strip(), "state"),

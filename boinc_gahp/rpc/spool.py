@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.errors import GahpError
 from boinc_gahp.rpc import regular, results
-from boinc_gahp.rpc.replies import Records
+from boinc_gahp.rpc.replies import RepeatedElements
 from boinc_gahp.rpc.table import MOST_JOBS
-from boinc_gahp.rpc.types import BatchJob
+from boinc_gahp.rpc.types import JobInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,14 +32,14 @@ class NoRoom(GahpError):
     code = "BG-NO-ROOM"
 
 
-class Dropped(Records[R]):
+class Dropped(RepeatedElements[R]):
     """Records that nobody wants."""
 
     def add(self, value: R) -> None:
         """Forget a value."""
 
 
-class SpooledJobs(Records[BatchJob]):
+class SpooledJobs(RepeatedElements[JobInfo]):
     """The jobs of query_batch with details; a context manager that removes the file.
 
     Args:
@@ -60,7 +60,7 @@ class SpooledJobs(Records[BatchJob]):
         with suppress(OSError):  # what had no room in it, and was told
             self._file.close()
 
-    def add(self, value: BatchJob) -> None:
+    def add(self, value: JobInfo) -> None:
         """Keep a job."""
         self.items.append(value)
         if len(self.items) >= _A_LINE:
@@ -72,7 +72,7 @@ class SpooledJobs(Records[BatchJob]):
         self._file.seek(0)
         self._file.truncate()
 
-    def __iter__(self) -> Iterator[BatchJob]:
+    def __iter__(self) -> Iterator[JobInfo]:
         """Yield the jobs, once."""
         self._write()
         try:
@@ -110,6 +110,6 @@ class SpooledJobs(Records[BatchJob]):
         )
 
 
-def _job(fields: list[Any]) -> BatchJob:
+def _job(fields: list[Any]) -> JobInfo:
     number, name, instance, status, errors, exit_statuses, cpu_time = fields
-    return BatchJob(number, name, instance, status, tuple(errors), tuple(exit_statuses), cpu_time)
+    return JobInfo(number, name, instance, status, tuple(errors), tuple(exit_statuses), cpu_time)

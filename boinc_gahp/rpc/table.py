@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from boinc_gahp.rpc.types import Batch
+from boinc_gahp.rpc.types import BatchInfo
 
 SUBMIT_HANDLER = "submit_rpc_handler.php"
 FILE_HANDLER = "job_file.php"
@@ -60,7 +60,7 @@ SUBMIT_BATCH = Rpc(
 )
 ESTIMATE_BATCH = Rpc("estimate_batch", ("seconds",))
 QUERY_BATCHES = Rpc("query_batches")
-QUERY_BATCH = Rpc("query_batch", tuple(each.name for each in fields(Batch)))
+QUERY_BATCH = Rpc("query_batch", tuple(each.name for each in fields(BatchInfo)))
 QUERY_BATCH2 = Rpc("query_batch2", ("server_time",))
 QUERY_JOB = Rpc("query_job")
 QUERY_COMPLETED_JOB = Rpc("query_completed_job", ("completed_job",), dies=True)

@@ -16,7 +16,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.rpc.limits import Limits, limited, timed_pools
+from boinc_gahp.rpc.limits import ReplyLimits, limited, timed_pools
 from boinc_gahp.rpc.redact import guard_library_logs
 from boinc_gahp.rpc.trust import trusting
 
@@ -145,7 +145,7 @@ class HttpTransport:
             prepared = session.prepare_request(
                 requests.Request(request.method, request.url, headers=headers, data=body)
             )
-            limits = Limits(
+            limits = ReplyLimits(
                 request.read_timeout,
                 request.until,
                 request.reply_timeout,

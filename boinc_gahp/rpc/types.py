@@ -68,7 +68,7 @@ class JobParams:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobSubmission:
     """One ``<job>`` of submit_batch and estimate_batch.
 
     ``command_line`` is the text that the project stores, and :func:`boinc_gahp.rpc.command_line`
@@ -94,7 +94,7 @@ class BatchSubmission:
     """The ``<batch>`` of submit_batch and estimate_batch; ``batch_id`` wins over ``batch_name``."""
 
     app_name: str
-    jobs: Sequence[Job]
+    jobs: Sequence[JobSubmission]
     batch_id: int | None = None
     batch_name: str | None = None
     app_version_num: int | None = None
@@ -106,7 +106,7 @@ class BatchSubmission:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchInfo:
     """One batch as query_batches and query_batch describe it.
 
     ``state`` and ``fraction_done`` are computed by the project when it is asked; a batch in state
@@ -130,7 +130,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchJob:
+class JobInfo:
     """One job of query_batch; the last four fields only with get_job_details.
 
     ``errors`` are the project's words for the bits of error_mask ("too_many_error_results",
@@ -160,8 +160,8 @@ class BatchJob:
 class BatchDetails:
     """What query_batch answers: the batch, and its jobs in the order of their submission."""
 
-    batch: Batch
-    jobs: tuple[BatchJob, ...]
+    batch: BatchInfo
+    jobs: tuple[JobInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class JobStatuses:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class ResultInfo:
     """One instance (result) of a job, from query_job; sizes of the files it uploaded, in order."""
 
     id: int

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project, UploadFile
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, Project, UploadFile
 from boinc_gahp.rpc.redirects import RedirectRefused, followed
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 
@@ -103,10 +103,10 @@ EVERY: dict[str, Callable[[Project, Path], object]] = {
     "ping": lambda project, _: project.ping(),
     "create_batch": lambda project, _: project.create_batch("b", "a"),
     "submit_batch": lambda project, _: project.submit_batch(
-        BatchSubmission("a", [Job("j")], batch_id=1)
+        BatchSubmission("a", [JobSubmission("j")], batch_id=1)
     ),
     "estimate_batch": lambda project, _: project.estimate_batch(
-        BatchSubmission("a", [Job("j")], batch_id=1)
+        BatchSubmission("a", [JobSubmission("j")], batch_id=1)
     ),
     "query_batches": lambda project, _: project.query_batches(),
     "query_batch": lambda project, _: project.query_batch(batch_id=1),

@@ -11,7 +11,7 @@ from boinc_gahp.bridge import checks
 from boinc_gahp.bridge.types import InlineInput, JobRequest, LocalInput, StagedInput
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.rpc import BatchSubmission, InputFile, Job
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import read_input_template
@@ -196,7 +196,7 @@ def test_inline_text_is_refused_or_arrives_as_it_is(text: str) -> None:
     except JobRefused as refused:
         assert refused.job_name == "j"  # noqa: PT017
         return
-    one = Job("j", input_files=(InputFile.inline(text),))
+    one = JobSubmission("j", input_files=(InputFile.inline(text),))
     document = submission_document("x", Authenticator("a" * 32), BatchSubmission("a", [one]))
     assert etree.fromstring(document).findtext(".//source") == text
 

@@ -51,7 +51,7 @@ arguments = st.lists(
 
 def stored(line: str) -> str:
     """Return what a project stores of a job's command line, by way of the request itself."""
-    batch = rpc.BatchSubmission("a", [rpc.Job("j", line)])
+    batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j", line)])
     request = parse_request(submission_document("submit_batch", Authenticator("a" * 32), batch))
     sent = request.jobs[0].command_line
     words = f'--command_line "{sent}"' if sent not in ("", "0") else ""
@@ -140,7 +140,7 @@ def test_the_limit_of_a_jobs_line_counts_what_is_sent() -> None:
 
 
 def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent() -> None:
-    batch = rpc.BatchSubmission("a", [rpc.Job("j7", "--tag <b>")])
+    batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j7", "--tag <b>")])
     with pytest.raises(BadRequest, match=r"job 'j7': command_line .* holds a <"):
         submission_document("submit_batch", Authenticator("a" * 32), batch)
 

@@ -17,7 +17,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from lxml import etree
 
-from boinc_gahp.rpc import BatchSubmission, InputFile, Job, JobParams, OutputStream, Project
+from boinc_gahp.rpc import (
+    BatchSubmission,
+    InputFile,
+    JobParams,
+    JobSubmission,
+    OutputStream,
+    Project,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -221,13 +228,13 @@ def submission(asked: etree._Element) -> BatchSubmission:
     )
 
 
-def _job(job: etree._Element) -> Job:
+def _job(job: etree._Element) -> JobSubmission:
     def template(tag: str) -> str | None:
         element = job.find(tag)
         return None if element is None else etree.tostring(element, with_tail=False).decode()
 
     command_line = _one(job, "command_line")
-    return Job(
+    return JobSubmission(
         name=_one(job, "name"),
         command_line="" if "<" in command_line else command_line,
         input_files=tuple(_file(file) for file in job.iterfind("input_file")),

@@ -16,7 +16,7 @@ from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.remote import Batch, Project
-from boinc_gahp.rpc import BatchSubmission, InputFile, Job
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Site:
         prefix = f"j{next(_numbers)}"
         batch_id = project.rpc.create_batch(name, "uppercase")
         listed = [
-            Job(f"{prefix}_{n}", args, (InputFile.inline(f"{name} {n}\n"),)) for n in range(jobs)
+            JobSubmission(f"{prefix}_{n}", args, (InputFile.inline(f"{name} {n}\n"),))
+            for n in range(jobs)
         ]
         if jobs:
             project.rpc.submit_batch(BatchSubmission("uppercase", listed, batch_id=batch_id))

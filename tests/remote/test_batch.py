@@ -24,7 +24,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.remote import Counts, JobState, controlling
 from boinc_gahp.remote.watching import Poll
-from boinc_gahp.rpc import BatchJob
+from boinc_gahp.rpc import JobInfo
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.remote.conftest import project_as_is
@@ -165,10 +165,10 @@ def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None
 
 
 def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_said() -> None:
-    assert BatchJob(1, "j", 7, "error", ("cancelled",)).state is JobState.DONE
-    assert BatchJob(1, "j", 0, "error", ("cancelled",)).state is JobState.FAILED
-    assert BatchJob(1, "j", 0, "in_progress").state is JobState.IN_PROGRESS
-    assert BatchJob(1, "j", 0, "splendid").state is JobState.UNKNOWN
+    assert JobInfo(1, "j", 7, "error", ("cancelled",)).state is JobState.DONE
+    assert JobInfo(1, "j", 0, "error", ("cancelled",)).state is JobState.FAILED
+    assert JobInfo(1, "j", 0, "in_progress").state is JobState.IN_PROGRESS
+    assert JobInfo(1, "j", 0, "splendid").state is JobState.UNKNOWN
 
 
 def test_jobs_are_given_in_the_order_of_their_submission(site: Site) -> None:

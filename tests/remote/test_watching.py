@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.remote.watching import Forecast, Poll, Rhythm
-from boinc_gahp.rpc import Batch as Info
+from boinc_gahp.rpc import BatchInfo as Info
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for

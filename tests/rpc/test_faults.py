@@ -19,7 +19,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, Project
 from boinc_gahp.rpc.transport import HttpTransport
 from tests.rpc import scripted
 from tests.rpc.canned import inside
@@ -170,7 +170,7 @@ def test_retries_end_with_their_total_time(server: Scripted) -> None:
     assert len(server.requests) <= 4
 
 
-SUBMISSION = BatchSubmission("uppercase", [Job("j1")], batch_id=7)
+SUBMISSION = BatchSubmission("uppercase", [JobSubmission("j1")], batch_id=7)
 
 
 ONCE_ONLY: dict[str, Callable[[Project], object]] = {
@@ -315,7 +315,7 @@ def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
 
 def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> None:
     server.answers.append(ok(inside("submit_batch", "<batch_id>7</batch_id>")))
-    jobs = [Job(f"job{index}", "x" * 500) for index in range(5000)]
+    jobs = [JobSubmission(f"job{index}", "x" * 500) for index in range(5000)]
     submission = BatchSubmission("uppercase", jobs, batch_id=7)
     with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
         assert project.submit_batch(submission) == 7

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
-from boinc_gahp.rpc import BatchJob, ClientOptions, NoRoom, Project
+from boinc_gahp.rpc import ClientOptions, JobInfo, NoRoom, Project
 from boinc_gahp.rpc.spool import SpooledJobs
 from tests.bridge.scripted import batch, error
 from tests.contract.replay import Recording, ReplayReply, names
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.transport import HttpRequest
 
 
-def written(job: BatchJob) -> str:
+def written(job: JobInfo) -> str:
     """Return the job as the project writes it with details."""
     lines = ["        <job>", f"        <id>{job.id}</id>", f"        <name>{job.name}</name>"]
     lines += [f"        <canonical_instance_id>{job.canonical_instance_id}</canonical_instance_id>"]
@@ -37,22 +37,22 @@ def written(job: BatchJob) -> str:
     return "\n".join([*lines, f"            <status>{job.status}</status>", "        </job>", ""])
 
 
-def reply(*jobs: BatchJob) -> bytes:
+def reply(*jobs: JobInfo) -> bytes:
     return inside("query_batch", batch(7, "sweep", 1) + "\n" + "".join(map(written, jobs)))
 
 
-def some_jobs(count: int) -> list[BatchJob]:
+def some_jobs(count: int) -> list[JobInfo]:
     return [
-        BatchJob(n + 1, f"sweep_{n:06d}", 0, "error", ("too_many_error_results",), (11, -5))
+        JobInfo(n + 1, f"sweep_{n:06d}", 0, "error", ("too_many_error_results",), (11, -5))
         if n % 3
-        else BatchJob(n + 1, f"sweep_{n:06d}", n + 9, "done", cpu_time=1.5)
+        else JobInfo(n + 1, f"sweep_{n:06d}", n + 9, "done", cpu_time=1.5)
         for n in range(count)
     ]
 
 
 #: Also forms that no project writes today: they go through the parser instead.
 JOBS = st.builds(
-    BatchJob,
+    JobInfo,
     id=st.integers(0, 10**12),
     name=st.text(
         st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"),
@@ -69,7 +69,7 @@ JOBS = st.builds(
 
 @given(st.lists(JOBS, max_size=8), st.integers(1, 300))
 def test_the_jobs_are_those_that_were_written_however_the_reply_is_cut_into_pieces(
-    jobs: list[BatchJob], chunk: int
+    jobs: list[JobInfo], chunk: int
 ) -> None:
     assert list(project(reply(*jobs), chunk=chunk).iter_jobs(7)) == jobs
 
@@ -121,7 +121,7 @@ class _Long:
             for start in range(0, self.jobs, 500):
                 part = some_jobs(500)
                 yield "".join(
-                    written(BatchJob(start + job.id, f"j{start + job.id}", 0, "queued"))
+                    written(JobInfo(start + job.id, f"j{start + job.id}", 0, "queued"))
                     for job in part
                 ).encode()
             yield b"</query_batch>"

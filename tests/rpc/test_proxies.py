@@ -11,7 +11,14 @@ import trustme
 
 from boinc_gahp.errors import NotFound, TransportError
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, InputFile, Job, Project, UploadFile
+from boinc_gahp.rpc import (
+    BatchSubmission,
+    ClientOptions,
+    InputFile,
+    JobSubmission,
+    Project,
+    UploadFile,
+)
 from tests.faultproxy import FaultProxy, lose_reply, lose_request
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, tunnel
@@ -69,7 +76,7 @@ def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(
     project.upload_files([UploadFile("nothing.dat", str(empty), 0, MD5_OF_NOTHING)])
     batch_id = project.create_batch("lost", "uppercase")
     proxy.fail("submit_batch", lose_reply(), times=None)
-    jobs = [Job("lost_1", input_files=(InputFile.local_staged("nothing.dat"),))]
+    jobs = [JobSubmission("lost_1", input_files=(InputFile.local_staged("nothing.dat"),))]
     with pytest.raises(TransportError) as caught:
         project.submit_batch(BatchSubmission("uppercase", jobs, batch_id=batch_id))
     assert caught.value.may_have_happened

@@ -24,7 +24,7 @@ FORMS = {
 def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
     """Return all that a reading comes to, but for white space between the elements."""
     tags, make, form = FORMS[rpc]
-    records: replies.Records[object] = replies.Records(
+    records: replies.RepeatedElements[object] = replies.RepeatedElements(
         tags, make, 10**6, form if at_a_glance else None
     )
     reply = replies.read(chunks, rpc, records)

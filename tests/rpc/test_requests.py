@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, InputFile, Job, JobParams, Project
+from boinc_gahp.rpc import (
+    BatchSubmission,
+    ClientOptions,
+    InputFile,
+    JobParams,
+    JobSubmission,
+    Project,
+)
 from tests.rpc.canned import URL, Canned, inside
 from tests.rpc.scripted import AUTHENTICATOR
 
@@ -41,7 +48,7 @@ def client(rpc: str, content: str) -> tuple[Project, Canned]:
 @given(TEXTS, TEXTS.filter(lambda line: "<" not in line), TEXTS, TEXTS)
 def test_texts_of_a_job_arrive_as_they_were(name: str, line: str, source: str, app: str) -> None:
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
-    job = Job(name, line, (InputFile.inline(source), InputFile.remote(source, 3, "d41d")))
+    job = JobSubmission(name, line, (InputFile.inline(source), InputFile.remote(source, 3, "d41d")))
     project.submit_batch(BatchSubmission(app, [job], batch_name=name))
     batch = sent(transport).find("batch")
     assert batch is not None
@@ -83,10 +90,10 @@ def test_what_a_request_cannot_hold_is_refused_by_name(bad: str, says: str) -> N
         "phys_name": lambda: project.query_files(["x", bad]),
         "min_mod_time": lambda: project.query_batch2([], min_mod_time=bad),
         "job 'j': command_line": lambda: project.submit_batch(
-            BatchSubmission("app", [Job("j", bad)])
+            BatchSubmission("app", [JobSubmission("j", bad)])
         ),
         "job 0: source": lambda: project.submit_batch(
-            BatchSubmission("app", [Job(input_files=(InputFile.inline(bad),))])
+            BatchSubmission("app", [JobSubmission(input_files=(InputFile.inline(bad),))])
         ),
         "result_name": lambda: project.result_file(bad, 0),
         "wu_name": lambda: project.workunit_file(bad, 0),
@@ -113,7 +120,7 @@ def test_numbers_that_are_none_are_refused(value: float) -> None:
     with pytest.raises(BadRequest, match="expire_time is"):
         project.create_batch("b", "a", expire_time=value)
     with pytest.raises(BadRequest, match="job 'j': rsc_fpops_est is"):
-        project.submit_batch(BatchSubmission("a", [Job("j", rsc_fpops_est=value)]))
+        project.submit_batch(BatchSubmission("a", [JobSubmission("j", rsc_fpops_est=value)]))
 
 
 @settings(deadline=None)
@@ -127,7 +134,7 @@ def test_numbers_arrive_exactly(value: float) -> None:
 def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     template = "<?xml version='1.0'?>\n<!-- x --><input_template><workunit/></input_template>"
-    job = Job(
+    job = JobSubmission(
         "j",
         "-a",
         (InputFile.local_staged("x"),),
@@ -163,7 +170,7 @@ def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
 
 def test_template_of_a_job_that_is_no_xml_is_refused_by_name() -> None:
     project, _ = client("submit_batch", "")
-    jobs = [Job("j1"), Job("j2", output_template="<result></file_info>")]
+    jobs = [JobSubmission("j1"), JobSubmission("j2", output_template="<result></file_info>")]
     with pytest.raises(BadRequest, match="job 'j2': output_template is not well-formed XML"):
         project.submit_batch(BatchSubmission("a", jobs))
 
@@ -172,7 +179,7 @@ def test_template_names_no_file_and_no_entity() -> None:
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     template = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><workunit>&e;</workunit>'
     with pytest.raises(BadRequest):
-        project.submit_batch(BatchSubmission("a", [Job("j", input_template=template)]))
+        project.submit_batch(BatchSubmission("a", [JobSubmission("j", input_template=template)]))
     assert transport.sent == []
 
 
@@ -185,7 +192,7 @@ def test_ping_holds_a_space_and_no_authenticator() -> None:
 
 def test_request_size_is_what_is_sent() -> None:
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
-    batch = BatchSubmission("a", [Job(f"j{n}", "é" * n) for n in range(50)], batch_id=1)
+    batch = BatchSubmission("a", [JobSubmission(f"j{n}", "é" * n) for n in range(50)], batch_id=1)
     size = project.request_size(batch)
     project.submit_batch(batch)
     assert len(transport.sent[0]) == size

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, Job, Project
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, Project
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import inside
@@ -79,7 +79,7 @@ def page(secret: str) -> Play:
 CALLS: dict[str, Callable[[Project], object]] = {
     "query_batches": lambda p: p.query_batches(),
     "create_batch": lambda p: p.create_batch("b", "a"),
-    "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [Job("j")])),
+    "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [JobSubmission("j")])),
     "workunit_file": lambda p: b"".join(p.workunit_file("job", 0).chunks()),
     "result_file": lambda p: p.result_file("job_0", 0),
 }

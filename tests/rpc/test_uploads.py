@@ -13,7 +13,7 @@ import pytest
 
 from boinc_gahp.errors import StagingError, TransportError
 from boinc_gahp.rpc import ClientOptions, Project, UploadFile
-from boinc_gahp.rpc.bodies import Form
+from boinc_gahp.rpc.bodies import FormBody
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
@@ -148,7 +148,7 @@ def test_size_is_known_beforehand_and_memory_is_not_used_up(tmp_path: Path) -> N
         file.truncate(50_000_000)
     digest = hashlib.md5(bytes(50_000_000)).hexdigest()
     tracemalloc.start()
-    form = Form(b"<x/>", [UploadFile("x.dat", str(path), 50_000_000, digest)])
+    form = FormBody(b"<x/>", [UploadFile("x.dat", str(path), 50_000_000, digest)])
     count = sum(map(len, iter(lambda: form.read(65536), b"")))
     form.close()
     _, peak = tracemalloc.get_traced_memory()

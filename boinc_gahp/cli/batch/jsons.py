@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from boinc_gahp.remote import Batch, BatchJob
-    from boinc_gahp.rpc.types import Instance
+    from boinc_gahp.rpc.types import ResultInfo
 
 __all__ = [
     "batch_json",
@@ -79,7 +79,7 @@ def job_json(job: BatchJob) -> dict[str, Any]:
     }
 
 
-def instance_json(instance: Instance) -> dict[str, Any]:
+def instance_json(instance: ResultInfo) -> dict[str, Any]:
     """Return an instance; ``output_sizes`` in the order of its uploads."""
     return {
         "id": instance.id,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.table import Cell
     from boinc_gahp.remote import Batch, BatchJob
-    from boinc_gahp.rpc.types import Instance
+    from boinc_gahp.rpc.types import ResultInfo
 
 _DESCRIPTION = """\
 Shows a batch and its jobs: on a terminal the first 50 jobs, on a pipe all. A batch that was retired
@@ -228,10 +228,10 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
 
 
 def _lines(
-    found: Iterable[tuple[BatchJob, tuple[Instance, ...]]], *, details: bool, instances: bool
+    found: Iterable[tuple[BatchJob, tuple[ResultInfo, ...]]], *, details: bool, instances: bool
 ) -> Iterator[str]:
     """Yield the lines of the jobs' table, each job's instances below it."""
-    coming: deque[tuple[BatchJob, tuple[Instance, ...]]] = deque()
+    coming: deque[tuple[BatchJob, tuple[ResultInfo, ...]]] = deque()
 
     def rows() -> Iterator[tuple[Cell, ...]]:
         for job, its in found:
@@ -248,7 +248,7 @@ def _lines(
             yield from _instance_lines(its)
 
 
-def _instance_lines(instances: tuple[Instance, ...]) -> Iterator[str]:
+def _instance_lines(instances: tuple[ResultInfo, ...]) -> Iterator[str]:
     width = width_of(sys.stdout)
     if not instances:
         yield coloured("      no instances yet", "faint", sys.stdout)
@@ -308,7 +308,7 @@ def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) ->
 
 def _with_instances(
     jobs: Iterable[BatchJob],
-) -> Iterator[tuple[BatchJob, tuple[Instance, ...]]]:
+) -> Iterator[tuple[BatchJob, tuple[ResultInfo, ...]]]:
     """Yield jobs with their instances, in order; some are asked for at a time."""
     coming = iter(jobs)
     with ThreadPoolExecutor(_AT_A_TIME, "batch-show") as pool:

@@ -17,7 +17,7 @@ import pytest
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import Project as Rpc
-from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up, wait_for
@@ -53,7 +53,7 @@ class Site:
         batch_id = self.rpc.create_batch(name, "uppercase", expire_time=lease)
         if lines:
             jobs = [
-                Job(f"{own}_{number}", line, (InputFile.inline("hello\n"),))
+                JobSubmission(f"{own}_{number}", line, (InputFile.inline("hello\n"),))
                 for number, line in enumerate(lines)
             ]
             self.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=batch_id))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject import Quirks, expiry
-from boinc_gahp.rpc.types import BatchSubmission, InputFile, Job
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
 if TYPE_CHECKING:
     import pytest
@@ -41,7 +41,7 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
 
 def test_instances_fit_the_terminal_and_keep_their_ends(site: Site, batch: Command) -> None:
     number, _ = site.batch()
-    jobs = [Job("long" * 18, "", (InputFile.inline("hello\n"),))]
+    jobs = [JobSubmission("long" * 18, "", (InputFile.inline("hello\n"),))]
     site.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=number))
     site.work()
     *_, instance, _, _ = _ESCAPES.sub("", batch.screen("show", number, "--instances")).splitlines()
