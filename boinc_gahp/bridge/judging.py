@@ -64,8 +64,10 @@ class Judged:
         """
         self._check_batch()
         names: dict[str, str] = {}
-        judged = {name: self._judged(name, job, names) for name, job in self._request.jobs}
+        for name, _ in self._request.jobs:
+            checks.check_job_name(name, names)
         self._warn_of_deletion()
+        judged = {name: self._judged(name, job) for name, job in self._request.jobs}
         self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
         return {name: files for name, (files, _) in judged.items()}
 
@@ -82,7 +84,8 @@ class Judged:
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for name, job in self._request.jobs:
             try:
-                found = self._judged(name, job, names)
+                checks.check_job_name(name, names)
+                found = self._judged(name, job)
                 _check_files(found[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
@@ -257,14 +260,14 @@ class Judged:
 
     # -- one job
 
-    def _judged(
-        self, name: str, job: Job, names: dict[str, str]
-    ) -> tuple[tuple[Input, ...], JobLine]:
+    def _judged(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobLine]:
         """Return a job's files in template order, and what is sent of it.
 
-        ``names`` are those of the jobs before it. Raises what stands against it.
+        Raises:
+            JobRefused: the project would mangle it or choke on it.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
         """
-        checks.check_job_name(name, names)
         files = self._ordered(name, job)
         line = self._line(name, job, files, placeholder)
         self._check_line(job, line)
