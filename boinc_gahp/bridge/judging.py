@@ -62,9 +62,11 @@ class Judged:
             TemplateError: they cannot be read.
         """
         self._check_batch()
-        self._warn_of_deletion()
         names: dict[str, str] = {}
-        judged = {name: self._judged(name, job, names) for name, job in self._request.jobs}
+        for name, _ in self._request.jobs:
+            checks.check_job_name(name, names)
+        self._warn_of_deletion()
+        judged = {name: self._judged(name, job) for name, job in self._request.jobs}
         self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
         return {name: files for name, (files, _) in judged.items()}
 
@@ -81,7 +83,8 @@ class Judged:
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for name, job in self._request.jobs:
             try:
-                found = self._judged(name, job, names)
+                checks.check_job_name(name, names)
+                found = self._judged(name, job)
                 _check_files(found[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
@@ -256,14 +259,14 @@ class Judged:
 
     # -- one job
 
-    def _judged(
-        self, name: str, job: Job, names: dict[str, str]
-    ) -> tuple[tuple[Input, ...], JobSubmission]:
+    def _judged(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
         """Return a job's files in template order, and what is sent of it.
 
-        ``names`` are those of the jobs before it. Raises what stands against it.
+        Raises:
+            JobRefused: the project would mangle it or choke on it.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
         """
-        checks.check_job_name(name, names)
         files = self._ordered(name, job)
         line = self._line(name, job, files, placeholder)
         self._check_line(job, line)
