@@ -28,7 +28,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.remote import finding
 from boinc_gahp.remote.types import JobState
-from boinc_gahp.threads import in_parallel
+from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -205,7 +205,7 @@ class BatchFetch:
         self._counter.tell()
         try:
             try:
-                threading.Thread(target=run, name="fetch", daemon=True).start()
+                start(run, "fetch")
             except RuntimeError:  # a limit on threads
                 run()
             while not ended.wait(_PAUSE):
