@@ -53,17 +53,20 @@ def render(module: str, first: tuple[str, ...] = ()) -> str:
     parts = [f".. module:: {module}\n"]
     for name in ordered:
         value = getattr(found, name)
-        home = _home(value)
-        if home in ROOMS and home != module:
+        home = _home(name, value)
+        if home != module:
             parts.append(f"``{name}`` is :class:`{home}.{name}`.\n")
         else:
             parts.append(_render(f"{module}.{name}", value))
     return "\n".join(parts)
 
 
-def _home(value: Any) -> str:
-    """Return the room in which a value was defined."""
-    return ".".join(str(getattr(value, "__module__", "")).split(".")[:2])
+def _home(name: str, value: Any) -> str:
+    """Return the room that describes a value: where it was defined, or the first that has it."""
+    home = ".".join(str(getattr(value, "__module__", "")).split(".")[:2])
+    if home in ROOMS:
+        return home
+    return next(room for room in ROOMS if getattr(import_module(room), name, None) is value)
 
 
 def _render(name: str, value: Any) -> str:
