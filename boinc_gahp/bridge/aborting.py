@@ -25,7 +25,7 @@ from boinc_gahp.rpc import BatchState
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.ledger import BatchRow, JobLedger, Ledger
-    from boinc_gahp.rpc import BatchDetails, Project
+    from boinc_gahp.rpc import BatchDetails, WebRpcs
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -161,7 +161,7 @@ def _retire(context: Context, batch_id: int, looks: _Looks) -> None:
         log.info("The aborted batch %d is not retired now: %s", batch_id, error)
 
 
-def _look(project: Project, batch_id: int, name: str) -> BatchDetails | None:
+def _look(project: WebRpcs, batch_id: int, name: str) -> BatchDetails | None:
     try:
         details = project.query_batch(batch_id=batch_id)
     except NotFound:

@@ -24,7 +24,7 @@ from boinc_gahp.threads import in_parallel
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -43,7 +43,7 @@ class Association:
         concurrent: requests at a time, where there are many.
     """
 
-    def __init__(self, project: Project, batch_id: int, concurrent: int) -> None:
+    def __init__(self, project: WebRpcs, batch_id: int, concurrent: int) -> None:
         self._project = project
         self._batch_id = batch_id
         self._concurrent = concurrent
@@ -52,7 +52,7 @@ class Association:
         """Return those of ``names`` that the project does not have.
 
         Raises:
-            RpcError: see :meth:`Project.query_files`.
+            RpcError: see :meth:`WebRpcs.query_files`.
         """
         return [part[index] for part in _parts(names) for index in self._project.query_files(part)]
 
@@ -64,7 +64,7 @@ class Association:
             mixed: whether some of them, anywhere in the list, are known to be associated already.
 
         Raises:
-            RpcError: see :meth:`Project.query_files`.
+            RpcError: see :meth:`WebRpcs.query_files`.
         """
         return [name for part in _parts(names) for name in self._associate(part, mixed=mixed)]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import SubmitRequest
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -146,7 +146,7 @@ class GridmanagerJournal(PersonsJournal):
         else:
             self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
 
-    def _look(self, project: Project, sending: Sending) -> Sending:
+    def _look(self, project: WebRpcs, sending: Sending) -> Sending:
         """Look for what an earlier process made: this one ended before it knew the batch."""
         try:
             return sending.seen(naming.find(project, self._request.batch_name), self._request)
@@ -154,7 +154,7 @@ class GridmanagerJournal(PersonsJournal):
             log.info("Batch %s is not known to exist: %s", self._request.batch_name, error)
             return sending
 
-    def _abort(self, project: Project, batch_id: int, *, unclear: bool) -> None:
+    def _abort(self, project: WebRpcs, batch_id: int, *, unclear: bool) -> None:
         """Abort the batch, now and once more if a submit_batch may still be running."""
         again = time.time() + (ABORT_AGAIN if unclear else 0.0)
         try:

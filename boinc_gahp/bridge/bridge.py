@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.ledger import BatchRow, JobLedger, Ledger
-    from boinc_gahp.rpc import BatchInfo, JobInfo, Project
+    from boinc_gahp.rpc import BatchInfo, JobInfo, WebRpcs
 
 _A_PERSON = Client()
 
@@ -63,7 +63,7 @@ class Bridge:
 
     def __init__(
         self,
-        project: Project,
+        project: WebRpcs,
         settings: Settings,
         ledger: Ledger | None,
         cache_dir: Path | None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.known import Known
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import Ledger
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Context:
         delivered: the outputs that were delivered before.
     """
 
-    project: Project
+    project: WebRpcs
     settings: Settings
     project_settings: ProjectSettings
     ledger: Ledger | None

@@ -144,7 +144,7 @@ def retire_batch(context: Context, name: str) -> None:
     """Retire a batch: its files and records may be deleted.
 
     Raises:
-        RpcError: see :meth:`Project.retire_batch`.
+        RpcError: see :meth:`WebRpcs.retire_batch`.
     """
     _on_batch(context, name, context.project.retire_batch)
     context.known.forget_batch(name)
@@ -160,7 +160,7 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
     """Keep a batch until ``unix_time``, in seconds since the epoch.
 
     Raises:
-        RpcError: see :meth:`Project.set_expire_time`.
+        RpcError: see :meth:`WebRpcs.set_expire_time`.
     """
     _on_batch(context, name, partial(context.project.set_expire_time, unix_time))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.known import AppTemplates
     from boinc_gahp.bridge.types import Input, Job, SubmitRequest
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
@@ -42,7 +42,7 @@ class Judged:
     """
 
     def __init__(
-        self, context: Context, request: SubmitRequest, project: Project | None = None
+        self, context: Context, request: SubmitRequest, project: WebRpcs | None = None
     ) -> None:
         self._context = context
         self._request = request

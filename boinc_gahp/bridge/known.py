@@ -22,7 +22,7 @@ from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
 
 log = logging.getLogger("boinc_gahp.bridge")
@@ -102,7 +102,7 @@ class Known:
         templates_cached: seconds after which an app's templates are asked for again.
     """
 
-    def __init__(self, project: Project, templates_cached: float = 300.0) -> None:
+    def __init__(self, project: WebRpcs, templates_cached: float = 300.0) -> None:
         self._project = project
         self._templates_cached = templates_cached
         self._born = time.monotonic()
@@ -185,7 +185,7 @@ class Known:
         """Return a view of a batch (id or name) that is ``good`` or newer than this call.
 
         Raises:
-            RpcError: see :meth:`Project.query_batch`.
+            RpcError: see :meth:`WebRpcs.query_batch`.
         """
 
         def ask() -> BatchView:
@@ -237,7 +237,7 @@ class Known:
 
     # Apps.
 
-    def templates(self, app_name: str, project: Project | None = None) -> AppTemplates:
+    def templates(self, app_name: str, project: WebRpcs | None = None) -> AppTemplates:
         """Return an app's templates, asked for again after a while.
 
         Args:
@@ -245,7 +245,7 @@ class Known:
             project: a view with a deadline of its own to ask through, if need be.
 
         Raises:
-            RpcError: see :meth:`Project.get_templates`.
+            RpcError: see :meth:`WebRpcs.get_templates`.
             TemplateError: the project's templates cannot be read.
         """
 

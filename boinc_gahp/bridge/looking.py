@@ -12,7 +12,7 @@ from boinc_gahp.states import STATUS_WORDS, BatchState
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
     from boinc_gahp.bridge.types import SubmitRequest
-    from boinc_gahp.rpc import BatchDetails, Project
+    from boinc_gahp.rpc import BatchDetails, WebRpcs
 
 
 def look_at(context: Context, batch_id: int) -> BatchLook:
@@ -35,7 +35,7 @@ def look_at(context: Context, batch_id: int) -> BatchLook:
     return BatchLook(details.batch.name, complete, pairs)
 
 
-def look_up(project: Project, request: SubmitRequest) -> BatchDetails | None:
+def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
     """Return the batch that the project finds under the request's name, or None.
 
     Raises:
@@ -62,7 +62,7 @@ def look_up(project: Project, request: SubmitRequest) -> BatchDetails | None:
     return details
 
 
-def missing(project: Project, request: SubmitRequest, details: BatchDetails) -> set[str]:
+def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> set[str]:
     """Return the names of the jobs that are still to be sent into a batch.
 
     Raises:

@@ -15,7 +15,7 @@ from boinc_gahp.errors import NotOwner
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.rpc.types import BatchDetails, BatchInfo
 
 
@@ -26,7 +26,7 @@ def oldest(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:
     return min(found, key=lambda batch: batch.id, default=None)
 
 
-def find(project: Project, name: str) -> BatchDetails:
+def find(project: WebRpcs, name: str) -> BatchDetails:
     """Return the account's batch of this name.
 
     Raises:

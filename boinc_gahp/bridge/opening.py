@@ -9,7 +9,7 @@ from boinc_gahp.bridge.bridge import Bridge
 from boinc_gahp.config import cache_dir, ledger_file
 from boinc_gahp.config.accounts import authenticator_of
 from boinc_gahp.ledger import Ledger
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
@@ -33,7 +33,7 @@ class Opener:
         options = ClientOptions.of(settings, project)
         ledger = self.ledger(settings)
         return Bridge(
-            Project(project.url, authenticator, options=options),
+            WebRpcs(project.url, authenticator, options=options),
             settings,
             ledger,
             cache_dir(settings),

@@ -59,7 +59,7 @@ def query_batches(
     Raises:
         BadRequest: ``min_mod_time`` is no number.
         NotFound: a batch is unknown; its message ends in ``no batch named `` and the name.
-        RpcError: see :meth:`Project.query_batch2`.
+        RpcError: see :meth:`WebRpcs.query_batch2`.
     """
     since = _mod_time(min_mod_time)
     debts = _debts(context)

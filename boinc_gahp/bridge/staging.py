@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge.digests import Digest
     from boinc_gahp.config import StagingSettings
-    from boinc_gahp.rpc import Project
+    from boinc_gahp.rpc import WebRpcs
 
 log = logging.getLogger("boinc_gahp.bridge")
 
@@ -197,7 +197,7 @@ class Staging:
 
     def __init__(
         self,
-        project: Project,
+        project: WebRpcs,
         settings: StagingSettings,
         files: Mapping[str, Digest],
         batch_id: int,

@@ -160,7 +160,7 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
 
 
 def _ask(project: ProjectSettings) -> list[_Batch]:
-    from boinc_gahp.rpc import ClientOptions, Project
+    from boinc_gahp.rpc import ClientOptions, WebRpcs
 
     options = ClientOptions(
         connect_timeout=PATIENCE,
@@ -169,7 +169,7 @@ def _ask(project: ProjectSettings) -> list[_Batch]:
         ca_bundle=project.ca_bundle,
         proxy=project.proxy,
     )
-    with Project(project.url, project.authenticator or "", options=options) as client:
+    with WebRpcs(project.url, project.authenticator or "", options=options) as client:
         rows = client.query_batches()
     found = [_Batch(row.id, row.name, row.state.name.lower()) for row in rows]
     return sorted(found, reverse=True)

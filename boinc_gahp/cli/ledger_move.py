@@ -126,10 +126,10 @@ def _check(
     batches = jobs.batches(*old, "submitted")
     if not batches:
         return
-    from boinc_gahp.rpc import ClientOptions, Project
+    from boinc_gahp.rpc import ClientOptions, WebRpcs
 
     try:
-        with Project(
+        with WebRpcs(
             project.url, project.authenticator or "", options=ClientOptions.of(settings, project)
         ) as client:
             there = {batch.name for batch in client.query_batches()}

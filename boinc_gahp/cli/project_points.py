@@ -19,7 +19,7 @@ from boinc_gahp.errors import (
     ProtocolError,
     TransportError,
 )
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.templates import (
     DEFAULTS,
     DOCUMENT_LIMIT,
@@ -67,7 +67,7 @@ def project_points(
         proxy=chosen.proxy,
     )
     try:
-        client = Project(chosen.url, chosen.authenticator or "", options=options)
+        client = WebRpcs(chosen.url, chosen.authenticator or "", options=options)
     except ConfigError as error:
         yield failed(f"address: {error.told()}")
         yield note("account, files and apps: not looked at, since the project cannot be asked")
@@ -93,7 +93,7 @@ def project_points(
         yield from _account_points(settings, chosen, project, apps)
 
 
-def _plain_http_points(project: Project) -> Iterator[Point]:
+def _plain_http_points(project: WebRpcs) -> Iterator[Point]:
     host = project.host.rsplit(":", 1)[0]
     if host not in {"localhost", "127.0.0.1", "[::1]"}:
         yield warning(
@@ -103,7 +103,7 @@ def _plain_http_points(project: Project) -> Iterator[Point]:
 
 
 def _account_points(
-    settings: Settings, chosen: ProjectSettings, project: Project, apps: Sequence[str]
+    settings: Settings, chosen: ProjectSettings, project: WebRpcs, apps: Sequence[str]
 ) -> Iterator[Point]:
     if chosen.authenticator is None:
         yield failed(f"account: {no_authenticator(settings, chosen).told()}")
@@ -138,7 +138,7 @@ def _account_points(
         yield from _app_points(project, app)
 
 
-def _clock_point(project: Project) -> Point:
+def _clock_point(project: WebRpcs) -> Point:
     begun = time.time()
     try:
         theirs = float(project.query_batch2([]).server_time)
@@ -155,7 +155,7 @@ def _clock_point(project: Project) -> Point:
     )
 
 
-def _staging_point(project: Project) -> Point:
+def _staging_point(project: WebRpcs) -> Point:
     # Without batch_id: it would be written down with a batch that there is not.
     trouble = _trouble(lambda: project.query_files(["boinc_gahp_check"]))
     if trouble is not None:
@@ -173,7 +173,7 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Point:
     )
 
 
-def _app_points(project: Project, app: str) -> Iterator[Point]:
+def _app_points(project: WebRpcs, app: str) -> Iterator[Point]:
     try:
         text = project.get_templates(app_name=app)
     except NotFound as error:

@@ -16,7 +16,7 @@ from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from boinc_gahp.remote.batch import Batch
-    from boinc_gahp.rpc import Project as Rpc
+    from boinc_gahp.rpc import WebRpcs as Rpc
 
 log = logging.getLogger("boinc_gahp.remote")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.app import App
     from boinc_gahp.remote.submission import Options, Plan
     from boinc_gahp.remote.types import Job
-    from boinc_gahp.rpc import Project as Rpc
+    from boinc_gahp.rpc import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
 
 

@@ -10,7 +10,7 @@ from boinc_gahp.config.accounts import project_at
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc import ClientOptions
-from boinc_gahp.rpc import Project as Rpc
+from boinc_gahp.rpc import WebRpcs as Rpc
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:

@@ -234,7 +234,7 @@ class _Look:
                 leases.renew(batch, project)
         return changed
 
-    def _news(self, project: rpc.Project, open_: Sequence[Batch]) -> dict[int, rpc.BatchInfo]:
+    def _news(self, project: rpc.WebRpcs, open_: Sequence[Batch]) -> dict[int, rpc.BatchInfo]:
         """Return what the project tells of those batches; one that it does not know is missing."""
         wanted = {batch.id for batch in open_}
         found: dict[int, rpc.BatchInfo] = {}

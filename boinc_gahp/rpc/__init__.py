@@ -2,7 +2,7 @@
 
 ::
 
-    with Project("https://boinc.example.edu/test/", authenticator) as project:
+    with WebRpcs("https://boinc.example.edu/test/", authenticator) as project:
         for batch in project.query_batches():
             print(batch.name, batch.state.name, batch.njobs)
 """
@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 from boinc_gahp.rpc import types
-from boinc_gahp.rpc.client import Project
+from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.command_lines import command_line
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
@@ -47,9 +47,9 @@ __all__ = [
     "JobSubmission",
     "NoRoom",
     "OutputStream",
-    "Project",
     "ResultInfo",
     "UploadFile",
+    "WebRpcs",
     "command_line",
 ]
 
@@ -59,6 +59,7 @@ _RENAMED = {
     "BatchJob": types.JobInfo,
     "Instance": types.ResultInfo,
     "Job": types.JobSubmission,
+    "Project": WebRpcs,
 }
 
 

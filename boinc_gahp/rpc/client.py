@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Project:
+class WebRpcs:
     """A BOINC project, asked with one account's authenticator.
 
     Thread-safe. Every method raises :class:`~boinc_gahp.errors.RpcError` (which class tells who
@@ -95,7 +95,7 @@ class Project:
         """The project's URL with https, if it has sent a request on there from http."""
         return upgraded(self.url) if self._caller.speaks_https.is_set() else None
 
-    def until(self, deadline: float) -> Project:
+    def until(self, deadline: float) -> WebRpcs:
         """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""
         view = copy.copy(self)
         view._until = deadline if self._until is None else min(deadline, self._until)  # noqa: SLF001
@@ -119,7 +119,7 @@ class Project:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Project({self.url!r}, account {self.account})"
+        return f"WebRpcs({self.url!r}, account {self.account})"
 
     # -- batches
 

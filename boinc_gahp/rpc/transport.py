@@ -1,6 +1,6 @@
 """How requests travel: the interface, and the one that uses HTTP.
 
-Tests hand :class:`Project` an object of their own with a ``send`` method; then recorded replies go
+Tests hand :class:`WebRpcs` an object of their own with a ``send`` method; then recorded replies go
 the same way as real ones.
 """
 

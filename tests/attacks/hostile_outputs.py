@@ -17,7 +17,7 @@ from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.remote.fetching_batch import Finished
 from boinc_gahp.remote.folders import Folder
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.bridge.scripted import batch, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 
@@ -110,7 +110,7 @@ class HostileOutputs:
         project = ProjectSettings(ProjectUrl(self.url))
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
         options = ClientOptions(connect_timeout=20, read_timeout=20, retry_total=0)
-        bridge = Bridge(Project(self.url, SECRET, options=options), settings, None, None, project)
+        bridge = Bridge(WebRpcs(self.url, SECRET, options=options), settings, None, None, project)
         try:
             yield bridge
         finally:

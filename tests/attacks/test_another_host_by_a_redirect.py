@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, Project, UploadFile
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, UploadFile, WebRpcs
 from boinc_gahp.rpc.redirects import RedirectRefused, followed
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 
@@ -87,7 +87,7 @@ def test_no_location_takes_the_authenticator_to_another_server(
         evil.answers.append(ok())
         location = filled(location, server, evil).encode().decode("latin-1")
         server.answers += [status(302, Location=location.replace("\n", ""))] * 2
-        with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
             for ask in (project.query_batches, lambda: project.result_file("r", 0)):
                 with pytest.raises(TransportError) as caught:
                     ask()
@@ -99,7 +99,7 @@ def test_no_location_takes_the_authenticator_to_another_server(
         assert evil.requests == []
 
 
-EVERY: dict[str, Callable[[Project, Path], object]] = {
+EVERY: dict[str, Callable[[WebRpcs, Path], object]] = {
     "ping": lambda project, _: project.ping(),
     "create_batch": lambda project, _: project.create_batch("b", "a"),
     "submit_batch": lambda project, _: project.submit_batch(
@@ -139,7 +139,7 @@ def test_a_broken_location_is_an_error_of_every_rpc(
     path.touch()
     server.answers.append(status(301, Location=f"http://[::1/?auth_str={AUTHENTICATOR}"))
     with (
-        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
         pytest.raises(TransportError, match="sends to an address that is none") as caught,
     ):
         EVERY[rpc](project, path)
@@ -164,7 +164,7 @@ def test_an_endless_body_of_a_redirect_is_not_read(server: Scripted) -> None:
         return False
 
     server.answers += [endless, ok()]
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
         assert ended.wait(60)
     assert [request.path for request in server.requests][1:] == ["/x.php"]

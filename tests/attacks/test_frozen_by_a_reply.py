@@ -21,7 +21,7 @@ from hypothesis import settings
 
 from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.errors import GahpError, RpcError
-from boinc_gahp.rpc import ClientOptions, Project, refusals
+from boinc_gahp.rpc import ClientOptions, WebRpcs, refusals
 from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import stderr_text, unescaped_words
@@ -134,7 +134,7 @@ def query_batch2(body: bytes, chunk: int = 65536) -> object:
     return project(body, chunk=chunk).query_batch2(["b"])
 
 
-def inside_of(rpc: str, ask: Callable[[Project], object]) -> Callable[[str], object]:
+def inside_of(rpc: str, ask: Callable[[WebRpcs], object]) -> Callable[[str], object]:
     return lambda text: ask(project(inside(rpc, text)))
 
 
@@ -174,13 +174,13 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         inside_of("query_batch", lambda project: list(project.iter_jobs(1))),
         NAMES,
     ),
-    "inside of query_batches": (inside_of("query_batches", Project.query_batches), NAMES),
+    "inside of query_batches": (inside_of("query_batches", WebRpcs.query_batches), NAMES),
     "inside of query_job": (inside_of("query_job", lambda project: project.query_job(1)), NAMES),
     "inside of query_files": (
         inside_of("query_files", lambda project: project.query_files(["a"])),
         NAMES,
     ),
-    "inside of ping": (inside_of("ping", Project.ping), NAMES),
+    "inside of ping": (inside_of("ping", WebRpcs.ping), NAMES),
     "an error message": (error_message, MARKUP),
     "stderr": (stderr, MARKUP + STDERR),
     "a page with an HTTP status": (partial(page, 500), MARKUP),
@@ -276,7 +276,7 @@ def test_comments_in_the_place_of_an_output_are_an_error(status: int) -> None:
         server.answers.append(page)
         options = ClientOptions(read_timeout=20, retry_total=0)
         with (
-            Project(server.url, AUTHENTICATOR, options=options) as project,
+            WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
             pytest.raises(RpcError, match="result_file"),
         ):
             project.result_file("job_0", 0)

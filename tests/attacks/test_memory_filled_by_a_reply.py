@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.rpc.repair import KEPT_OF_TEXT, Repair
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
@@ -35,11 +35,11 @@ READER = """
 import json, logging, re, sys
 from pathlib import Path
 from boinc_gahp.errors import GahpError
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 logging.disable()
 url, authenticator, ask = sys.argv[1:]
 options = ClientOptions(retry_total=0)
-with Project(url, authenticator, options=options) as project:
+with WebRpcs(url, authenticator, options=options) as project:
     try:
         said = repr(eval(ask))[:200]
     except GahpError as error:
@@ -168,7 +168,7 @@ def test_an_error_page_without_end_is_read_at_its_beginning_only(
 
     server.answers.append(endless)
     options = ClientOptions(retry_total=0)
-    with Project(server.url, AUTHENTICATOR, options=options) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
         for ask in (project.ping, lambda: project.result_file("r", 0)):
             with pytest.raises(RpcError, match="'Busy'"):
                 ask()
@@ -185,7 +185,7 @@ def test_a_length_of_a_chunk_without_end_is_not_read_on(server: Scripted) -> Non
     server.answers.append(endless)
     options = ClientOptions(retry_total=0)
     with (
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         pytest.raises(RpcError, match=r"is damaged|connection failed"),
     ):
         project.ping()
@@ -272,7 +272,7 @@ def test_an_encoding_that_was_not_asked_for_is_refused(server: Scripted, encodin
     server.answers.append(ok(Content_Encoding=encoding))
     options = ClientOptions(retry_total=20)
     with (
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         pytest.raises(ProtocolError, match=r"it came encoded \(.*\), which was not asked for"),
     ):
         project.ping()
@@ -292,7 +292,7 @@ def test_an_output_that_is_compressed_unasked_is_refused(
     )
     options = ClientOptions(retry_total=20)
     with (
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         pytest.raises(RpcError, match=r"which was not asked for|HTTP 404"),
     ):
         project.result_file("job_0", 0)
@@ -303,7 +303,7 @@ def test_a_page_of_an_unknown_status_is_not_unpacked(server: Scripted) -> None:
     server.answers.append(status(503, b"\x1f\x8b", Content_Encoding="gzip, gzip, gzip"))
     options = ClientOptions(retry_total=0)
     with (
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         pytest.raises(RpcError, match="HTTP 503"),
     ):
         project.ping()

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import ProtocolError
-from boinc_gahp.rpc import ClientOptions, Project, results
+from boinc_gahp.rpc import ClientOptions, WebRpcs, results
 from boinc_gahp.rpc.replies import Incomplete
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
@@ -66,7 +66,7 @@ def elements(fields: dict[str, str]) -> str:
 
 
 #: By what they are in: the fields, the reply around them, and the question.
-REPLIES: dict[str, tuple[dict[str, str], str, str, Callable[[Project], object]]] = {
+REPLIES: dict[str, tuple[dict[str, str], str, str, Callable[[WebRpcs], object]]] = {
     "batch": (BATCH, "query_batches", "<batch>{}</batch>", lambda each: each.query_batches()),
     "job": (
         JOB,
@@ -182,7 +182,7 @@ LONG = "x" * 1000
         ),
     ],
 )
-def test_a_name_of_a_kilobyte_is_an_error(body: bytes, ask: Callable[[Project], object]) -> None:
+def test_a_name_of_a_kilobyte_is_an_error(body: bytes, ask: Callable[[WebRpcs], object]) -> None:
     with pytest.raises(ProtocolError, match="has 1,000 characters, where 255 are the most"):
         ask(project(body))
 
@@ -192,7 +192,7 @@ def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
         server.answers.append(ok(reply("job", exit_status=str(2**63))))
         options = ClientOptions(retry_total=60)
         with (
-            Project(server.url, AUTHENTICATOR, options=options) as client,
+            WebRpcs(server.url, AUTHENTICATOR, options=options) as client,
             pytest.raises(ProtocolError, match="<exit_status> holds '9223372036854775808'"),
         ):
             client.query_batch(batch_id=1, get_job_details=True)

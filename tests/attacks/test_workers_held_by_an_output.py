@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
 
@@ -38,7 +38,7 @@ def rate(bytes_per_second: float, span: float = 0.5) -> ClientOptions:
 
 def fetched(server: Scripted, options: ClientOptions, pause: float = 0) -> bytes:
     with (
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         project.result_file("job_0", 0) as stream,
     ):
         data = b""
@@ -95,5 +95,5 @@ def test_a_slow_reader_does_not_count(server: Scripted) -> None:
 
 def test_replies_have_their_own_limit(server: Scripted) -> None:
     server.answers.append(scripted.drip(http(200, scripted.PONG), 0.01))
-    with Project(server.url, AUTHENTICATOR, options=rate(1_000_000)) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=rate(1_000_000)) as project:
         project.ping()

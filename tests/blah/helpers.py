@@ -16,7 +16,7 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests.helpers import wait_for
 
@@ -133,7 +133,7 @@ class Site:
         )
         with (
             self.ledger() as ledger,
-            Project(self.proxy.url, self.authenticator, options=options) as project,
+            WebRpcs(self.proxy.url, self.authenticator, options=options) as project,
         ):
             bridge = Bridge(project, settings, ledger, self.directory / "cache", self.project)
             try:

@@ -29,12 +29,12 @@ from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.rpc import Project
+from boinc_gahp.rpc import WebRpcs
 from tests.blah.desk import Desk
 url, authenticator, directory = sys.argv[1:]
 settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))
 ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
-project = Project(url, authenticator)
+project = WebRpcs(url, authenticator)
 bridge = Bridge(project, settings, ledger, Path(directory) / "cache", ProjectSettings(project.url))
 jobs = JobLedger(ledger.store)
 stopping = threading.Event()

@@ -13,7 +13,7 @@ from boinc_gahp.bridge.opening import Opener
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import KeeperLock
-from boinc_gahp.rpc import Project
+from boinc_gahp.rpc import WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests import faultproxy
 from tests.blah.helpers import await_state, failed, row_of
@@ -75,7 +75,7 @@ def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address
 ) -> None:
     project = ProjectSettings(ProjectUrl(spelling), Authenticator("0123456789abcdef"))
     known = known_owners(Settings(project=project))
-    with Project(spelling, "0123456789abcdef") as client:
+    with WebRpcs(spelling, "0123456789abcdef") as client:
         assert owner_key(client.url, client.account) in known
     assert owner_key("https://boinc.example.edu:443/test/", client.account) in known
 

@@ -15,7 +15,7 @@ from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSet
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.bridge.farm import farm, healthy, home  # noqa: F401  (fixtures)
 from tests.faultproxy import FaultProxy
 
@@ -38,8 +38,8 @@ class Site:
         default_factory=lambda: ClientOptions(connect_timeout=5, read_timeout=2, retry_total=3)
     )
 
-    def project(self) -> Project:
-        return Project(self.proxy.url, self.authenticator, options=self.options)
+    def project(self) -> WebRpcs:
+        return WebRpcs(self.proxy.url, self.authenticator, options=self.options)
 
     @contextmanager
     def bridge(

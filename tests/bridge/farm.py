@@ -12,7 +12,7 @@ import pytest
 from boinc_gahp.bridge import Bridge, FetchRequest, Job, LocalFile, SubmitRequest
 from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 
@@ -39,7 +39,7 @@ class Farm:
         self, cache: Path | None = None, settings: Settings | None = None
     ) -> Iterator[Bridge]:
         """Yield a new bridge, as a new process would have it."""
-        project = Project(self.proxy.url, self.local.authenticator, options=OPTIONS)
+        project = WebRpcs(self.proxy.url, self.local.authenticator, options=OPTIONS)
         bridge = Bridge(project, settings or self.settings, None, cache)
         try:
             yield bridge

@@ -19,7 +19,7 @@ from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.bridge.known import Known
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -104,8 +104,8 @@ class Script:
             },
         )
 
-    def project(self) -> Project:
-        return Project(
+    def project(self) -> WebRpcs:
+        return WebRpcs(
             URL, SECRET, options=ClientOptions(retry_total=0, read_timeout=1), transport=self
         )
 

@@ -12,7 +12,7 @@ from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import BatchState, LocalProject, Quirks
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def new_bridge(local: LocalProject, ledger: Ledger | None) -> Bridge:
     """Return a bridge as a new process would have it."""
     options = ClientOptions(retry_total=1, read_timeout=10)
     return Bridge(
-        Project(local.url, local.authenticator, options=options), Settings(), ledger, None
+        WebRpcs(local.url, local.authenticator, options=options), Settings(), ledger, None
     )
 
 

@@ -81,9 +81,9 @@ import sys
 from pathlib import Path
 from boinc_gahp.bridge import Bridge, FetchRequest
 from boinc_gahp.config import Settings
-from boinc_gahp.rpc import Project
+from boinc_gahp.rpc import WebRpcs
 url, authenticator, home, cache = sys.argv[1:]
-bridge = Bridge(Project(url, authenticator), Settings(), None, Path(cache))
+bridge = Bridge(WebRpcs(url, authenticator), Settings(), None, Path(cache))
 bridge.fetch_output(FetchRequest("upper#1.5", home, None, "ALL", ()))
 """
 

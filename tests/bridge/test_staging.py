@@ -16,7 +16,7 @@ from boinc_gahp.bridge.digests import Digest
 from boinc_gahp.bridge.staging import Staging, Uploads
 from boinc_gahp.config import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.bridge.scripted import SECRET, URL, Reply, error
 from tests.bridge.test_association import FATAL, Server
 
@@ -98,7 +98,7 @@ class FileServer(Server):
         seconds: float | None = None,
     ) -> Staging:
         options = ClientOptions(retry_total=0)
-        project = Project(URL, SECRET, options=options, transport=self)
+        project = WebRpcs(URL, SECRET, options=options, transport=self)
         deadline = None if seconds is None else time.monotonic() + seconds
         return Staging(
             project if deadline is None else project.until(deadline),

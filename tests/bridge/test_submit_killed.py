@@ -29,10 +29,10 @@ from pathlib import Path
 from boinc_gahp.bridge import Bridge, Job, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
-from boinc_gahp.rpc import Project
+from boinc_gahp.rpc import WebRpcs
 url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
-bridge = Bridge(Project(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
+bridge = Bridge(WebRpcs(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
 bridge.boinc_submit(
     SubmitRequest(name, "uppercase", [(j, Job((), {"in": f})) for j, f in jobs]),
     time.monotonic() + 270,

@@ -275,14 +275,14 @@ class TestAddress:
         assert in_clear == ["ping"]
 
     def test_plain_http_to_another_machine_is_a_warning(self) -> None:
-        from boinc_gahp.rpc import Project
+        from boinc_gahp.rpc import WebRpcs
 
         for url, count in {
             "http://boinc.example.edu/": 1,
             "http://127.0.0.1:80/": 0,
             "http://localhost/": 0,
         }.items():
-            with Project(url, "") as project:
+            with WebRpcs(url, "") as project:
                 assert len(list(project_points._plain_http_points(project))) == count
 
 

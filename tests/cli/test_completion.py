@@ -11,7 +11,7 @@ from boinc_gahp.cli import completion
 from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
 from boinc_gahp.cli.parsing import Group, arguments_of
-from boinc_gahp.rpc import Project
+from boinc_gahp.rpc import WebRpcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def asked(settings: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., d
 
 @pytest.fixture(scope="module")
 def ids(project: LocalProject) -> dict[str, int]:
-    with Project(project.url, project.authenticator) as client:
+    with WebRpcs(project.url, project.authenticator) as client:
         names = ("sweep", "my sweep", "4711", "a\tb")
         return {name: client.create_batch(name, "uppercase") for name in names}
 

@@ -23,7 +23,7 @@ from boinc_gahp.rpc import (
     JobParams,
     JobSubmission,
     OutputStream,
-    Project,
+    WebRpcs,
 )
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Replay:
         return ReplayReply(self.recording.status, "", headers, self.recording.body, self.chunk)
 
 
-def call(recording: Recording) -> Callable[[Project], Any]:
+def call(recording: Recording) -> Callable[[WebRpcs], Any]:
     """Return the call of a public method that asks what the recording asked."""
     if recording.method == "GET" and recording.rpc == "get_output":
         return _output(recording)
@@ -167,10 +167,10 @@ def contents(stream: OutputStream) -> tuple[str | None, bytes]:
         return stream.filename, b"".join(stream.chunks())
 
 
-def _output(recording: Recording) -> Callable[[Project], Any]:
+def _output(recording: Recording) -> Callable[[WebRpcs], Any]:
     query = {key: values[0] for key, values in parse_qs(urlsplit(_url(recording)).query).items()}
     number = int(query["file_num"]) if query.get("file_num", "").lstrip("-").isdigit() else 0
-    calls: dict[str, Callable[[Project], OutputStream]] = {
+    calls: dict[str, Callable[[WebRpcs], OutputStream]] = {
         "result_file": lambda p: p.result_file(query.get("result_name", "x"), number),
         "workunit_file": lambda p: p.workunit_file(query.get("wu_name", "x"), number),
         "workunit_files": lambda p: p.workunit_files(int(query.get("wu_id", 0))),
@@ -258,7 +258,7 @@ def _file(file: etree._Element) -> InputFile:
     )
 
 
-_CALLS: dict[Any, Callable[[Project, etree._Element], Any]] = {
+_CALLS: dict[Any, Callable[[WebRpcs, etree._Element], Any]] = {
     "ping": lambda p, _: p.ping(),
     "create_batch": lambda p, r: p.create_batch(
         _one(r, "batch_name"), _one(r, "app_name"), expire_time=float(_one(r, "expire_time", "0"))

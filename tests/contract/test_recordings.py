@@ -14,7 +14,7 @@ from lxml import etree
 from requests_toolbelt import MultipartDecoder
 
 from boinc_gahp.errors import ProjectError, RpcError
-from boinc_gahp.rpc import ClientOptions, Project, UploadFile
+from boinc_gahp.rpc import ClientOptions, UploadFile, WebRpcs
 from tests.contract.replay import NOT_OURS, URL, WIRE, Recording, Replay, call, names, plain
 
 if sys.version_info >= (3, 11):
@@ -39,10 +39,10 @@ def expectations() -> dict[str, dict[str, Any]]:
     }
 
 
-def project(recording: Recording, transport: Replay) -> Project:
+def project(recording: Recording, transport: Replay) -> WebRpcs:
     root = recording.root
     found = None if root is None else root.findtext("authenticator")
-    return Project(URL, found or AUTHENTICATOR, options=ONCE, transport=transport)
+    return WebRpcs(URL, found or AUTHENTICATOR, options=ONCE, transport=transport)
 
 
 def outcome(recording: Recording, chunk: int) -> dict[str, Any]:

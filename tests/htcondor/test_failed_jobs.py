@@ -17,7 +17,7 @@ import pytest
 
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
-from boinc_gahp.rpc import Project as Rpc
+from boinc_gahp.rpc import WebRpcs as Rpc
 from tests.helpers import wait_for
 from tests.htcondor.pool import COMPLETED, HELD, ROOT
 from tests.htcondor.submit import grid, vanilla

@@ -9,7 +9,7 @@ import pytest
 
 from boinc_gahp.cli import completion
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import Project
+from boinc_gahp.rpc import WebRpcs
 from tests.install.shell import SHELLS, Shell
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
-        with Project(project.url, project.authenticator) as client:
+        with WebRpcs(project.url, project.authenticator) as client:
             for name in BATCHES:
                 client.create_batch(name, "uppercase")
         yield project

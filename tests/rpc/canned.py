@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.contract.replay import ReplayReply
 from tests.rpc.scripted import AUTHENTICATOR
 
@@ -36,8 +36,8 @@ class Canned:
         return ReplayReply(self.status, "", self.headers, self.body, self.chunk)
 
 
-def project(body: bytes, *, chunk: int = 65536, status: int = 200) -> Project:
-    return Project(
+def project(body: bytes, *, chunk: int = 65536, status: int = 200) -> WebRpcs:
+    return WebRpcs(
         URL,
         AUTHENTICATOR,
         options=ClientOptions(retry_total=0),

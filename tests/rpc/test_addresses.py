@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.rpc.trust import trusting
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status, tunnel
@@ -40,7 +40,7 @@ def server() -> Iterator[Scripted]:
     ],
 )
 def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str) -> None:
-    with Project(url, AUTHENTICATOR) as project:
+    with WebRpcs(url, AUTHENTICATOR) as project:
         assert (project.url, project.host) == (shown, host)
 
 
@@ -62,12 +62,12 @@ def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str)
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(BadRequest, match="is no project's URL"):
-        Project(url, AUTHENTICATOR)
+        WebRpcs(url, AUTHENTICATOR)
 
 
 def test_a_login_in_an_address_is_not_repeated() -> None:
     with pytest.raises(BadRequest) as caught:
-        Project("http://user:s3same@h/", AUTHENTICATOR)
+        WebRpcs("http://user:s3same@h/", AUTHENTICATOR)
     assert "s3same" not in str(caught.value)
 
 
@@ -77,7 +77,7 @@ def test_redirect_on_the_same_host_is_followed_as_a_post(server: Scripted, code:
         status(code, Location="/elsewhere/submit_rpc_handler.php"),
         ok(inside("create_batch", "<batch_id>3</batch_id>")),
     ]
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         assert project.create_batch("b", "uppercase") == 3
     first, second = server.requests
     assert second.path == "/elsewhere/submit_rpc_handler.php"
@@ -86,7 +86,7 @@ def test_redirect_on_the_same_host_is_followed_as_a_post(server: Scripted, code:
 
 def test_redirect_is_warned_about(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
     server.answers += [status(301, Location="/x.php"), ok()]
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
     assert "sent on to" in caplog.text
     assert "/x.php: set the project's URL so" in caplog.text
@@ -114,7 +114,7 @@ def test_any_other_redirect_is_an_error(
     server.answers.append(status(code, Location=location))
     options = ClientOptions(retry_total=20)
     with (
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         pytest.raises(TransportError) as caught,
     ):
         project.ping()
@@ -127,7 +127,7 @@ def test_any_other_redirect_is_an_error(
 def test_redirects_without_end_are_an_error(server: Scripted) -> None:
     server.answers += [status(307, Location=f"/{number}") for number in range(9)]
     with (
-        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
         pytest.raises(TransportError, match="redirects 5 times and more"),
     ):
         project.ping()
@@ -140,7 +140,7 @@ def test_output_is_redirected_within_its_host_only(server: Scripted) -> None:
         status(302, Location="http://other/out.php?auth_str=abc"),
     ]
     with (
-        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
         pytest.raises(TransportError, match=r"http://other/out\.php: if") as caught,
     ):
         project.result_file("r_0", 0)
@@ -174,7 +174,7 @@ def options(bundle: str | None) -> ClientOptions:
 def test_certificate_of_the_bundle_is_trusted(authority: trustme.CA, bundle: str) -> None:
     with (
         secure(authority) as server,
-        Project(server.url, AUTHENTICATOR, options=options(bundle)) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(bundle)) as project,
     ):
         project.ping()
         project.ping()
@@ -191,7 +191,7 @@ def test_certificate_is_checked(
     name = "boinc.example.edu" if case == "another host" else "localhost"
     with (
         secure(authority, name) as server,
-        Project(server.url, AUTHENTICATOR, options=options(chosen)) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(chosen)) as project,
     ):
         with pytest.raises(TransportError) as caught:
             project.create_batch("b", "uppercase")
@@ -208,7 +208,7 @@ def test_a_certificate_of_the_systems_store_is_trusted(
     monkeypatch.setenv("SSL_CERT_FILE", bundle)
     with (
         secure(authority) as server,
-        Project(server.url, AUTHENTICATOR, options=options(None)) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(None)) as project,
     ):
         server.answers.append(ok(inside("create_batch", "<batch_id>3</batch_id>")))
         project.ping()
@@ -224,7 +224,7 @@ def test_a_bundle_is_instead_of_the_systems_store(
     trustme.CA().cert_pem.write_to_path(str(other))
     with (
         secure(authority) as server,
-        Project(server.url, AUTHENTICATOR, options=options(str(other))) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(str(other))) as project,
         pytest.raises(TransportError, match="its certificate is not trusted"),
     ):
         project.create_batch("b", "uppercase")
@@ -239,7 +239,7 @@ def test_where_python_knows_of_no_system_store_certifis_is_used(
     assert trusting(None)().cert_store_stats()["x509_ca"] > 50
     with (
         secure(authority) as server,
-        Project(server.url, AUTHENTICATOR, options=options(None)) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(None)) as project,
         pytest.raises(TransportError, match="its certificate is not trusted"),
     ):
         project.create_batch("b", "uppercase")
@@ -248,7 +248,7 @@ def test_where_python_knows_of_no_system_store_certifis_is_used(
 def test_redirect_from_https_to_http_is_refused(authority: trustme.CA, bundle: str) -> None:
     with (
         secure(authority) as server,
-        Project(server.url, AUTHENTICATOR, options=options(bundle)) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(bundle)) as project,
     ):
         server.answers[0] = status(307, Location=f"http://localhost:{server.port}/x.php")
         with pytest.raises(TransportError, match="sends from https to http://localhost"):
@@ -261,7 +261,7 @@ def test_redirect_from_http_to_https_is_followed_on_the_usual_port_only(
     with secure(authority) as safe:
         server.answers.append(status(301, Location=f"https://localhost:{safe.port}/x.php"))
         with (
-            Project(server.url, AUTHENTICATOR, options=options(bundle)) as project,
+            WebRpcs(server.url, AUTHENTICATOR, options=options(bundle)) as project,
             pytest.raises(TransportError, match="sends elsewhere, to https://localhost"),
         ):
             project.ping()
@@ -278,7 +278,7 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(
         through = ClientOptions(
             retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
         )
-        with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
+        with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
             seen = [project.https_url]
             project.ping()
             seen.append(project.https_url)
@@ -300,7 +300,7 @@ def test_https_where_http_is_spoken_is_told(server: Scripted) -> None:
     server.answers.append(ok())
     url = server.url.replace("http:", "https:")
     with (
-        Project(url, AUTHENTICATOR, options=options(None)) as project,
+        WebRpcs(url, AUTHENTICATOR, options=options(None)) as project,
         pytest.raises(TransportError, match=r"no secure connection .* should begin with http:"),
     ):
         project.ping()
@@ -308,7 +308,7 @@ def test_https_where_http_is_spoken_is_told(server: Scripted) -> None:
 
 def test_missing_bundle_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.pem' does not exist"):
-        Project("https://h/", AUTHENTICATOR, options=options(str(tmp_path / "missing.pem")))
+        WebRpcs("https://h/", AUTHENTICATOR, options=options(str(tmp_path / "missing.pem")))
 
 
 def test_bundle_without_certificates_is_told(authority: trustme.CA, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_bundle_without_certificates_is_told(authority: trustme.CA, tmp_path: Pa
     path.write_text("nothing\n")
     with (
         secure(authority) as server,
-        Project(server.url, AUTHENTICATOR, options=options(str(path))) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options(str(path))) as project,
         pytest.raises((TransportError, ProjectError)),
     ):
         project.ping()
@@ -330,7 +330,7 @@ def test_https_goes_through_a_proxy_without_its_seeing_anything(
         through = ClientOptions(
             retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
         )
-        with Project("https://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
+        with WebRpcs("https://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
             project.ping()
             project.ping()
         assert [request.connection for request in safe.requests] == [0, 0]
@@ -342,7 +342,7 @@ def test_proxy_that_refuses_is_told(server: Scripted) -> None:
     server.answers.append(status(407))
     through = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
     with (
-        Project("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,
+        WebRpcs("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,
         pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
     ):
         project.create_batch("b", "uppercase")
@@ -352,7 +352,7 @@ def test_proxy_that_refuses_is_told(server: Scripted) -> None:
 def test_proxy_whose_url_cannot_be_read_is_told_without_its_login() -> None:
     through = ClientOptions(retry_total=60, proxy="http://user:s3same@127.0.0.1:99999")
     with (
-        Project("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,
+        WebRpcs("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,
         pytest.raises(TransportError, match="an address cannot be read") as caught,
     ):
         project.ping()

@@ -19,7 +19,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, Project
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, WebRpcs
 from boinc_gahp.rpc.transport import HttpTransport
 from tests.rpc import scripted
 from tests.rpc.canned import inside
@@ -54,7 +54,7 @@ def server() -> Iterator[Scripted]:
 
 
 def ping(server: Scripted, options: ClientOptions = ONCE) -> None:
-    with Project(server.url, AUTHENTICATOR, options=options) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
         project.ping()
 
 
@@ -130,7 +130,7 @@ def test_quiet_php_fatal_error_is_tried_three_times(server: Scripted) -> None:
 
 def test_php_fatal_error_that_is_a_matter_of_course_is_told_at_once(server: Scripted) -> None:
     server.answers.append(scripted.status(500, b'<?xml version="1.0"?>\n<query_files>\n'))
-    with Project(server.url, AUTHENTICATOR, options=AGAIN) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         with pytest.raises(ProtocolError, match="PHP died"):
             project.query_files(["a.dat"], batch_id=7)
         with pytest.raises(ProtocolError, match="PHP died"):
@@ -143,7 +143,7 @@ def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(
 ) -> None:
     words = "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
     server.answers.append(ok(inside("query_files", words)))
-    project = Project(server.url, AUTHENTICATOR, options=ONCE)
+    project = WebRpcs(server.url, AUTHENTICATOR, options=ONCE)
     with project, pytest.raises(ProtocolError, match="Uncaught x"):
         project.query_files(["a.dat"], batch_id=7)
     assert "Uncaught x" not in caplog.text
@@ -173,7 +173,7 @@ def test_retries_end_with_their_total_time(server: Scripted) -> None:
 SUBMISSION = BatchSubmission("uppercase", [JobSubmission("j1")], batch_id=7)
 
 
-ONCE_ONLY: dict[str, Callable[[Project], object]] = {
+ONCE_ONLY: dict[str, Callable[[WebRpcs], object]] = {
     "create_batch": lambda project: project.create_batch("b", "uppercase"),
     "submit_batch": lambda project: project.submit_batch(SUBMISSION),
     "upload_files": lambda project: project.upload_files([]),
@@ -193,7 +193,7 @@ UNCLEAR = {
 @pytest.mark.parametrize("fault", UNCLEAR)
 def test_unrepeatable_rpc_is_sent_once(server: Scripted, rpc: str, fault: str) -> None:
     server.answers.append(UNCLEAR[fault])
-    project = Project(server.url, AUTHENTICATOR, options=hasty(AGAIN, fault))
+    project = WebRpcs(server.url, AUTHENTICATOR, options=hasty(AGAIN, fault))
     with project, pytest.raises(RpcError) as caught:
         ONCE_ONLY[rpc](project)
     assert len(server.requests) == 1
@@ -207,7 +207,7 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(
     with Scripted() as gone:
         url, host = gone.url, gone.host
     with (
-        Project(url, AUTHENTICATOR, options=ClientOptions(retry_total=1.5)) as project,
+        WebRpcs(url, AUTHENTICATOR, options=ClientOptions(retry_total=1.5)) as project,
         pytest.raises(TransportError) as caught,
     ):
         project.create_batch("b", "uppercase")
@@ -221,7 +221,7 @@ def test_unknown_host_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     options = ClientOptions(retry_total=0)
     with (
-        Project("http://no.such.host.invalid/test/", AUTHENTICATOR, options=options) as project,
+        WebRpcs("http://no.such.host.invalid/test/", AUTHENTICATOR, options=options) as project,
         pytest.raises(TransportError) as caught,
     ):
         project.ping()
@@ -231,7 +231,7 @@ def test_unknown_host_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
     server.answers.append(ok())
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         for _ in range(3):
             project.ping()
     assert [request.connection for request in server.requests] == [0, 0, 0]
@@ -239,7 +239,7 @@ def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
 
 def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted) -> None:
     server.answers += [scripted.then_closed(ok()), ok()]
-    with Project(server.url, AUTHENTICATOR, options=AGAIN) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 1]
@@ -247,7 +247,7 @@ def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted)
 
 def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server: Scripted) -> None:
     server.answers += [ok(), scripted.goodbye(), ok()]
-    with Project(server.url, AUTHENTICATOR, options=AGAIN) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 0, 1]
@@ -255,7 +255,7 @@ def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server:
 
 def test_unrepeatable_rpc_takes_no_used_connection(server: Scripted) -> None:
     server.answers += [ok(), CREATED, CREATED, ok()]
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
         assert project.create_batch("b", "uppercase") == 7
         assert project.create_batch("c", "uppercase") == 7
@@ -270,13 +270,13 @@ def test_unrepeatable_rpc_takes_no_used_connection(server: Scripted) -> None:
 )
 def test_deadline_bounds_everything(server: Scripted, play: Play) -> None:
     server.answers.append(play)
-    with Project(server.url, AUTHENTICATOR) as project, pytest.raises(RpcError):
+    with WebRpcs(server.url, AUTHENTICATOR) as project, pytest.raises(RpcError):
         project.until(time.monotonic() + 0.6).ping()
 
 
 def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
     server.answers.append(ok())
-    with Project(server.url, AUTHENTICATOR) as project:
+    with WebRpcs(server.url, AUTHENTICATOR) as project:
         with pytest.raises(TransportError, match="time for it was over") as caught:
             project.until(time.monotonic() - 1).ping()
         assert not caught.value.may_have_happened
@@ -286,7 +286,7 @@ def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
 
 def test_a_view_never_has_more_time_than_the_one_it_comes_from(server: Scripted) -> None:
     server.answers.append(scripted.hang())
-    with Project(server.url, AUTHENTICATOR) as project:
+    with WebRpcs(server.url, AUTHENTICATOR) as project:
         began = time.monotonic()
         with pytest.raises(TransportError):
             project.until(began + 0.3).until(began + 3600).ping()
@@ -300,7 +300,7 @@ def test_reply_that_drips_for_ever_ends_with_its_own_time(server: Scripted) -> N
 
 
 def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
-    project = Project(server.url, AUTHENTICATOR)
+    project = WebRpcs(server.url, AUTHENTICATOR)
 
     def down_and_close(answer: scripted.Answer) -> bool:
         project.close()
@@ -317,7 +317,7 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> N
     server.answers.append(ok(inside("submit_batch", "<batch_id>7</batch_id>")))
     jobs = [JobSubmission(f"job{index}", "x" * 500) for index in range(5000)]
     submission = BatchSubmission("uppercase", jobs, batch_id=7)
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         assert project.submit_batch(submission) == 7
         assert len(server.requests[0].body) == project.request_size(submission)
     assert server.requests[0].xml.count(b"<job>") == 5000
@@ -326,7 +326,7 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> N
 def test_proxy_setting_is_used(server: Scripted) -> None:
     server.answers.append(ok())
     options = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
-    with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project:
+    with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project:
         project.ping()
     assert server.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
 
@@ -340,7 +340,7 @@ def test_proxy_variables_are_used_and_netrc_is_not(
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.delenv("no_proxy", raising=False)
     server.answers.append(ok())
-    with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=ONCE) as project:
         project.ping()
     assert "authorization" not in server.requests[0].headers
 
@@ -354,8 +354,8 @@ def test_the_environment_is_searched_for_proxies_once_for_each_host(
     transport = HttpTransport(ONCE)
     url, direct = "http://boinc.example.edu/test/", server.url
     with (
-        Project(url, AUTHENTICATOR, options=ONCE, transport=transport) as proxied,
-        Project(direct, AUTHENTICATOR, options=ONCE, transport=transport) as straight,
+        WebRpcs(url, AUTHENTICATOR, options=ONCE, transport=transport) as proxied,
+        WebRpcs(direct, AUTHENTICATOR, options=ONCE, transport=transport) as straight,
     ):
         for _ in range(2):
             proxied.ping()
@@ -369,7 +369,7 @@ def test_the_environment_is_searched_for_proxies_once_for_each_host(
 def test_one_project_serves_many_threads(server: Scripted) -> None:
     server.answers.append(ok())
     with (
-        Project(server.url, AUTHENTICATOR, options=ONCE) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
         ThreadPoolExecutor(8) as pool,
     ):
         for future in [pool.submit(project.ping) for _ in range(80)]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
-from boinc_gahp.rpc import ClientOptions, JobInfo, NoRoom, Project
+from boinc_gahp.rpc import ClientOptions, JobInfo, NoRoom, WebRpcs
 from boinc_gahp.rpc.spool import SpooledJobs
 from tests.bridge.scripted import batch, error
 from tests.contract.replay import Recording, ReplayReply, names
@@ -104,7 +104,7 @@ def test_after_a_reply_that_broke_off_every_job_comes_once() -> None:
     jobs = some_jobs(1000)
     with Scripted() as server:
         server.answers += [short(reply(*jobs), missing=9000), ok(reply(*jobs))]
-        with Project(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as asked:
+        with WebRpcs(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as asked:
             assert list(asked.iter_jobs(7)) == jobs
         assert len(server.requests) == 2
 
@@ -133,7 +133,7 @@ class _Long:
 
 def test_memory_does_not_grow_with_the_jobs() -> None:
     def peak(count: int) -> int:
-        asked = Project(URL, AUTHENTICATOR, transport=_Long(count))
+        asked = WebRpcs(URL, AUTHENTICATOR, transport=_Long(count))
         tracemalloc.start()
         try:
             assert sum(1 for _ in asked.iter_jobs(7)) == count

@@ -16,7 +16,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import ClientOptions, Project
+from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, raw
 
@@ -35,8 +35,8 @@ def server() -> Iterator[Scripted]:
 
 
 @pytest.fixture
-def project(server: Scripted) -> Iterator[Project]:
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as found:
+def project(server: Scripted) -> Iterator[WebRpcs]:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as found:
         yield found
 
 
@@ -49,14 +49,14 @@ def page(text: str) -> Play:
     return raw(http(200, text.encode(), Content_Type="text/html; charset=UTF-8"), stay=True)
 
 
-def fetched(project: Project, size: int = 65536) -> bytes:
+def fetched(project: WebRpcs, size: int = 65536) -> bytes:
     with project.result_file("job_0", 0) as stream:
         return b"".join(stream.chunks(size))
 
 
 @pytest.mark.parametrize("size", [1 << 20, 1000], ids=["large chunks", "small chunks"])
 def test_output_comes_whole_with_its_name_and_length(
-    server: Scripted, project: Project, size: int
+    server: Scripted, project: WebRpcs, size: int
 ) -> None:
     server.answers.append(raw(file(CONTENTS), stay=True))
     with project.result_file("job_0", 2) as stream:
@@ -77,7 +77,7 @@ def test_output_comes_whole_with_its_name_and_length(
     ],
 )
 def test_filename_is_the_last_part_only(
-    server: Scripted, project: Project, disposition: str, name: str
+    server: Scripted, project: WebRpcs, disposition: str, name: str
 ) -> None:
     server.answers.append(raw(file(b"", disposition), stay=True))
     with project.result_file("job_0", 0) as stream:
@@ -107,7 +107,7 @@ PAGES: list[tuple[str, type[RpcError], str]] = [
 
 @pytest.mark.parametrize(("text", "kind", "says"), PAGES, ids=[page[0][:30] for page in PAGES])
 def test_page_is_an_error_before_a_byte_is_yielded(
-    server: Scripted, project: Project, text: str, kind: type[RpcError], says: str
+    server: Scripted, project: WebRpcs, text: str, kind: type[RpcError], says: str
 ) -> None:
     server.answers.append(page(text))
     with pytest.raises(kind) as caught:
@@ -122,7 +122,7 @@ def test_directory_instead_of_a_file_is_told_at_once(server: Scripted, body: byt
     server.answers.append(scripted.hang(data))
     patient = ClientOptions(read_timeout=3600, retry_total=0)
     with (
-        Project(server.url, AUTHENTICATOR, options=patient) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=patient) as project,
         pytest.raises(NotFound, match="its directory d9"),
     ):
         project.workunit_file("job", 2)
@@ -139,7 +139,7 @@ def test_directory_instead_of_a_file_is_told_at_once(server: Scripted, body: byt
     ids=["closed early", "short", "hangs at its end", "cut chunks"],
 )
 def test_output_that_is_not_whole_is_an_error_at_its_end(
-    server: Scripted, project: Project, play: Play
+    server: Scripted, project: WebRpcs, play: Play
 ) -> None:
     server.answers.append(play)
     with pytest.raises((ProtocolError, TransportError)):
@@ -149,13 +149,13 @@ def test_output_that_is_not_whole_is_an_error_at_its_end(
 def test_opening_is_repeated(server: Scripted) -> None:
     server.answers += [scripted.reset(), scripted.status(503), raw(file(b"out"), stay=True)]
     options = ClientOptions(retry_total=20)
-    with Project(server.url, AUTHENTICATOR, options=options) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
         assert fetched(project) == b"out"
     assert len(server.requests) == 3
 
 
 def test_connection_is_used_again_after_a_whole_output_only(
-    server: Scripted, project: Project
+    server: Scripted, project: WebRpcs
 ) -> None:
     server.answers.append(raw(file(CONTENTS * 20), stay=True))
     assert len(fetched(project)) == len(CONTENTS) * 20
@@ -166,7 +166,7 @@ def test_connection_is_used_again_after_a_whole_output_only(
     assert [request.connection for request in server.requests] == [0, 0, 0, 1]
 
 
-def test_queries_name_what_is_asked_for(server: Scripted, project: Project) -> None:
+def test_queries_name_what_is_asked_for(server: Scripted, project: WebRpcs) -> None:
     server.answers.append(raw(file(b"PK", "attachment; filename=boinc_x.zip"), stay=True))
     project.result_file("jöb 0&_0", 1).close()
     project.workunit_files(12).close()
@@ -183,7 +183,7 @@ def test_queries_name_what_is_asked_for(server: Scripted, project: Project) -> N
 
 
 def test_an_archive_of_no_bytes_is_an_error_that_tells_the_way_round(
-    server: Scripted, project: Project
+    server: Scripted, project: WebRpcs
 ) -> None:
     server.answers.append(raw(file(b"", "attachment; filename=boinc_wu_a.b_0GkZXO"), stay=True))
     with project.workunit_files(12) as stream, pytest.raises(ProtocolError) as caught:
@@ -195,7 +195,7 @@ def test_an_archive_of_no_bytes_is_an_error_that_tells_the_way_round(
         assert b"".join(stream.chunks()) == b""
 
 
-def test_deadline_ends_an_output(server: Scripted, project: Project) -> None:
+def test_deadline_ends_an_output(server: Scripted, project: WebRpcs) -> None:
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
     with pytest.raises(TransportError, match="no answer in time"):
         fetched(project.until(time.monotonic() + 1))

@@ -16,8 +16,8 @@ from boinc_gahp.rpc import (
     ClientOptions,
     InputFile,
     JobSubmission,
-    Project,
     UploadFile,
+    WebRpcs,
 )
 from tests.faultproxy import FaultProxy, lose_reply, lose_request
 from tests.rpc import scripted
@@ -51,14 +51,14 @@ def behind(proxy_url: str, retry: float = 20) -> ClientOptions:
 
 
 @pytest.fixture
-def project(local: LocalProject, proxy: FaultProxy) -> Iterator[Project]:
-    with Project(local.url, local.authenticator, options=behind(proxy.url)) as found:
+def project(local: LocalProject, proxy: FaultProxy) -> Iterator[WebRpcs]:
+    with WebRpcs(local.url, local.authenticator, options=behind(proxy.url)) as found:
         yield found
 
 
 @pytest.mark.parametrize("fault", [lose_reply, lose_request], ids=["reply", "request"])
 def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(
-    project: Project, proxy: FaultProxy, fault: object
+    project: WebRpcs, proxy: FaultProxy, fault: object
 ) -> None:
     proxy.fail("create_batch", fault(), times=None)  # type: ignore[operator]
     with pytest.raises(TransportError, match="connection through the proxy failed") as caught:
@@ -69,7 +69,7 @@ def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(
 
 
 def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(
-    project: Project, proxy: FaultProxy, tmp_path: Path
+    project: WebRpcs, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
     empty.touch()
@@ -85,7 +85,7 @@ def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(
 
 
 def test_a_question_whose_answer_a_proxy_loses_is_asked_again(
-    project: Project, proxy: FaultProxy
+    project: WebRpcs, proxy: FaultProxy
 ) -> None:
     proxy.fail("query_batch", lose_reply())
     with pytest.raises(NotFound):
@@ -105,7 +105,7 @@ def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path: Path) -> None:
             retry_total=20, ca_bundle=str(bundle), proxy=f"http://127.0.0.1:{between.port}"
         )
         with (
-            Project("https://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project,
+            WebRpcs("https://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project,
             pytest.raises(TransportError) as caught,
         ):
             project.create_batch("b", "uppercase")
@@ -117,7 +117,7 @@ def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent() -> No
     with Scripted() as gone:
         url = gone.url
     with (
-        Project("http://boinc.example.edu/", AUTHENTICATOR, options=behind(url, 1.2)) as project,
+        WebRpcs("http://boinc.example.edu/", AUTHENTICATOR, options=behind(url, 1.2)) as project,
         pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
     ):
         project.create_batch("b", "uppercase")
@@ -129,7 +129,7 @@ def test_a_proxy_that_refuses_to_connect_has_sent_nothing(refusal: int) -> None:
     with Scripted() as between:
         between.answers += [scripted.status(refusal), ok()]
         with (
-            Project(
+            WebRpcs(
                 "https://boinc.example.edu/", AUTHENTICATOR, options=behind(between.url, 0)
             ) as project,
             pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,

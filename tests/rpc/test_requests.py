@@ -17,7 +17,7 @@ from boinc_gahp.rpc import (
     InputFile,
     JobParams,
     JobSubmission,
-    Project,
+    WebRpcs,
 )
 from tests.rpc.canned import URL, Canned, inside
 from tests.rpc.scripted import AUTHENTICATOR
@@ -39,10 +39,10 @@ def sent(transport: Canned) -> etree._Element:
     return etree.fromstring(xml)
 
 
-def client(rpc: str, content: str) -> tuple[Project, Canned]:
+def client(rpc: str, content: str) -> tuple[WebRpcs, Canned]:
     transport = Canned(inside(rpc, content))
     options = ClientOptions(retry_total=0)
-    return Project(URL, AUTHENTICATOR, options=options, transport=transport), transport
+    return WebRpcs(URL, AUTHENTICATOR, options=options, transport=transport), transport
 
 
 @settings(deadline=None)
@@ -108,7 +108,7 @@ def test_what_a_request_cannot_hold_is_refused_by_name(bad: str, says: str) -> N
 
 
 def test_authenticator_that_no_request_can_hold_is_not_quoted() -> None:
-    project = Project(URL, "sesame\x01open", transport=Canned(b""))
+    project = WebRpcs(URL, "sesame\x01open", transport=Canned(b""))
     with pytest.raises(BadRequest) as caught:
         project.query_batches()
     assert "the authenticator holds a character" in str(caught.value)
@@ -219,6 +219,7 @@ def test_templates_need_a_name() -> None:
         ("BatchJob", "JobInfo"),
         ("Instance", "ResultInfo"),
         ("Job", "JobSubmission"),
+        ("Project", "WebRpcs"),
     ],
 )
 def test_the_names_of_0_1_stand_for_the_same_classes_with_a_warning(old: str, new: str) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, Project
+from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import inside
@@ -76,7 +76,7 @@ def page(secret: str) -> Play:
     return raw(http(200, body, Content_Type="text/html"))
 
 
-CALLS: dict[str, Callable[[Project], object]] = {
+CALLS: dict[str, Callable[[WebRpcs], object]] = {
     "query_batches": lambda p: p.query_batches(),
     "create_batch": lambda p: p.create_batch("b", "a"),
     "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [JobSubmission("j")])),
@@ -111,7 +111,7 @@ def test_no_trouble_shows_the_authenticator(
     server.answers.append(PLAYS[play](secret))
     shown = ""
     options = HASTY if "hang" in play else OPTIONS
-    with caplog.at_level(logging.DEBUG), Project(server.url, secret, options=options) as project:
+    with caplog.at_level(logging.DEBUG), WebRpcs(server.url, secret, options=options) as project:
         try:
             CALLS[call](project)
         except GahpError as error:
@@ -128,7 +128,7 @@ def test_refused_connection_does_not_show_the_url(caplog: pytest.LogCaptureFixtu
         url = gone.url
     with (
         caplog.at_level(logging.DEBUG),
-        Project(url, AUTHENTICATOR, options=OPTIONS) as project,
+        WebRpcs(url, AUTHENTICATOR, options=OPTIONS) as project,
         pytest.raises(GahpError) as caught,
     ):
         project.workunit_file("job", 0)
@@ -139,7 +139,7 @@ def test_refused_connection_does_not_show_the_url(caplog: pytest.LogCaptureFixtu
 
 
 def test_nothing_prints_the_authenticator() -> None:
-    with Project("http://h/", AUTHENTICATOR) as project:
+    with WebRpcs("http://h/", AUTHENTICATOR) as project:
         view = project.until(1)
         things = [project, view, project._caller, project._caller.redact, project._authenticator]
         things += [vars(project), dir(project), project._transport]
@@ -150,7 +150,7 @@ def test_nothing_prints_the_authenticator() -> None:
 
 def test_an_authenticator_object_is_taken_as_it_is() -> None:
     secret = Authenticator(AUTHENTICATOR)
-    with Project("http://h/", secret) as one, Project("http://h/", AUTHENTICATOR) as other:
+    with WebRpcs("http://h/", secret) as one, WebRpcs("http://h/", AUTHENTICATOR) as other:
         assert one.account == other.account == secret.account
 
 
@@ -160,7 +160,7 @@ def test_output_urls_in_library_logs_are_redacted(
     server.answers.append(ok(b"x", Content_Disposition="attachment; filename=j_0_r1_0"))
     with (
         caplog.at_level(logging.DEBUG, "urllib3"),
-        Project(server.url, AUTHENTICATOR, options=OPTIONS) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=OPTIONS) as project,
         project.workunit_file("job", 0) as stream,
     ):
         assert b"".join(stream.chunks()) == b"x"
@@ -177,7 +177,7 @@ def test_one_log_line_an_rpc_says_what_it_took(
     options = ClientOptions(retry_total=20)
     with (
         caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),
-        Project(server.url, AUTHENTICATOR, options=options) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
     ):
         project.ping()
         with pytest.raises(GahpError):
@@ -194,7 +194,7 @@ def test_an_output_has_one_log_line_too(server: Scripted, caplog: pytest.LogCapt
     server.answers.append(ok(b"12345", Content_Disposition="attachment; filename=j_0_r1_0"))
     with (
         caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),
-        Project(server.url, AUTHENTICATOR, options=OPTIONS) as project,
+        WebRpcs(server.url, AUTHENTICATOR, options=OPTIONS) as project,
     ):
         with project.result_file("j_0", 0) as stream:
             list(stream.chunks())

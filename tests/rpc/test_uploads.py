@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import StagingError, TransportError
-from boinc_gahp.rpc import ClientOptions, Project, UploadFile
+from boinc_gahp.rpc import ClientOptions, UploadFile, WebRpcs
 from boinc_gahp.rpc.bodies import FormBody
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
@@ -32,8 +32,8 @@ def server() -> Iterator[Scripted]:
 
 
 @pytest.fixture
-def project(server: Scripted) -> Iterator[Project]:
-    with Project(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as found:
+def project(server: Scripted) -> Iterator[WebRpcs]:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as found:
         yield found
 
 
@@ -44,7 +44,7 @@ def described(path: Path, data: bytes, name: str = "") -> UploadFile:
 
 
 def test_files_arrive_as_they_are_in_the_order_of_their_names(
-    server: Scripted, project: Project, tmp_path: Path
+    server: Scripted, project: WebRpcs, tmp_path: Path
 ) -> None:
     contents = [b"", b"\r\n--x\r\n", bytes(range(256)) * 5000, b"last"]
     files = [described(tmp_path / str(n), data) for n, data in enumerate(contents)]
@@ -75,7 +75,7 @@ def test_files_arrive_as_they_are_in_the_order_of_their_names(
     ids=["longer", "shorter", "other contents", "gone"],
 )
 def test_file_that_is_not_what_it_was_breaks_the_request_off(
-    server: Scripted, project: Project, tmp_path: Path, now: bytes | None, says: str
+    server: Scripted, project: WebRpcs, tmp_path: Path, now: bytes | None, says: str
 ) -> None:
     good = described(tmp_path / "good", b"good")
     file = described(tmp_path / "in.dat", b"ten bytes.")
@@ -92,7 +92,7 @@ def test_file_that_is_not_what_it_was_breaks_the_request_off(
 
 
 @pytest.mark.parametrize("now", [b"x", None], ids=["no longer empty", "gone"])
-def test_empty_file_is_checked_too(project: Project, tmp_path: Path, now: bytes | None) -> None:
+def test_empty_file_is_checked_too(project: WebRpcs, tmp_path: Path, now: bytes | None) -> None:
     file = described(tmp_path / "empty", b"")
     if now is None:
         (tmp_path / "empty").unlink()
@@ -102,13 +102,13 @@ def test_empty_file_is_checked_too(project: Project, tmp_path: Path, now: bytes 
         project.upload_files([file])
 
 
-def test_a_directory_cannot_be_sent(project: Project, tmp_path: Path) -> None:
+def test_a_directory_cannot_be_sent(project: WebRpcs, tmp_path: Path) -> None:
     with pytest.raises(StagingError, match="Is a directory"):
         project.upload_files([UploadFile("x.dat", str(tmp_path), 5, "0" * 32)])
 
 
 def test_an_upload_is_broken_off_when_told_to(
-    server: Scripted, project: Project, tmp_path: Path
+    server: Scripted, project: WebRpcs, tmp_path: Path
 ) -> None:
     file = described(tmp_path / "in.dat", b"x" * 1_000_000)
     blocks = iter(range(5))
@@ -129,7 +129,7 @@ def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with (
-            Project(url, AUTHENTICATOR) as project,
+            WebRpcs(url, AUTHENTICATOR) as project,
             pytest.raises(TransportError, match="no answer in time"),
         ):
             project.until(time.monotonic() + 0.7).upload_files(
@@ -137,7 +137,7 @@ def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: 
             )
 
 
-def test_nothing_to_send_is_no_error(server: Scripted, project: Project) -> None:
+def test_nothing_to_send_is_no_error(server: Scripted, project: WebRpcs) -> None:
     project.upload_files([])
     assert server.requests[0].rpc == "upload_files"
 

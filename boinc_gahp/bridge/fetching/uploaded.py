@@ -69,7 +69,7 @@ class Uploaded:
         Raises:
             Absent: there is none.
             OutputError: the project has deleted it.
-            RpcError: see :meth:`Project.result_file`.
+            RpcError: see :meth:`WebRpcs.result_file`.
         """
         with ExitStack() as stack:
             if numbered:

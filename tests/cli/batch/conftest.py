@@ -16,7 +16,7 @@ import pytest
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import Project as Rpc
+from boinc_gahp.rpc import WebRpcs as Rpc
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND
