@@ -30,8 +30,8 @@ _COLOURS = {
 }
 
 _DESCRIPTION = """\
-Tells whether settings, directories, project, account, apps and HTCondor fit together. Each point is
-"ok", a "note" on what cannot be told, a "warning", or "FAILED", with what to do.
+Checks that the settings, directories, project, account, apps and HTCondor work together. Each point
+is "ok"; a "note" on something that cannot be checked; a "warning"; or "FAILED", with what to do.
 """
 
 
@@ -63,14 +63,14 @@ def run_parser(config: str | None = None) -> Parser:
             "boinc_gahp check --app uppercase --app multi",
             "boinc_gahp check --project astro --config ~/astro.toml",
         ),
-        statuses={1: "there is a warning or a failure"},
+        statuses={1: "a warning or a failure"},
     )
     parser.add_argument(
         "--app",
         action="append",
         default=[],
         metavar="APP",
-        help="an app that jobs will use; may be repeated",
+        help="an app that your jobs use; may be repeated",
     )
     parser.add_project()
     parser.add_config(config)

@@ -37,9 +37,9 @@ def root_parser() -> Group:
     """Return the parser of ``boinc_gahp`` itself: what stands before a command."""
     parser = Group(
         "",
-        "Lets an HTCondor pool, and people and programs without one, send jobs to a BOINC project. "
-        "Without a command it is the GAHP server that HTCondor starts; on a terminal, the same "
-        "with a prompt.",
+        "Sends jobs from an HTCondor pool, from a shell or from Python to a BOINC "
+        "project. Without a command, boinc_gahp runs as the GAHP server that HTCondor "
+        "starts; on a terminal it shows a prompt.",
         {name: text for name, (_, text) in COMMANDS.items()},
         examples=(
             "boinc_gahp demo",

@@ -33,17 +33,17 @@ FRESH = 30.0
 OLD = 86400.0
 
 _DESCRIPTION = """\
-Prints a script with which a shell completes boinc_gahp's commands, options, files, and names of
-projects and batches.
+Prints a script that lets a shell complete boinc_gahp's commands, options, files, and the names of
+projects and batches. Store it in one of these places:
 
-  bash  ~/.local/share/bash-completion/completions/boinc_gahp, or for all
+  bash  ~/.local/share/bash-completion/completions/boinc_gahp, or for all users
         /usr/local/share/bash-completion/completions/boinc_gahp
   zsh   _boinc_gahp in a directory of fpath, such as
         /usr/local/share/zsh/site-functions/_boinc_gahp
-  fish  ~/.config/fish/completions/boinc_gahp.fish, or for all
+  fish  ~/.config/fish/completions/boinc_gahp.fish, or for all users
         /etc/fish/completions/boinc_gahp.fish
 
-are the places for it. Bash and zsh can also read it for one session, as the first example does.
+Bash and zsh can also load it for one session, as in the first example.
 """
 
 
@@ -95,7 +95,7 @@ def run_parser(config: str | None = None) -> Parser:
         ),
         usage=f"{{{','.join(SHELLS)}}}",
     )
-    parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help="which shell")
+    parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help="the shell")
     for option in ("--projects", "--batches"):
         parser.add_argument(option, metavar="BEGINNING", help=argparse.SUPPRESS)
     for option in ("--config", "--project"):

@@ -33,8 +33,8 @@ _TIMEOUT = 120.0
 _TERMINATED = 128 + signal.SIGTERM
 
 _DESCRIPTION = """\
-Starts a BOINC project with volunteers on this machine, starts the daemon as HTCondor would, submits
-a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch.
+Starts a BOINC project with volunteers on this machine, and the daemon as HTCondor would start it.
+Submits a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch.
 """
 
 
@@ -71,10 +71,13 @@ def run_parser(_config: str | None = None) -> Parser:
             "boinc_gahp demo",
             "boinc_gahp demo --show-conversation --directory ~/demo --keep",
         ),
-        statuses={0: "every output is right", 1: "it is not; stderr says why it could not go on"},
+        statuses={
+            0: "every output is right",
+            1: "an output is wrong, or the demo failed; stderr says why",
+        },
     )
     parser.add_argument(
-        "--show-conversation", action="store_true", help="print the GAHP lines that went to and fro"
+        "--show-conversation", action="store_true", help="print the GAHP lines that were exchanged"
     )
     parser.completes(
         parser.add_argument(
@@ -86,7 +89,7 @@ def run_parser(_config: str | None = None) -> Parser:
         "directory",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep the project, its database and the log there, too"
+        "--keep", action="store_true", help="also keep the project, its database and the log there"
     )
     return parser
 

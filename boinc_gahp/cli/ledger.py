@@ -13,12 +13,12 @@ from boinc_gahp.cli.parsing import Group
 
 #: Each action: the module and the function in it, and what it is for.
 ACTIONS = {
-    "list": ("ledger_list", "run", "list jobs, batches, troubles, and what is owed to projects"),
-    "status": ("ledger_status", "run", "tell whether a person should look; for monitoring"),
-    "show": ("ledger_show", "run", "tell all that is known of a job or a batch"),
-    "settle": ("ledger_settle", "run", "pay what is owed to projects now; good for cron"),
-    "move": ("ledger_move", "run", "give all of one project or account to another"),
-    "forget": ("ledger_forget", "run", "drop jobs from the ledger"),
+    "list": ("ledger_list", "run", "list jobs, batches, problems, and requests owed to projects"),
+    "status": ("ledger_status", "run", "show whether someone should look into it; for monitoring"),
+    "show": ("ledger_show", "run", "show everything that is known about a job or a batch"),
+    "settle": ("ledger_settle", "run", "send the requests owed to projects; made for cron"),
+    "move": ("ledger_move", "run", "assign one project's or account's jobs to another"),
+    "forget": ("ledger_forget", "run", "delete jobs from the ledger"),
 }
 
 
@@ -36,9 +36,9 @@ def run_parser(_config: str | None = None) -> Group:
     """Return the parser of the action's name."""
     return Group(
         "ledger",
-        "What is known of the jobs that HTCondor 10 and later send with grid_resource = batch "
-        "boinc; the ledger is this user's alone. list, status and show only read, and may be used "
-        "at any time.",
+        "Shows and manages the jobs that HTCondor 10 and later send with "
+        "grid_resource = batch boinc. Each user has a ledger of their own. list, "
+        "status and show only read, and can be used at any time.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
         examples=("boinc_gahp ledger list", "boinc_gahp ledger settle --quiet"),
     )

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import BatchRow, JobRow
 
 _DESCRIPTION = """\
-Drops jobs from the ledger: those that are named (see boinc_gahp ledger show --help; a batch means
-all its jobs), or all that have ended some time ago. What HTCondor asks about later is unknown then,
-and such a job is put on hold by HTCondor. Jobs that are not over, or that the project is still to
-be told to abort, are dropped only with --alive: what the project has of them goes on there, nothing
-is aborted or retired, and no outputs are fetched.
+Deletes jobs from the ledger: the given ones (see boinc_gahp ledger show --help; a batch means all
+its jobs), or all that ended some time ago. If HTCondor asks about a deleted job later, the job is
+unknown, and HTCondor puts it on hold. Unfinished jobs, and jobs that the project has yet to abort,
+are deleted only with --alive. They then continue on the project: nothing is aborted or retired, and
+no outputs are fetched.
 """
 _EXAMPLES = (
     "boinc_gahp ledger forget 12.0",
@@ -73,21 +73,21 @@ def run_parser(config: str | None = None) -> Parser:
         "ledger forget",
         _DESCRIPTION,
         examples=_EXAMPLES,
-        statuses={1: "it was not done: stderr says why, or you answered no"},
+        statuses={1: "nothing was deleted: stderr says why, or you answered no"},
     )
     parser.add_argument(
-        "names", metavar="JOB|BATCH", nargs="*", help="what to drop; a batch means all its jobs"
+        "names", metavar="JOB|BATCH", nargs="*", help="what to delete; a batch means all its jobs"
     )
     parser.add_argument("--ended", action="store_true", help="all jobs that have ended")
     parser.add_argument(
         "--older-than",
         type=words.positive("days"),
         metavar="DAYS",
-        help="with --ended: those that ended at least so long ago (default: as long as the "
-        "settings keep them, [htcondor] history)",
+        help="with --ended: only jobs that ended at least this long ago (default: as long "
+        "as the settings keep them, [htcondor] history)",
     )
-    parser.add_argument("--alive", action="store_true", help="drop jobs that are not over, too")
-    parser.add_argument("--yes", action="store_true", help="do not ask first on a terminal")
+    parser.add_argument("--alive", action="store_true", help="also delete unfinished jobs")
+    parser.add_argument("--yes", action="store_true", help="do not ask, even on a terminal")
     parser.add_config(config)
     return parser
 

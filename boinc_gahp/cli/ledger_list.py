@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.troubles import Lasting
 
 _DESCRIPTION = """\
-Lists projects (what is wrong with them, what is owed to them), batches, and the jobs that are not
-over; jobs that HTCondor does not ask about any more are called orphans. At the end stands what has
-been wrong for an hour, and whose project or account the settings do not have. It only reads.
+Lists projects, batches and unfinished jobs. For each project it shows problems, and the requests
+that are still owed to it, such as aborts. Jobs that HTCondor no longer asks about are called
+orphans. The last lines show problems that have lasted for an hour, and projects and accounts that
+are not in the settings. This command only reads.
 """
 _EXAMPLES = (
     "boinc_gahp ledger list",
@@ -98,16 +99,18 @@ def run_parser(config: str | None = None) -> Parser:
         "ledger list",
         _DESCRIPTION,
         examples=_EXAMPLES,
-        statuses={1: "something has been wrong for an hour, or the ledger cannot be read"},
+        statuses={
+            1: "there is a problem that has lasted for an hour, or the ledger cannot be read"
+        },
     )
     parser.add_argument(
         "--state",
         action="append",
         choices=STATES,
         metavar="STATE",
-        help=f"list the jobs of this state; may be repeated: {', '.join(STATES)}",
+        help=f"list only jobs in this state; may be repeated: {', '.join(STATES)}",
     )
-    parser.add_argument("--all", action="store_true", help="list what is over, too")
+    parser.add_argument("--all", action="store_true", help="also list finished jobs")
     parser.completes(
         parser.add_argument(
             "--project", metavar="NAME", help="a [projects.NAME], or a part of a URL"

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
 
 _DESCRIPTION = """\
-Gives all that the ledger has of one project and account (jobs, batches, what is owed) to another:
-where a project has a new address, or an account on it a new authenticator. Put the new address or
-authenticator into the settings first. The project is asked there whether the account has the
-batches, so that jobs cannot get lost. Addresses that differ only in http and https, a default port
-or the final slash are one project: nothing has to be moved then. Where only the authenticator is
-another, OLD and NEW are the same.
+Assigns everything that the ledger has of one project and account (jobs, batches, owed requests) to
+another. Use it when a project has a new address, or your account a new authenticator. First put the
+new address or authenticator into the settings. This command asks the project whether the account
+has the batches, so that no jobs get lost. Addresses that differ only in http and https, a default
+port or the final slash are the same project; nothing needs to be moved then. If only the
+authenticator has changed, give the same address as OLD and NEW.
 """
 _EXAMPLES = (
     "boinc_gahp ledger move http://old.example.edu/ https://new.example.edu/",
@@ -77,17 +77,17 @@ def run_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "new",
         metavar="NEW",
-        help="the project as it is in the settings now: its address, or a [projects.NAME]",
+        help="the project as it is in the settings now: its address, or NAME of [projects.NAME]",
     )
     parser.add_argument(
         "--account",
         metavar="KEY",
-        help="the account key of what is to be moved, where the ledger has several accounts on OLD",
+        help="the account key to move, if the ledger has several accounts on OLD",
     )
     parser.add_argument(
         "--unchecked",
         action="store_true",
-        help="do not ask the project; jobs of an account that does not have them are lost then",
+        help="do not ask the project; if the account does not have the jobs, they are lost",
     )
     parser.add_config(config)
     return parser

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import BatchRow, Store
 
 _DESCRIPTION = """\
-Does now what is owed to projects: aborts of cancelled jobs, retirement of batches that have ended,
-leases. HTCondor ends a user's daemon as soon as the user's last job has left the queue; what it
-could not do any more is done by the user's next daemon, or by this. A project that a daemon of this
-user works for at this moment is left to it. What a BOINC_SUBMIT that was cut short has left is
-aborted once HTCondor has not asked for it for an hour.
+Sends the requests that are owed to projects: aborts of cancelled jobs, retirements of finished
+batches, leases. HTCondor stops a user's daemon when the user's last job has left the queue.
+Requests that the daemon could not send are sent by the user's next daemon, or by this command. If a
+daemon of this user is working for a project, this command leaves the project to it. Jobs of an
+interrupted BOINC_SUBMIT are aborted once HTCondor has not asked for them for an hour.
 """
 _EXAMPLES = (
     "boinc_gahp ledger settle",
@@ -51,14 +51,17 @@ def run_parser(config: str | None = None) -> Parser:
         "ledger settle",
         _DESCRIPTION,
         examples=_EXAMPLES,
-        statuses={0: "nothing is owed any more", 1: "something stays owed, or could not be read"},
+        statuses={
+            0: "nothing is owed any more",
+            1: "some requests stay owed, or the ledger could not be read",
+        },
     )
     parser.add_argument(
         "--timeout",
         type=words.positive("seconds"),
         default=60.0,
         metavar="SECONDS",
-        help="begin nothing more after this time (default: 60)",
+        help="start no more requests after this time (default: 60)",
     )
     parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
     parser.add_config(config)

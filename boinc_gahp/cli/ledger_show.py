@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _MANY = 20
 
 _DESCRIPTION = """\
-Tells all that is known of a job or a batch. A job is named by its number in the ledger, by its id
-(boinc/<token>.<number>), by its cluster and process in HTCondor's queue (12.0), by its JobDirectory
-or a part of it, or by its name on the project; a batch by its name or the beginning of it. It only
-reads.
+Shows everything that is known about a job or a batch. A job is given by its number in the ledger,
+by its id (boinc/<token>.<number>), by its cluster and process in HTCondor's queue (12.0), by its
+JobDirectory or a part of it, or by its name on the project; a batch by its name or the beginning of
+it. This command only reads.
 """
 _EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
 
@@ -51,7 +51,7 @@ def run(arguments: list[str], config: str | None) -> int:
 def run_parser(config: str | None = None) -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser("ledger show", _DESCRIPTION, examples=_EXAMPLES)
-    parser.add_argument("name", metavar="JOB|BATCH", help="a job or a batch, as said above")
+    parser.add_argument("name", metavar="JOB|BATCH", help="a job or a batch, as described above")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_config(config)
     return parser

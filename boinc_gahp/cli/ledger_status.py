@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.monitoring import Finding, Status, WatchedOwner
 
 _DESCRIPTION = """\
-Tells how HTCondor's jobs of this user are doing: jobs by state, the oldest of each state, when each
-project last answered a question about jobs, what is owed, and what a person should look at. That
-jobs wait for volunteers for days is no reason. It only reads, asks no project, and may be used at
-any time; it makes no ledger.
+Shows how this user's jobs from HTCondor are doing: jobs by state, the oldest job of each state,
+when each project last answered a question about jobs, the requests owed to each project, and
+problems that someone should look at. Jobs that wait for volunteers for days are not a problem. This
+command only reads, asks no project, and can be used at any time; it does not create a ledger.
 
---textfile writes metrics for Prometheus' node_exporter, all at once, with mode 644, and also when
-something is wrong. The file's name has to end in .prom, and each user needs one: {user} in it
-stands for the user. "-" prints them.
+--textfile writes metrics for Prometheus' node_exporter. The file is replaced as a whole, with mode
+644, even if something is wrong. Its name must end in .prom. Each user needs a file: {user} in the
+name stands for the user. "-" prints the metrics.
 """
 _EXAMPLES = (
     "boinc_gahp ledger status",
@@ -82,8 +82,8 @@ def run_parser(config: str | None = None) -> Parser:
         _DESCRIPTION,
         examples=_EXAMPLES,
         statuses={
-            0: "nobody needs to look",
-            1: "a person should look at something, or the file cannot be written",
+            0: "no problems",
+            1: "someone should look into a problem, or the file cannot be written",
         },
     )
     how = parser.add_mutually_exclusive_group()
@@ -93,7 +93,7 @@ def run_parser(config: str | None = None) -> Parser:
             "--textfile",
             metavar="FILE",
             type=not_empty,
-            help="write metrics for Prometheus' node_exporter into FILE, and print nothing",
+            help="write metrics for Prometheus' node_exporter to FILE, and print nothing",
         ),
         "file",
     )
@@ -102,7 +102,7 @@ def run_parser(config: str | None = None) -> Parser:
         type=words.positive("seconds"),
         default=LASTING,
         metavar="SECONDS",
-        help=f"what has been wrong for this long is to be looked at (default: {LASTING:g})",
+        help=f"report problems that have lasted this long (default: {LASTING:g})",
     )
     parser.add_config(config)
     return parser

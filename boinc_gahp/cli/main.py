@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 #: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
 #: does the work and returns the exit status.
 COMMANDS = {
-    "batch": ("batch", "submit jobs, watch them, fetch outputs: for people and programs"),
-    "check": ("check", "tell whether settings, project, account and apps fit together"),
-    "completion": ("completion", "print what lets a shell complete boinc_gahp's command lines"),
-    "demo": ("demo", "show the whole way: a local project, the daemon, 20 jobs"),
-    "ledger": ("ledger", "list jobs from HTCondor, pay what is owed to projects, clear up"),
-    "local-project": ("local_project", "make and run a BOINC project on this machine"),
-    "template": ("template", "say what is wrong with a job template"),
+    "batch": ("batch", "submit jobs, watch them, and fetch outputs, without HTCondor"),
+    "check": ("check", "check the settings, project, account, apps and HTCondor"),
+    "completion": ("completion", "print a shell completion script"),
+    "demo": ("demo", "run 20 jobs from start to end on a local project"),
+    "ledger": ("ledger", "list and manage the jobs that came from HTCondor"),
+    "local-project": ("local_project", "create and run a BOINC project on this machine"),
+    "template": ("template", "check job templates for errors"),
 }
 
 #: The options before a command.

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: What every command may end with; a parser's own ``statuses`` come on top.
 STATUSES = {
-    0: "all is well",
-    1: "it is not; stderr says in a line what is wrong and what to do",
+    0: "success",
+    1: "an error; one line on stderr says what is wrong and what to do",
     2: "the command line is wrong",
     130: "interrupted from the keyboard",
 }
@@ -95,8 +95,8 @@ class Parser(argparse.ArgumentParser):
                 metavar="FILE",
                 type=not_empty,
                 default=config,
-                help="read FILE after the other settings files, over them and instead of "
-                "$BOINC_GAHP_CONFIG",
+                help="read FILE last; its settings take precedence over those of the other "
+                "settings files; it replaces $BOINC_GAHP_CONFIG",
             ),
             "file",
         )
@@ -108,7 +108,7 @@ class Parser(argparse.ArgumentParser):
                 "--project",
                 metavar="NAME",
                 type=not_empty,
-                help="the project [projects.NAME] of the settings (default: [project])",
+                help="use the project [projects.NAME] of the settings (default: [project])",
             ),
             "project",
         )

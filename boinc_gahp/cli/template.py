@@ -19,11 +19,11 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 _MOST = 4 << 20
 
 #: Each action: the module and the function in it, and what it is for.
-ACTIONS = {"check": ("template", "check", "say what is wrong with templates")}
+ACTIONS = {"check": ("template", "check", "check templates for errors")}
 
 _DESCRIPTION = """\
-Says what is wrong with job templates: an input template, an output template, or both in one file.
-Each finding is a line: file:line: error or warning: what, what is expected and why [code].
+Checks job templates: an input template, an output template, or both in one file. Each finding is
+one line: file:line: error or warning: what was found, what is expected and why [code].
 """
 _EXAMPLES = (
     "boinc_gahp template check templates/uppercase_in templates/uppercase_out",
@@ -50,7 +50,7 @@ def run_parser(_config: str | None = None) -> Group:
     """Return the parser of the action's name."""
     return Group(
         "template",
-        "Looks after job templates.",
+        "Works with job templates.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
         examples=_EXAMPLES[:1],
     )
@@ -87,9 +87,11 @@ def check_parser(_config: str | None = None) -> Parser:
         ),
         "file",
     )
-    parser.add_argument("--strict", action="store_true", help="let warnings count as errors do")
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
     parser.add_argument(
-        "--kind", choices=("input", "output"), help="what the files hold (default: either or both)"
+        "--kind",
+        choices=("input", "output"),
+        help="what the files contain (default: either or both)",
     )
     return parser
 

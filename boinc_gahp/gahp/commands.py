@@ -96,10 +96,10 @@ def _blah_refresh_proxy(
     return requests.BlahJobRefreshProxy(request_id, job_id, *given)
 
 
-_ID = RequestId("id", "your number for this request; the result begins with it")
+_ID = RequestId("id", "your number for this request; its result begins with it")
 _BATCH = Name("batch", "the batch's name")
 _JOB = Name("job", "the job's name, unique on the project")
-_JOB_ID = Text("job_id", "the job's id, as BLAH_JOB_SUBMIT was answered")
+_JOB_ID = Text("job_id", "the job's id, from the result of BLAH_JOB_SUBMIT")
 
 _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
     _ID,
@@ -109,7 +109,7 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
         "njobs",
         (
             _JOB,
-            Counted("nargs", (Text("arg", "an argument of the job's command line"),), "arguments"),
+            Counted("nargs", (Text("arg", "a command line argument of the job"),), "arguments"),
             Counted(
                 "nfiles",
                 (
@@ -126,14 +126,14 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
     ),
     Optional(
         (
-            Number("rsc_fpops_est", "floating-point operations that a job takes"),
-            Number("rsc_fpops_bound", "floating-point operations after which it is stopped"),
-            Number("rsc_memory_bound", "bytes of memory that it may use"),
-            Number("rsc_disk_bound", "bytes of disk that it may use"),
-            Number("delay_bound", "seconds that a volunteer's computer has for it"),
-            Number("app_version_num", "the only version of the app to use"),
+            Number("rsc_fpops_est", "estimated floating-point operations of a job"),
+            Number("rsc_fpops_bound", "floating-point operations after which a job is aborted"),
+            Number("rsc_memory_bound", "bytes of memory that a job may use"),
+            Number("rsc_disk_bound", "bytes of disk that a job may use"),
+            Number("delay_bound", "seconds that a volunteer's computer has for a job"),
+            Number("app_version_num", "use only this version of the app"),
         ),
-        "estimates; what is left out or NULL is as the app's template has it",
+        "estimates; the app's template has the values of those that are NULL or missing",
     ),
 )
 
@@ -141,13 +141,13 @@ _FETCH_ARGUMENTS: tuple[Piece, ...] = (
     _ID,
     _JOB,
     Text("dir", "the job's directory on this machine"),
-    Text("stderr_filename", "where its standard error goes; NULL or /dev/null: nowhere"),
-    Choice("mode", "all of its outputs, or those named", ("ALL", "SOME")),
+    Text("stderr_filename", "file for the job's stderr; NULL or /dev/null: none"),
+    Choice("mode", "fetch all outputs, or only those in the list", ("ALL", "SOME")),
     Counted(
         "nspecs",
         (
             Text("src", "an output's logical name"),
-            Text("dst", "where it goes, absolute or relative to dir"),
+            Text("dst", "its destination, absolute or relative to dir"),
         ),
         "outputs to fetch (SOME) or to rename (ALL)",
     ),
@@ -155,7 +155,14 @@ _FETCH_ARGUMENTS: tuple[Piece, ...] = (
 
 
 _ALL: tuple[Command, ...] = (
-    Command("ASYNC_MODE_OFF", (), requests.AsyncModeOff, None, "", "no R when results are ready"),
+    Command(
+        "ASYNC_MODE_OFF",
+        (),
+        requests.AsyncModeOff,
+        None,
+        "",
+        "do not print R when results are ready",
+    ),
     Command("ASYNC_MODE_ON", (), requests.AsyncModeOn, None, "", "print R when results are ready"),
     Command(
         "BLAH_JOB_CANCEL",
@@ -163,12 +170,12 @@ _ALL: tuple[Command, ...] = (
         requests.BlahJobCancel,
         "cancel",
         "0 NULL",
-        "have a job of HTCondor's aborted and forgotten",
+        "abort and delete a job of HTCondor",
         results.blah(),
     ),
     Command(
         "BLAH_JOB_REFRESH_PROXY",
-        (_ID, _JOB_ID, Optional((Text("proxy", "path of an X.509 proxy"),), "not looked at")),
+        (_ID, _JOB_ID, Optional((Text("proxy", "path of an X.509 proxy"),), "ignored")),
         _blah_refresh_proxy,
         "status",
         "0 NULL",
@@ -181,7 +188,7 @@ _ALL: tuple[Command, ...] = (
         requests.BlahJobStatus,
         "status",
         "0 NULL status ad",
-        "tell how a job of HTCondor's is doing",
+        "get the status of a job of HTCondor",
         results.blah("0", results.NO_AD),
     ),
     Command(
@@ -190,16 +197,16 @@ _ALL: tuple[Command, ...] = (
         requests.BlahJobSubmit,
         "accept",
         "0 NULL job_id",
-        "take a job of HTCondor's; it goes with others like it",
+        "accept a job from HTCondor; submit it later in a batch",
         results.blah("NULL"),
     ),
     Command(
         "BLAH_PING",
-        (_ID, Optional((Text("batch_type", "what HTCondor calls this system"),), "not looked at")),
+        (_ID, Optional((Text("batch_type", "HTCondor's name for this batch system"),), "ignored")),
         _blah_ping,
         "status",
         "0 NULL",
-        "ask whether jobs of HTCondor's can be taken",
+        "check whether jobs from HTCondor can be accepted",
         results.blah(),
     ),
     Command(
@@ -208,7 +215,7 @@ _ALL: tuple[Command, ...] = (
         requests.AbortJobs,
         "control",
         "NULL",
-        "stop jobs that are not finished",
+        "abort unfinished jobs",
     ),
     Command(
         "BOINC_FETCH_OUTPUT",
@@ -216,22 +223,22 @@ _ALL: tuple[Command, ...] = (
         requests.FetchOutput,
         "work",
         "NULL exit_status elapsed_time cpu_time",
-        "bring a finished job's outputs here",
+        "fetch the outputs of a finished job",
     ),
     Command(
-        "BOINC_PING", (_ID,), requests.Ping, "control", "NULL", "ask whether the project answers"
+        "BOINC_PING", (_ID,), requests.Ping, "control", "NULL", "check whether the project answers"
     ),
     Command(
         "BOINC_QUERY_BATCHES",
         (
             _ID,
-            Number("min_mod_time", "only jobs that changed since; 0: all"),
+            Number("min_mod_time", "only jobs that changed since then; 0: all"),
             Counted("nbatches", (_BATCH,), "batches to ask about"),
         ),
         requests.QueryBatches,
         "control",
         "NULL server_time {njobs {job status}...}...",
-        "tell how the jobs of batches are doing",
+        "get the status of the jobs of batches",
     ),
     Command(
         "BOINC_RETIRE_BATCH",
@@ -250,7 +257,7 @@ _ALL: tuple[Command, ...] = (
         _select_project,
         None,
         "",
-        "name the project of the requests that follow",
+        "choose the project for later requests",
     ),
     Command(
         "BOINC_SET_LEASE",
@@ -258,23 +265,23 @@ _ALL: tuple[Command, ...] = (
         requests.SetLease,
         "control",
         "NULL",
-        "set when a batch may be thrown away",
+        "set when the project may delete a batch",
     ),
     Command(
         "BOINC_SUBMIT", _SUBMIT_ARGUMENTS, _submit, "work", "NULL", "send a batch of jobs to an app"
     ),
     Command("COMMANDS", (), requests.Commands, None, "command...", "list the commands"),
-    Command("QUIT", (), requests.Quit, None, "", "leave at once"),
+    Command("QUIT", (), requests.Quit, None, "", "exit at once"),
     Command(
         "RESPONSE_PREFIX",
-        (Text("prefix", "what all lines begin with from the next one on; NULL: nothing"),),
+        (Text("prefix", "the prefix, starting with the next line; NULL: none"),),
         requests.ResponsePrefix,
         None,
         "",
-        "set what printed lines begin with",
+        "set a prefix for all printed lines",
     ),
-    Command("RESULTS", (), requests.Results, None, "n, then n lines", "give the results so far"),
-    Command("VERSION", (), requests.Version, None, "$GahpVersion: ... $", "tell the version"),
+    Command("RESULTS", (), requests.Results, None, "n, then n lines", "print the results so far"),
+    Command("VERSION", (), requests.Version, None, "$GahpVersion: ... $", "print the version"),
 )
 
 #: All commands by name, in alphabetical order.

@@ -74,7 +74,7 @@ def test_what_an_argument_is_can_be_asked() -> None:
 def test_help_shows_examples_and_all_exit_statuses() -> None:
     text = Parser("x", "D.", examples=("boinc_gahp x",), statuses={3: "some failed"}).format_help()
     assert "\nexamples:\n  boinc_gahp x\n" in text
-    assert "\nexit status:\n  0    all is well\n" in text
+    assert "\nexit status:\n  0    success\n" in text
     assert "\n  3    some failed\n  130  interrupted" in text
 
 

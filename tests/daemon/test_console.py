@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_line_is_said(lasting: Terminal) -> None:
 
 def test_help_tells_all_commands_and_the_syntax_of_one(lasting: Terminal) -> None:
     lasting.enter("help")
-    lasting.see("BOINC_FETCH_OUTPUT bring a finished job's outputs here", "Ctrl-D leaves.")
+    lasting.see("BOINC_FETCH_OUTPUT fetch the outputs of a finished job", "Ctrl-D leaves.")
     lasting.enter("HELP boinc_set_lease")
     lasting.see("BOINC_SET_LEASE id batch unix_time", "seconds since 1970, UTC")
     lasting.enter("help nothing")

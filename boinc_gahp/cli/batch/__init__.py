@@ -30,21 +30,21 @@ ACTIONS = {
     "show": ("showing", "show", "show a batch and its jobs"),
     "estimate": ("estimating", "estimate", "ask the project how long jobs would take"),
     "submit": ("submitting", "submit", "send jobs as a batch, with their input files"),
-    "wait": ("waiting", "wait", "wait until batches are over, with live progress"),
+    "wait": ("waiting", "wait", "wait until batches are complete, and show the progress"),
     "fetch": ("fetching", "fetch", "fetch the outputs of finished jobs"),
-    "abort": ("controlling", "abort", "stop batches, or some jobs of one"),
-    "retire": ("controlling", "retire", "let the project delete what it keeps of batches"),
-    "extend": ("controlling", "extend", "have the project keep batches for longer"),
+    "abort": ("controlling", "abort", "stop batches, or some jobs of a batch"),
+    "retire": ("controlling", "retire", "let the project delete batches and their files"),
+    "extend": ("controlling", "extend", "let the project keep batches for longer"),
 }
 
 #: Signals that end a command from outside.
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 _DESCRIPTION = """\
-Submits jobs to a BOINC project as batches, watches them, fetches their outputs.
+Submits batches of jobs to a BOINC project, watches them, and fetches their outputs.
 
-A BATCH is told by its id or by its name; id:5 and name:5 say which is meant where a name looks like
-an id. The project and your account there come from the settings: [project], or with --project NAME
+BATCH is the id or the name of a batch. If a name looks like an id, write id:5 or name:5. The
+project and your account come from the settings: from [project], or with --project NAME from
 [projects.NAME].
 """
 

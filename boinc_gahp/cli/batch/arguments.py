@@ -19,7 +19,7 @@ _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 def add_batch(parser: Parser, *, several: bool = False) -> None:
     """Add the argument BATCH, as ``options.batch``; with ``several`` a list, of one at least."""
-    text = "its id or its name (id:5 or name:5 where a name looks like an id)"
+    text = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
     if several:
         argument = parser.add_argument("batch", nargs="+", metavar="BATCH", help=text)
     else:
@@ -33,7 +33,7 @@ def add_job(parser: Parser) -> None:
         "--job",
         action="append",
         metavar="JOB",
-        help="only this job, by its name or its id; may be repeated",
+        help="only the job with this name or id; may be repeated",
     )
 
 

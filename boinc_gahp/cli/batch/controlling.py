@@ -27,32 +27,33 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Batch, Project
 
 _ABORT = """\
-Stops batches: jobs that no volunteer has yet are never sent, those under way count no more. Jobs
-that are done stay done, and their outputs can still be fetched. It cannot be undone.
+Stops batches. Jobs that no volunteer has yet are never sent out, and the results of running jobs no
+longer count. Finished jobs stay done, and their outputs can still be fetched. This cannot be
+undone.
 
-With --job, only those jobs of one batch are stopped.
+With --job, only these jobs of one batch are stopped.
 
-On a terminal it shows what it would stop, and asks first; elsewhere, and with --yes, it does not
+On a terminal, it shows what it would stop and asks first. Elsewhere, and with --yes, it does not
 ask.
 """
 
 _RETIRE = """\
-Tells the project that batches are not needed any more: it may delete their files and jobs, at once,
-also outputs that were not fetched. Jobs that are not over are aborted. The batches are no longer
-listed.
+Tells the project that batches are no longer needed. The project may then delete their files and
+jobs at once, even outputs that were not fetched. Unfinished jobs are aborted. The batches are no
+longer listed.
 
-On a terminal it asks first if that would lose anything: outputs, or jobs that are not over.
-Elsewhere, and with --yes, it does not ask.
+On a terminal, it asks first if that would lose outputs or unfinished jobs. Elsewhere, and with
+--yes, it does not ask.
 """
 
 _EXTEND = """\
-Tells the project to keep batches until a time: after it the project may abort and retire them. It
-counts from now, or is a time by this machine's clock and in its time zone; it replaces the batches'
-present end, also where that is later.
+Sets the time until which the project keeps batches. After it, the project may abort and retire
+them. The time is given from now on, or as a time in this machine's time zone. It replaces the
+present time, even if that is later.
 """
 
 _SEVERAL = """
-Every batch is tried, also after one with which something was wrong.
+If something is wrong with one batch, the others are still processed.
 """
 
 
@@ -116,14 +117,14 @@ def extend_parser(config: str | None = None) -> Parser:
         type=reading.span,
         dest="span",
         metavar="SPAN",
-        help="for this long from now: seconds, or 12h, 7d, 2w",
+        help="this long from now: seconds, or 12h, 7d, 2w",
     )
     how.add_argument(
         "--until",
         type=reading.moment,
         metavar="TIME",
-        help="until then: 2037-12-24, which is its end, 2037-12-24T18:00, or never (the project "
-        "keeps it until it is retired)",
+        help="until this time: 2037-12-24 (the end of that day), 2037-12-24T18:00, or "
+        "never (the project keeps the batch until it is retired)",
     )
     reading.add_common(parser, config)
     return parser

@@ -18,10 +18,10 @@ from boinc_gahp.cli.live import Work
 from boinc_gahp.cli.parsing import Parser
 
 _DESCRIPTION = """\
-Asks the project how long it would take until jobs are done. Nothing is sent but their number and
-what they need; input files are not read. What a project answers comes of the floating-point
-operations of the jobs (--fpops-est, or the app's template) and of its volunteers' speed: it is a
-rough guess, and knows nothing of the jobs of others.
+Asks the project how long it would take to run jobs. Only the number of jobs and their requirements
+are sent; input files are not read. The project computes its answer from the floating-point
+operations of the jobs (--fpops-est, or the app's template) and the speed of its volunteers. It is a
+rough estimate, which ignores the jobs of other users.
 """
 
 

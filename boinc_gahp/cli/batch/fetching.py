@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.fetching import Fetched, FetchedZip
 
 _DESCRIPTION = """\
-Fetches the outputs of a batch's finished jobs into DIR, a folder for each job, named as the job is:
-the outputs under their open names, and what the job wrote to stderr as stderr.txt. Without DIR they
-go into a directory of the batch's name, here.
+Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
+the outputs under their open names and the job's stderr as stderr.txt. Without DIR the folders go
+into a directory here that is named after the batch.
 
-It can be broken off and run again: then it fetches what is lacking, the jobs that have finished
-since and files that were deleted. A file has its name only when it is whole. Folders have a hidden
-file that says what is in them; other files in them are left alone.
+If fetch is interrupted, run it again. It then fetches what is missing: jobs that have finished
+since, and files that were deleted. A file gets its name only when it is complete. A hidden file in
+each folder lists the files that were fetched; other files in the folder are left alone.
 
-Nothing that comes from the project is hidden: %2E stands for a dot at the beginning of a name.
+Files from the project are never hidden: a dot at the beginning of a name is written as %2E.
 
-A job that was submitted with an output template of its own may have more outputs than its app. The
-project does not tell their names: they are called output_1, output_2 and so on.
+A job that was submitted with its own output template may have more outputs than its app. The
+project does not tell the names of these; they are called output_1, output_2 and so on.
 
-With --zip all goes into one archive, which is made anew each time. With --failed no outputs are
-fetched, but what the project knows about the jobs that failed.
+With --zip everything goes into one archive, which is written from scratch each time. With --failed
+no outputs are fetched; it shows what the project knows about the failed jobs.
 """
 
 _STATUSES = {
-    0: "all jobs are done, and all of their outputs are here",
+    0: "all jobs are done, and all outputs have been fetched",
     1: "something could not be fetched; run it again, unless stderr says that it is gone",
-    3: "some jobs failed; the outputs of all others are here",
+    3: "some jobs failed; the outputs of all others have been fetched",
     4: "all jobs failed",
-    5: "some jobs are not finished yet; the outputs of those that are done are here",
+    5: "some jobs are not finished; the outputs of those that are done have been fetched",
 }
 
 
@@ -65,21 +65,23 @@ def fetch_parser(config: str | None = None) -> Parser:
             nargs="?",
             metavar="DIR",
             type=not_empty,
-            help="where to; it is made if it is missing (default: the batch's name, here)",
+            help="where the outputs go; created if missing (default: a directory here with the "
+            "batch's name)",
         ),
         "directory",
     )
     add_job(parser)
     parser.completes(
         parser.add_argument(
-            "--zip", metavar="FILE", type=not_empty, help="put all into this zip archive"
+            "--zip", metavar="FILE", type=not_empty, help="put everything into this zip archive"
         ),
         "file",
     )
     parser.add_argument(
         "--failed",
         action="store_true",
-        help="instead of outputs: why jobs failed, shown and put into failure.txt in their folders",
+        help="instead of outputs, fetch why jobs failed: show it, and write it to "
+        "failure.txt in each folder",
     )
     parser.add_argument(
         "--threads",
@@ -88,8 +90,10 @@ def fetch_parser(config: str | None = None) -> Parser:
         metavar="N",
         help="fetch N jobs at a time (default: 4)",
     )
-    parser.add_argument("--no-stderr", action="store_true", help="leave stderr; saves time")
-    parser.add_argument("--again", action="store_true", help="fetch also what is here already")
+    parser.add_argument(
+        "--no-stderr", action="store_true", help="do not fetch stderr; this saves time"
+    )
+    parser.add_argument("--again", action="store_true", help="fetch everything again")
     add_common(parser, config, json="print JSON: what was fetched, or with --failed what failed")
     return parser
 

@@ -62,32 +62,34 @@ class CommandLineJobs:
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     """Add the options that say which jobs there are, and what they may use."""
-    parser.add_argument("app", metavar="APP", type=not_empty, help="the app that the jobs run")
+    parser.add_argument("app", metavar="APP", type=not_empty, help="the app to run")
     which = parser.add_argument_group("which jobs")
     which.add_argument(
         "--input",
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="an input file of every job, NAME being what the app calls it; FILE is a path, "
-        "staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5 or inline:TEXT; may be repeated",
+        help="an input file of every job. NAME is the app's name for it; FILE is a path, "
+        "staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5 or inline:TEXT; may "
+        "be repeated",
     )
     which.add_argument(
         "--args",
         metavar="WORDS",
-        help="the jobs' arguments, split as a shell would; {index} is a job's number, from 0, and "
-        "with --each {path}, {name} and {stem} are its file's; {{ and }} are braces",
+        help="arguments of the jobs, split as in a shell. {index} is the job's number, "
+        "from 0; with --each, {path}, {name} and {stem} are those of its file; {{ and "
+        "}} are braces",
     )
     which.add_argument(
-        "--count", type=_count, metavar="N", help="N jobs that differ only in {index}"
+        "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
     )
     parser.completes(
         which.add_argument(
             "--each",
             nargs="+",
             metavar="FILES",
-            help="a job for each of these files; a pattern in quotes will do ('data/*.dat', "
-            "'a/**/*')",
+            help="submit a job for each of these files; a pattern in quotes works, too "
+            "('data/*.dat', 'a/**/*')",
         ),
         "file",
     )
@@ -95,66 +97,73 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         "--as",
         dest="as_",
         metavar="NAME",
-        help="the input that the file of --each is (default: the app's only one that --input "
-        "leaves)",
+        help="the input that gets the file of --each (default: the only input of the app "
+        "that has no --input)",
     )
     parser.completes(
         which.add_argument(
             "--rows",
             metavar="FILE",
             type=not_empty,
-            help="a job for each row of a CSV file with a header (name, args, inputs, input:NAME, "
-            "template, output_template, priority, fpops), or of JSON lines; - is standard input",
+            help="submit a job for each row of a CSV file with a header (name, args, inputs, "
+            "input:NAME, template, output_template, priority, fpops), or of a file of "
+            "JSON lines; - is standard input",
         ),
         "file",
     )
     which.add_argument(
         "--format",
         choices=("csv", "jsonl"),
-        help="what --rows is (default: as its name or its first character says)",
+        help="the format of --rows (default: from the file's name or its first character)",
     )
     which.add_argument(
         "--name-jobs",
         metavar="PATTERN",
-        help="names for jobs that have none, with placeholders as --args has them, {index:4} being "
-        "0000, 0001, ... (default: the batch's name and the number)",
+        help="names for jobs that have none, with the placeholders of --args; {index:4} "
+        "gives 0000, 0001, ... (default: the batch's name and the job's number)",
     )
-    needs = parser.add_argument_group(
-        "what they need", "What is not said is as the app's template has it."
-    )
+    needs = parser.add_argument_group("what they need", "The app's template has the defaults.")
     for name in ("input", "output"):
         parser.completes(
             needs.add_argument(
                 f"--{name}-template",
                 metavar="FILE",
-                help=f"an {name} template of your own, or project:NAME for one that the project "
-                "has in its directory of templates",
+                help=f"your own {name} template, or project:NAME for one in the project's template "
+                "directory",
             ),
             "file",
         )
     needs.add_argument(
-        "--priority", type=_whole, metavar="N", help="jobs of higher priority are sent first"
+        "--priority",
+        type=_whole,
+        metavar="N",
+        help="priority; jobs with higher numbers are sent first",
     )
     needs.add_argument(
         "--app-version",
         type=_whole,
         metavar="N",
-        help="run this version of the app only; whether there is one cannot be told",
+        help="use only this version of the app; boinc_gahp cannot check that it exists",
     )
     needs.add_argument(
         "--fpops-est",
         type=operations,
         metavar="X",
-        help="floating-point operations that a job takes, about: 2e12 or 2T",
+        help="estimated floating-point operations of a job: 2e12 or 2T",
     )
     needs.add_argument(
         "--fpops-bound",
         type=operations,
         metavar="X",
-        help="the number of them at which a job is given up",
+        help="floating-point operations after which a job is aborted",
     )
-    needs.add_argument("--memory", type=nbytes, metavar="SIZE", help="memory: 500MB, 2GB, 1.5GiB")
-    needs.add_argument("--disk", type=nbytes, metavar="SIZE", help="disk space, likewise")
+    needs.add_argument(
+        "--memory",
+        type=nbytes,
+        metavar="SIZE",
+        help="memory that a job may use: 500MB, 2GB, 1.5GiB",
+    )
+    needs.add_argument("--disk", type=nbytes, metavar="SIZE", help="disk space that a job may use")
     needs.add_argument(
         "--delay",
         type=span,

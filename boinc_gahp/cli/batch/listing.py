@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Batch, Project
 
 _DESCRIPTION = """\
-Lists the batches of your account, newest first: how far they are, how many jobs have failed, how
-old they are, when they will be over, and for how long the project keeps them. On a narrow terminal
-some columns are left out; on a pipe they are all there.
+Lists the batches of your account, newest first: progress, number of failed jobs, age, estimated
+end, and how long the project keeps them. A narrow terminal shows fewer columns; output to a pipe
+has all of them.
 
-A batch that was retired is not listed, as projects tell of it no more when they are asked for all;
-"show" still finds it by its id.
+Retired batches are not listed, because projects leave them out of their lists. "show" still finds
+them by id.
 """
 
 _STATES = [
@@ -83,7 +83,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
         "--app", action="append", metavar="APP", help="only batches of this app; may be repeated"
     )
     parser.add_argument(
-        "--limit", type=whole_number, metavar="N", help="at most N batches, the newest ones"
+        "--limit", type=whole_number, metavar="N", help="show at most N batches, the newest ones"
     )
     add_common(parser, config)
     return parser

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.types import ResultInfo
 
 _DESCRIPTION = """\
-Shows a batch and its jobs: on a terminal the first 50 jobs, on a pipe all. A batch that was retired
-is found by its id as long as the project has it.
+Shows a batch and its jobs. A terminal shows the first 50 jobs, a pipe gets all. A retired batch is
+found by its id as long as the project has it.
 """
 
 _STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
@@ -90,14 +90,18 @@ def show_parser(config: str | None = None) -> Parser:
     )
     add_job(parser)
     parser.add_argument(
-        "--details", action="store_true", help="exit statuses of failed jobs, and reasons in words"
+        "--details",
+        action="store_true",
+        help="show exit statuses of failed jobs, and why they failed",
     )
     parser.add_argument(
-        "--instances", action="store_true", help="the jobs' instances, too: a request for each job"
+        "--instances",
+        action="store_true",
+        help="show the instances of each job; this takes a request per job",
     )
     many = parser.add_mutually_exclusive_group()
-    many.add_argument("--limit", type=whole_number, metavar="N", help="at most N jobs")
-    many.add_argument("--all", action="store_true", help="all jobs, on a terminal, too")
+    many.add_argument("--limit", type=whole_number, metavar="N", help="show at most N jobs")
+    many.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
     add_common(parser, config)
     return parser
 

@@ -42,18 +42,17 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.submission import Options
 
 _DESCRIPTION = """\
-Sends jobs to the project as a batch, with their input files, each file once. A batch is sent whole:
-jobs cannot be added to it later.
+Submits jobs to the project as a batch, and uploads their input files, each file once. You cannot
+add jobs to a batch later.
 
-The batch's name makes it safe to repeat: the same command with the same --name completes what was
-begun, or finds it done, and no job is made twice. Whenever a submit fails or is interrupted it says
-how to go on.
+It is safe to repeat a command that has a --name: it completes the batch, or finds it complete, and
+creates no job twice. If a submit fails or is interrupted, a message says how to continue.
 
-What is asked for by --fpops-est, --fpops-bound, --memory, --disk and --delay counts, whatever the
-app's input template says.
+--fpops-est, --fpops-bound, --memory, --disk and --delay take precedence over the app's input
+template.
 
---dry-run looks at everything and sends nothing: the jobs against the app's templates, which files
-would be sent and which the project has, and whether the request is too large.
+--dry-run checks everything and sends nothing. It compares the jobs with the app's templates, and
+shows which files would be sent, which ones the project has, and whether the request is too large.
 """
 
 #: What is said where a batch was not submitted from this machine, or long ago.
@@ -85,17 +84,17 @@ def submit_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch submit uppercase --rows jobs.csv --name sweep --delay 2d",
         ),
     )
-    add_job_options(parser, config, json="print the batch as JSON, with --dry-run the plan")
+    add_job_options(parser, config, json="print the batch as JSON; with --dry-run, the plan")
     parser.add_argument(
-        "--name", metavar="BATCH", help="the batch's name (default: APP, the time, four letters)"
+        "--name", metavar="BATCH", help="name of the batch (default: APP, the time, four letters)"
     )
     parser.add_argument(
         "--lease",
         type=span,
         metavar="SPAN",
-        help="keep the batch so long if nobody waits for it, fetches from it or extends it: 12h, "
-        "7d, 2w (default: as its jobs may take by their deadlines and retries, at least [jobs] "
-        "batch_lease, 14 days)",
+        help="how long the project keeps the batch if nobody waits for it, fetches from it "
+        "or extends it: 12h, 7d, 2w (default: long enough for the deadlines and "
+        "retries of its jobs, at least [jobs] batch_lease, 14 days)",
     )
     parser.add_argument(
         "--split",
@@ -105,7 +104,8 @@ def submit_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="show what would be sent, and what is wrong; the exit status is 1 if something is",
+        help="show what would be sent, and what is wrong; the exit status is 1 if anything "
+        "is wrong",
     )
     return parser
 

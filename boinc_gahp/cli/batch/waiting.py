@@ -31,24 +31,23 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Batch, Project
 
 _DESCRIPTION = """\
-Waits until batches are over, that is, until each of their jobs is done or has failed. A terminal
-shows them live; on a pipe a line is printed when something has changed. A project that is down is
-said and waited out.
+Waits until each job of the batches is done or has failed. A terminal shows live progress; on a
+pipe, a line is printed for each change. If the project is down, wait says so and keeps trying.
 
-While it is waited, the batches' leases are renewed, so that the project does not end them.
+While it waits, it renews the leases of the batches, so that the project keeps them.
 
-Ctrl-C, or a --timeout, ends the waiting only: the jobs go on, and waiting can be begun again at any
-time.
+Ctrl-C, or a --timeout, ends only the waiting. The jobs continue, and you can wait for them again at
+any time.
 """
 
 DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT = 0, 1, 3, 4, 5
 
 _STATUSES = {
     DONE: "every job is done",
-    FAILED: "a batch cannot be waited for, or the project does not know it any more",
-    SOME_FAILED: "some jobs have failed",
-    ALL_FAILED: "all jobs have failed, or the batches were aborted",
-    TIMED_OUT: "the time of --timeout is over, and a batch is not",
+    FAILED: "a batch cannot be waited for, or the project no longer has it",
+    SOME_FAILED: "some jobs failed",
+    ALL_FAILED: "all jobs failed, or the batches were aborted",
+    TIMED_OUT: "--timeout has passed before all batches were complete",
 }
 
 #: Seconds between two questions to the project, at least and at most.
@@ -88,9 +87,9 @@ def wait_parser(config: str | None = None) -> Parser:
         "--timeout",
         type=reading.span,
         metavar="SPAN",
-        help="wait no longer than this: seconds, or 30min, 12h, 7d",
+        help="wait at most this long: seconds, or 30min, 12h, 7d",
     )
-    reading.add_common(parser, config, json="print JSON: an object a line, for each change")
+    reading.add_common(parser, config, json="print JSON: for each change an object on a line")
     return parser
 
 

@@ -16,14 +16,18 @@ __all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]
 
 #: Each action: the module and the function in it, and what it is for.
 ACTIONS = {
-    "init": ("running", "init", "make a project in a new or empty directory"),
-    "run": ("running", "run", "run it until Ctrl-C; makes it if it is new"),
-    "status": ("watching", "status", "tell what it holds and does"),
-    "add-app": ("apps", "add_app", "add an app of your own, or another version of it"),
-    "add-user": ("people", "add_user", "add a user, with rights, and write settings for them"),
-    "stage-file": ("working", "stage_file", "copy input files to where jobs find them"),
-    "create-work": ("working", "create_work", "make jobs on the server, as BOINC's program does"),
-    "behave": ("behaving", "behave", "let a host, or what runs a job, misbehave"),
+    "init": ("running", "init", "create a project in a new or empty directory"),
+    "run": ("running", "run", "run the project until Ctrl-C; create it if needed"),
+    "status": ("watching", "status", "show what the project contains and does"),
+    "add-app": ("apps", "add_app", "add your own app, or another version of an app"),
+    "add-user": ("people", "add_user", "add a user with rights, and write settings for the user"),
+    "stage-file": ("working", "stage_file", "copy input files to the project's download directory"),
+    "create-work": (
+        "working",
+        "create_work",
+        "create jobs on the server, like BOINC's create_work",
+    ),
+    "behave": ("behaving", "behave", "make a host misbehave, or the hosts that run a job"),
     "set-host": ("behaving", "set_host", "change a host's speed, memory, disk, bandwidth"),
 }
 
@@ -44,7 +48,7 @@ def run_parser(_config: str | None = None) -> Group:
     """Return the parser of the action's name."""
     return Group(
         "local-project",
-        "A whole BOINC project on this machine, with volunteers, on 127.0.0.1.",
+        "Runs a complete BOINC project with volunteers on this machine, at 127.0.0.1.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
         examples=(
             "boinc_gahp local-project init ~/project",

@@ -64,12 +64,13 @@ def add_app_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``add-app``."""
     parser = action_parser(
         "add-app",
-        "Adds an app: volunteers start its command, with the job's arguments after it, in a "
-        "directory of their own that holds the inputs, and send back the outputs that it leaves "
-        "there. The command is run without a shell; {python}, {apps} and {project} in it stand for "
-        "this Python, the supplied apps and the project's directory. Both job templates are "
-        "written to DIR/templates, and can be edited there. The app can be used at once. For an "
-        "app that is there already, another --version with its --command is added.",
+        "Adds an app. Volunteers run its command, followed by the job's arguments, in "
+        "a new directory that contains the inputs, and send back the outputs that "
+        "the command writes there. The command is run without a shell. In it, "
+        "{python}, {apps} and {project} stand for this Python, the supplied apps and "
+        "the project's directory. Both job templates are written to DIR/templates, "
+        "and can be edited there. The app can be used at once. If the app exists, "
+        "this adds another --version with its --command.",
         (
             "boinc_gahp local-project add-app ~/project sort --in in --out out \\\n"
             "--command 'sort -o out in'",
@@ -83,13 +84,18 @@ def add_app_parser(_config: str | None = None) -> Parser:
     )
     add = parser.add_argument
     add("name", metavar="NAME", help="the app's name")
-    add("--command", required=True, metavar='"PROGRAM ARG..."', help="what volunteers start")
+    add(
+        "--command",
+        required=True,
+        metavar='"PROGRAM ARG..."',
+        help="the command that volunteers run",
+    )
     add(
         "--version",
         type=partial(whole_number, 1, _MOST),
         default=100,
         metavar="N",
-        help="the command's version; hosts run the highest (default: 100)",
+        help="version of the command; hosts run the highest (default: 100)",
     )
     add(
         "--in",
@@ -97,7 +103,7 @@ def add_app_parser(_config: str | None = None) -> Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="the name under which the app reads an input file; can be given several times",
+        help="name under which the app reads an input file; can be given several times",
     )
     add(
         "--out",
@@ -106,7 +112,7 @@ def add_app_parser(_config: str | None = None) -> Parser:
         default=[],
         type=lambda name: (name, False),
         metavar="NAME",
-        help="the name under which it writes an output file",
+        help="name under which the app writes an output file; can be given several times",
     )
     add(
         "--optional-out",
@@ -114,23 +120,23 @@ def add_app_parser(_config: str | None = None) -> Parser:
         action="append",
         type=lambda name: (name, True),
         metavar="NAME",
-        help="likewise, and it may be missing",
+        help="the same, for an output file that may be missing",
     )
     add(
         "--max-nbytes",
         type=number,
         default=5e6,
         metavar="N",
-        help="an output that is larger is an error (default: 5e6)",
+        help="size in bytes above which an output is an error (default: 5e6)",
     )
-    add("--copy", action="store_true", help="<copy_file/>: copy files, rather than link them")
+    add("--copy", action="store_true", help="copy files instead of linking them (<copy_file/>)")
     add("--gzip-out", action="store_true", help="volunteers compress the outputs")
     add(
         "--quorum",
         type=partial(whole_number, 1, 100),
         default=1,
         metavar="N",
-        help="results of each job that must agree (default: 1)",
+        help="number of results of each job that must agree (default: 1)",
     )
     spec = "a name or module:function (in DIR/modules, or installed)"
     add("--validator", default="trivial", metavar="SPEC", help=f"trivial, bitwise, {spec}")
@@ -141,17 +147,17 @@ def add_app_parser(_config: str | None = None) -> Parser:
         type=partial(whole_number, 1, _MOST),
         default=10,
         metavar="N",
-        help="ask the work generator while fewer results wait (default: 10)",
+        help="ask the work generator for jobs while fewer results than this wait (default: 10)",
     )
     add(
         "--size-classes",
         type=partial(whole_number, 0, 100),
         default=0,
         metavar="N",
-        help="into how many classes hosts are sorted by their speed (default: 0, none)",
+        help="number of classes into which hosts are sorted by speed (default: 0, none)",
     )
     for option, place in (("--input-template", "--in"), ("--output-template", "--out")):
         parser.completes(
-            add(option, type=Path, metavar="FILE", help=f"in place of {place}"), "file"
+            add(option, type=Path, metavar="FILE", help=f"use this file instead of {place}"), "file"
         )
     return parser

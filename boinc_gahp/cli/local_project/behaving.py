@@ -62,8 +62,8 @@ def behave_parser(_config: str | None = None) -> Parser:
     )
     parser = action_parser(
         "behave",
-        "Lets a host, or every host with one job, misbehave, so that one can watch what the "
-        "project does about it. It counts for what is handed out from now on.\n\nbehaviours "
+        "Makes a host misbehave, or every host that runs a given job, so that you can see how the "
+        "project reacts. It applies to jobs that are sent out from now on.\n\nbehaviours "
         f"(xN at the end: for N results only):\n{listed}",
         (
             "boinc_gahp local-project behave ~/project volunteer-0 fail=3",
@@ -74,7 +74,7 @@ def behave_parser(_config: str | None = None) -> Parser:
         "DIR (HOST | --job NAME) BEHAVIOUR...",
     )
     parser.add_argument("words", nargs="+", metavar="[HOST] BEHAVIOUR", help="see above")
-    parser.add_argument("--job", metavar="NAME", default="", help="whatever host runs this job")
+    parser.add_argument("--job", metavar="NAME", default="", help="any host that runs this job")
     return parser
 
 
@@ -104,12 +104,14 @@ def set_host_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``set-host``."""
     parser = action_parser(
         "set-host",
-        "Changes what a host pretends to have: speed in operations a second, memory and disk in "
-        "bytes, bandwidth in bytes a second. The scheduler goes by it, and so do the limits on "
-        "time.",
+        "Changes the capacities that a host reports: speed in operations per second, "
+        "memory and disk in bytes, bandwidth in bytes per second. The scheduler uses "
+        "them, and time limits depend on them.",
         ("boinc_gahp local-project set-host ~/project volunteer-0 speed=5e9 memory=32e9",),
         f"DIR HOST {' '.join(f'[{name}=X]' for name in _CAPACITIES)}",
     )
     parser.add_argument("host", metavar="HOST", help="a host's name")
-    parser.add_argument("changes", nargs="+", metavar="NAME=X", help="what to change, and to what")
+    parser.add_argument(
+        "changes", nargs="+", metavar="NAME=X", help="capacity to change, and its new value"
+    )
     return parser

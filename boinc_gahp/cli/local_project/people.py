@@ -59,10 +59,11 @@ def add_user_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``add-user``."""
     parser = action_parser(
         "add-user",
-        "Adds a user and writes DIR/users/NAME.toml (readable by you alone), which holds the "
-        "project's address and the user's authenticator. Without --app the user may submit jobs "
-        "to all apps. Rights to manage, that is, to abort and retire the batches of others, count "
-        "on the project's page; the web RPCs let owners alone do that, as BOINC's do.",
+        "Adds a user, and writes DIR/users/NAME.toml, which only you can read. It "
+        "contains the project's address and the user's authenticator. Without --app "
+        "the user may submit jobs to all apps. The right to manage (to abort and "
+        "retire other users' batches) works on the project's web page. The web RPCs "
+        "let only owners do that, as in BOINC.",
         (
             "boinc_gahp local-project add-user ~/project alice",
             "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100",
@@ -70,13 +71,13 @@ def add_user_parser(_config: str | None = None) -> Parser:
         ),
         "DIR NAME [OPTION]...",
     )
-    parser.add_argument("name", metavar="NAME", help="what the user is called")
+    parser.add_argument("name", metavar="NAME", help="the user's name")
     parser.add_argument(
         "--app",
         action="append",
         default=[],
         metavar="APP",
-        help="may submit to this app only; can be given several times",
+        help="the user may submit only to this app; can be given several times",
     )
     parser.add_argument(
         "--manage",
@@ -85,15 +86,15 @@ def add_user_parser(_config: str | None = None) -> Parser:
         const=_ALL,
         default=[],
         metavar="APP",
-        help="may abort and retire the batches of others, of all apps or of APP",
+        help="the user may abort and retire other users' batches, of all apps or of APP",
     )
     parser.add_argument(
         "--max-jobs",
         type=partial(whole_number, 1, 10**9),
         default=0,
         metavar="N",
-        help="may have no more than N jobs in progress",
+        help="the user may have at most N jobs in progress",
     )
-    parser.add_argument("--no-submit", action="store_true", help="may submit no jobs")
-    parser.add_argument("--show", action="store_true", help="print the authenticator as well")
+    parser.add_argument("--no-submit", action="store_true", help="the user may not submit jobs")
+    parser.add_argument("--show", action="store_true", help="also print the authenticator")
     return parser

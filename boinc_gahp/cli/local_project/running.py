@@ -32,8 +32,9 @@ def init_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``init``."""
     return action_parser(
         "init",
-        "Makes a project in a new or empty directory: its database, the supplied apps with their "
-        "templates, an account to submit jobs with, and settings that lead to it.",
+        "Creates a project in a new or empty directory: its database, the supplied "
+        "apps with their templates, an account that may submit jobs, and a settings "
+        "file for that account.",
         ("boinc_gahp local-project init ~/project",),
         "DIR",
     )
@@ -65,9 +66,10 @@ def run_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``run``."""
     parser = action_parser(
         "run",
-        "Runs a project: its web RPCs and its page, the back-end programs, and volunteers that run "
-        "the jobs as processes on this machine. It ends with Ctrl-C, or any other way: nothing is "
-        "lost, and the next run goes on. The other actions work while it runs.",
+        "Runs a project: its web RPCs and its web page, the back-end programs, and "
+        "volunteers that run the jobs as processes on this machine. Stop it with "
+        "Ctrl-C. However it stops, nothing is lost, and the next run continues. The "
+        "other actions work while it runs.",
         (
             "boinc_gahp local-project run ~/project",
             "boinc_gahp local-project run ~/project --hosts 10 --port 8080",
@@ -80,7 +82,7 @@ def run_parser(_config: str | None = None) -> Parser:
         type=partial(whole_number, 0, 65535),
         default=0,
         metavar="N",
-        help="where it listens (default: where it last did, or any free port)",
+        help="port to listen on (default: the same as last time, or any free port)",
     )
     parser.add_argument(
         "--hosts",
@@ -92,35 +94,36 @@ def run_parser(_config: str | None = None) -> Parser:
     parser.add_argument(
         "--as-is",
         action="store_true",
-        help="misbehave as a real server does: PHP warnings in replies, unclosed elements, batch "
-        "names taken twice, half-made batches",
+        help="behave like a real server, with its faults: PHP warnings in replies, "
+        "unclosed elements, duplicate batch names, partly created batches",
     )
     parser.add_argument(
         "--no-php-limits",
         action="store_true",
-        help="take more than 20 files a request, files of more than 2 MiB, requests of more than "
-        "8 MiB, as a server does whose admin has raised PHP's limits",
+        help="accept more than 20 files per request, files of more than 2 MiB, and "
+        "requests of more than 8 MiB, like a server whose admin has raised PHP's "
+        "limits",
     )
     parser.add_argument(
         "--delete-delay",
         type=number,
         default=0,
         metavar="SECONDS",
-        help="how long the files of a job stay that its templates do not protect by <no_delete/> "
-        "(default: until it is assimilated)",
+        help="how long files of a job are kept if its templates do not protect them with "
+        "<no_delete/> (default: until the job is assimilated)",
     )
     parser.add_argument(
         "--listen",
         type=not_empty,
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="the address of this machine on which it listens; 0.0.0.0 for all (default: "
-        "127.0.0.1). Passwords and data travel unencrypted",
+        help="address of this machine to listen on; 0.0.0.0 for all (default: 127.0.0.1). "
+        "Passwords and data are sent unencrypted",
     )
     parser.add_argument(
         "--page-for-everyone",
         action="store_true",
-        help="show the page to browsers on other machines, too",
+        help="also show the web page to browsers on other machines",
     )
     parser.add_argument(
         "--name",
@@ -128,9 +131,10 @@ def run_parser(_config: str | None = None) -> Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="another name under which it is asked for, such as an alias of this machine, or a "
-        "proxy's; can be given several times. It answers to localhost, to addresses, to the "
-        "machine's own name where others can reach it, and to no other: a web page elsewhere could "
-        "else read it through a visitor's browser",
+        help="another host name under which clients reach it, such as an alias of this "
+        "machine or the name of a proxy; can be given several times. It answers only "
+        "requests to localhost, to an IP address, to the machine's own name if others "
+        "can reach it, and to these names. Otherwise a web page elsewhere could read "
+        "it through a visitor's browser",
     )
     return parser

@@ -37,15 +37,16 @@ def status_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``status``."""
     parser = action_parser(
         "status",
-        "Tells whether the project runs, and what it holds: batches, jobs by state, hosts and what "
-        "they do, the back-end programs, apps, and users without their secrets.",
+        "Shows whether the project is running, and what it contains: batches, jobs by "
+        "state, hosts and what they do, the back-end programs, apps, and users "
+        "without their secrets.",
         (
             "boinc_gahp local-project status ~/project",
             "boinc_gahp local-project status ~/project --json | jq .jobs.done",
         ),
         "DIR [--json]",
     )
-    parser.add_argument("--json", action="store_true", help="all of it, for programs")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
     return parser
 
 

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 #: The parameters of ``templates.rst``, "Job parameters", under BOINC's own names, and what they
 #: are.
 _REAL = {
-    "rsc_fpops_est": "floating-point operations, estimated",
+    "rsc_fpops_est": "estimated floating-point operations",
     "rsc_fpops_bound": "floating-point operations after which the job is aborted",
     "rsc_memory_bound": "bytes of memory",
     "rsc_disk_bound": "bytes of disk space",
-    "rsc_bandwidth_bound": "bytes a second that a host must be able to download",
-    "delay_bound": "seconds between sending and deadline",
+    "rsc_bandwidth_bound": "download speed that a host must have, in bytes per second",
+    "delay_bound": "seconds from sending the job to its deadline",
 }
 _WHOLE = {
-    "min_quorum": "results that must agree",
-    "target_nresults": "results to make at first",
-    "max_error_results": "failed results; one more ends the job",
-    "max_total_results": "results in all",
-    "max_success_results": "successful results without agreement",
-    "size_class": "for apps that have size classes",
-    "app_version_num": "run by this version of the app only",
+    "min_quorum": "number of results that must agree",
+    "target_nresults": "number of results to create at first",
+    "max_error_results": "number of failed results allowed; one more ends the job",
+    "max_total_results": "total number of results allowed",
+    "max_success_results": "number of successful results allowed without agreement",
+    "size_class": "size class, for apps that have size classes",
+    "app_version_num": "use only this version of the app",
 }
 #: Other spellings of options: BOINC's own, and with underscores.
 _SPELLINGS = {
@@ -77,9 +77,9 @@ def stage_file_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``stage-file``."""
     parser = action_parser(
         "stage-file",
-        "Copies files to the project's download directory under their own names, which are then "
-        "their physical names. A staged file never changes: another file of the same name is "
-        "refused.",
+        "Copies files to the project's download directory. Their names become their "
+        "physical names. A staged file never changes: a different file with the same "
+        "name is refused.",
         (
             "boinc_gahp local-project stage-file ~/project data1.txt data2.txt",
             "boinc_gahp local-project stage-file ~/project --gzip big.dat",
@@ -87,13 +87,13 @@ def stage_file_parser(_config: str | None = None) -> Parser:
         "DIR [--gzip] FILE...",
     )
     parser.completes(
-        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what to copy"),
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file to copy"),
         "file",
     )
     parser.add_argument(
         "--gzip",
         action="store_true",
-        help="also stage FILE.gz, for templates with <gzip/>: volunteers fetch that one",
+        help="also stage FILE.gz, for templates with <gzip/>; volunteers then download FILE.gz",
     )
     return parser
 
@@ -145,17 +145,17 @@ def create_work_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``create-work``."""
     parser = action_parser(
         "create-work",
-        "Makes a job of an app, or with --stdin several, and prints their names. FILEs are the "
-        "physical names of staged files, in the order of the input template. What the template "
-        "says of sizes, deadline and instances wins over the options, which are for what it leaves "
-        "out, as with BOINC's create_work, whose options these are and whose spellings "
-        "(--wu_name, --command_line, --wu_template, --remote_file, ...) are taken, too.\n\n"
+        "Creates a job of an app, or several with --stdin, and prints their names. FILEs are the "
+        "physical names of staged files, in the order of the input template. The options are those "
+        "of BOINC's create_work; its spellings (--wu_name, --command_line, --wu_template, "
+        "--remote_file, ...) work, too. As in BOINC, sizes, deadline and instances that the "
+        "template sets take precedence over the options.\n\n"
         "with --stdin each line is a job:\n"
         '  [--wu_name X] [--command_line "X"] [--priority N] [--wu_template X]\n'
         "   [--result_template X] [--target_host ID] [--target_user ID]\n"
         "  [--remote_file URL NBYTES MD5]... [FILE]...\n\n"
-        "The options here are for all lines that do not say otherwise; empty lines are skipped. "
-        "Either all jobs are made, or none.",
+        "The options of this command apply to all lines that do not set them. Empty lines are "
+        "skipped. Either all jobs are created, or none.",
         (
             "boinc_gahp local-project create-work ~/project uppercase --name job1 data1.txt",
             "boinc_gahp local-project create-work ~/project uppercase --batch first \\\n"
@@ -169,34 +169,54 @@ def create_work_parser(_config: str | None = None) -> Parser:
     parser.add_argument("app", metavar="APP", help="the app's name")
     parser.add_argument("files", nargs="*", metavar="FILE", help="physical names of staged files")
     add = parser.add_argument
-    add("--name", default="", help="unique in the project (default: made up)")
+    add(
+        "--name",
+        default="",
+        help="the job's name, unique on the project (default: chosen by the project)",
+    )
     add(
         "--batch",
         type=not_empty,
         metavar="ID|NAME",
-        help="a batch; one of a new name is made, and is the submitter's",
+        help="a batch; a new name creates a batch, which belongs to the submitter",
     )
     add(
         "--command-line",
         metavar="X",
-        help="arguments for the app, stored as they stand: &lt; for <, &amp; for &",
+        help="arguments for the app, stored unchanged: write &lt; for <, and &amp; for &",
     )
-    add("--priority", type=any_whole_number, metavar="N", help="higher goes first")
+    add(
+        "--priority",
+        type=any_whole_number,
+        metavar="N",
+        help="priority; jobs with higher numbers are sent first",
+    )
     for name, text in _REAL.items():
         add(f"--{name}", type=number, metavar="X", help=text)
     for name, text in _WHOLE.items():
         add(f"--{name}", type=partial(whole_number, 0, 2**31 - 1), metavar="N", help=text)
-    add("--target-host", metavar="HOST", help="a host's name or id: goes to no other")
-    add("--target-user", metavar="USER", help="a user's name or id: goes to no other's hosts")
+    add("--target-host", metavar="HOST", help="send the job only to this host, given by name or id")
+    add(
+        "--target-user",
+        metavar="USER",
+        help="send the job only to this user's hosts; the user is given by name or id",
+    )
     for option in ("--input-template", "--output-template"):
         parser.completes(
-            add(option, type=Path, metavar="FILE", help="in place of the app's"), "file"
+            add(
+                option,
+                type=Path,
+                metavar="FILE",
+                help="use this file instead of the app's template",
+            ),
+            "file",
         )
     add(
         "--remote-file",
         nargs=3,
         metavar=("URL", "NBYTES", "MD5"),
-        help="an input file that volunteers fetch from elsewhere; may stand among the FILEs",
+        help="an input file that volunteers download from another server; may appear among "
+        "the FILEs",
     )
     add("--stdin", action="store_true", help="read jobs from standard input")
     return parser
