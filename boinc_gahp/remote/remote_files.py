@@ -21,6 +21,7 @@ from boinc_gahp.bridge import Progress
 from boinc_gahp.errors import StagingError
 from boinc_gahp.remote.types import RemoteFile
 from boinc_gahp.rpc.border import FOREIGN, chain
+from boinc_gahp.rpc.limits import TimeLimits
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.transport import HttpRequest, HttpTransport
 from boinc_gahp.secret import hide_logins
@@ -86,11 +87,14 @@ class _Measuring:
         closing_down: threading.Event | None,
     ) -> None:
         self._host = urlsplit(project_settings.url).hostname
-        self._timeouts = (timeouts.connect, min(timeouts.read, _SILENCE))
+        self._connect_timeout = timeouts.connect
+        self._limits = TimeLimits(min(timeouts.read, _SILENCE))
         proxy = project_settings.proxy
-        self._of_project = self._transport(project_settings.ca_bundle, proxy)
+        ca_bundle = project_settings.ca_bundle
+        self._of_project = HttpTransport(ClientOptions(ca_bundle=ca_bundle, proxy=proxy))
         # Not the system's: they may be more than volunteers have.
-        self._of_others = self._transport(requests.utils.DEFAULT_CA_BUNDLE_PATH, proxy)
+        ca_bundle = requests.utils.DEFAULT_CA_BUNDLE_PATH
+        self._of_others = HttpTransport(ClientOptions(ca_bundle=ca_bundle, proxy=proxy))
         self._progress = progress
         self._stop = threading.Event()
         self._closing_down = closing_down or threading.Event()
@@ -107,14 +111,6 @@ class _Measuring:
             self._stop.set()  # whoever was interrupted leaves nobody fetching
             self._of_project.close()
             self._of_others.close()
-
-    def _transport(self, ca_bundle: str | None, proxy: str | None) -> HttpTransport:
-        connect, silence = self._timeouts
-        return HttpTransport(
-            ClientOptions(
-                connect_timeout=connect, read_timeout=silence, ca_bundle=ca_bundle, proxy=proxy
-            )
-        )
 
     def _measured(self, url: str) -> RemoteFile:
         said = "it was not fetched"
@@ -169,11 +165,10 @@ class _Measuring:
         )
 
     def _asked(self, url: str) -> HttpReply:
-        connect, silence = self._timeouts
         try:
             own = urlsplit(url).hostname == self._host
             return (self._of_project if own else self._of_others).send(
-                HttpRequest("GET", url, connect, silence, plain=True)
+                HttpRequest("GET", url, self._connect_timeout, self._limits, plain=True)
             )
         except FOREIGN as error:
             raise _explained(url, error) from error

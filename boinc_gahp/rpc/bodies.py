@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -36,7 +35,6 @@ class FormBody:
         self,
         xml: bytes,
         files: Sequence[UploadFile] = (),
-        until: float | None = None,
         sent: Callable[[int], None] = lambda _: None,
     ) -> None:
         fields: list[tuple[str, object]] = [("request", _Memory(xml))]
@@ -52,7 +50,6 @@ class FormBody:
             self.close()
             raise
         self._encoder = MultipartEncoder(fields=fields)
-        self._until = until
         self._sent = sent
         self.content_type: str = self._encoder.content_type
         self._size: int = self._encoder.len
@@ -67,10 +64,7 @@ class FormBody:
 
         Raises:
             StagingError: a file cannot be read, or is not what it was.
-            TimeoutError: the time for the request is over.
         """
-        if self._until is not None and time.monotonic() > self._until:
-            raise TimeoutError("the request was not sent in the time there was for it")
         block: bytes = self._encoder.read(size)
         self._sent(len(block))
         return block

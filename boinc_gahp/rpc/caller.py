@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc import redirects
 from boinc_gahp.rpc.border import Border
 from boinc_gahp.rpc.judge import Judge
+from boinc_gahp.rpc.limits import TimeLimits
 from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc.replies import Incomplete, Reply, TooMuch, read
 from boinc_gahp.rpc.retry import Attempts
@@ -222,14 +224,11 @@ class Caller:
         self, question: Question, url: str, until: float | None, traffic: Traffic, *, plain: bool
     ) -> HttpRequest:
         options = self.options
-        connect, silence = options.connect_timeout, options.read_timeout
+        left = math.inf if until is None else until - time.monotonic()
         if self.closing.is_set():
             raise self._refused(question.rpc, "is no longer asked: the connection was closed")
-        if until is not None:
-            left = until - time.monotonic()
-            if left < _NO_TIME:
-                raise self._refused(question.rpc, "was not asked: the time for it was over")
-            connect, silence = min(connect, left), min(silence, left)
+        if left < _NO_TIME:
+            raise self._refused(question.rpc, "was not asked: the time for it was over")
         make_body = question.make_body
 
         def counted() -> Body:
@@ -242,14 +241,16 @@ class Caller:
             method="GET" if make_body is None else "POST",
             url=url,
             body=None if make_body is None else counted,
-            connect_timeout=connect,
-            read_timeout=silence,
+            connect_timeout=min(options.connect_timeout, left),
+            limits=TimeLimits(
+                options.read_timeout,
+                until=math.inf if until is None else until,
+                whole=math.inf if plain else options.reply_timeout,
+                rate=options.output_rate if plain else 0.0,
+                rate_span=options.rate_span,
+            ),
             fresh=question.rpc.fresh,
-            until=until,
-            reply_timeout=None if plain else options.reply_timeout,
             plain=plain,
-            lowest_rate=options.output_rate if plain else 0.0,
-            rate_span=options.rate_span,
         )
 
     def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:

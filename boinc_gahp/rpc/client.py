@@ -369,7 +369,7 @@ class WebRpcs:
         names = [file.physical_name for file in files]
         kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
         xml = build.document("upload_files", self._authenticator, kept)
-        form = partial(FormBody, xml, files, self._until, sent)
+        form = partial(FormBody, xml, files, sent)
         question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)
 
@@ -462,7 +462,7 @@ class WebRpcs:
         subject: str = "",
     ) -> T:
         url = self.url + rpc.handler
-        form = partial(FormBody, xml, (), self._until)
+        form = partial(FormBody, xml)
         return self._caller.ask(Question(rpc, url, form, records, subject), answer, self._until)
 
     def _output(self, rpc: Rpc, about: dict[str, str], auth_str: str, subject: str) -> OutputStream:

@@ -1,18 +1,27 @@
 """Time limits that hold for whatever a server does.
 
 A read time-out counts the silence between two bytes only: a server that sends a byte every second
-would hold a request for ever, in its headers as well as in its body. So every single read is given
+would hold a request for ever, in its headers as well as in its body. So every single wait is given
 the time that is left for the whole.
+
+That takes subclasses of urllib3's connections: neither urllib3 nor requests gives access to the
+socket while a request is sent and the headers are read. What they offer is not enough:
+
+* ``urllib3.Timeout(total=...)`` bounds each read, not all of them together.
+* Each block of an upload is given the time-out for connecting.
+* ``HTTPResponse.shutdown()``, which a timer could call, exists once the headers are there. A body
+  without a length then ends as if it were whole, and over TLS the rest of it comes encrypted.
 """
 
 from __future__ import annotations
 
 import http.client
 import io
-import threading
+import math
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -20,109 +29,93 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 if TYPE_CHECKING:
     import socket
-    import ssl
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyLimits:
-    """What one reply is given.
+class TimeLimits:
+    """What one request and its reply are given.
 
     Attributes:
-        silence: seconds between two reads.
-        until: ``time.monotonic()`` by which it must have ended; None for no end.
-        whole: seconds from its first byte to its end; None for no end.
-        rate: the fewest bytes per second, once it has begun; 0 for any.
+        silence: seconds between two reads, and for each block that is sent.
+        until: ``time.monotonic()`` by which the reply must have ended.
+        whole: seconds from the reply's first byte to its end.
+        rate: the fewest bytes per second of the reply, once it has begun; 0 for any.
         rate_span: the seconds of waiting for bytes over which the rate is looked at.
     """
 
     silence: float
-    until: float | None = None
-    whole: float | None = None
+    until: float = math.inf
+    whole: float = math.inf
     rate: float = 0.0
     rate_span: float = 60.0
+
+    def next_wait(self) -> float:
+        """Return the seconds that the next read or block may take.
+
+        Raises:
+            TimeoutError: there are none left.
+        """
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the time for the request and its reply is over")
+        return min(self.silence, left)
 
 
 #: A line that a server sends, such as the length of a chunk, is no longer than http.client's.
 _LONGEST_LINE = 65537
 
-# A connection makes its response itself, in the thread that sent the request.
-_current = threading.local()
+# urllib3 passes nothing of ours on to its connections, but they work in the thread that sends.
+_current: ContextVar[TimeLimits] = ContextVar("limits")
 
 
 @contextmanager
-def limited(limits: ReplyLimits) -> Iterator[None]:
-    """Let ``limits`` hold for the replies to what this thread sends meanwhile."""
-    _current.limits = limits
+def limited(limits: TimeLimits) -> Iterator[None]:
+    """Let ``limits`` hold for what this thread sends meanwhile, and for the replies to it."""
+    token = _current.set(limits)
     try:
         yield
     finally:
-        _current.limits = None
-
-
-def timed_pools(
-    patience: float, trust: Callable[[], ssl.SSLContext]
-) -> dict[str, type[HTTPConnectionPool]]:
-    """Return pools whose connections keep to :class:`ReplyLimits`, and trust what ``trust`` does.
-
-    While a request is sent they wait ``patience`` seconds for each block, if so much is left for
-    the whole, and not only the short time for connecting: a server that takes a breath during an
-    upload is there all the same.
-    """
-
-    class Plain(HTTPConnection):
-        response_class = _TimedResponse
-
-        def connect(self) -> None:
-            super().connect()
-            _be_patient(self, patience)
-
-        def send(self, data: Any) -> None:
-            _be_patient(self, patience)
-            super().send(data)
-
-    class Secure(HTTPSConnection):
-        response_class = _TimedResponse
-
-        def connect(self) -> None:
-            # requests sets the file of certifi where it is told no other.
-            self.ca_certs = self.ca_cert_dir = self.ca_cert_data = None
-            self.ssl_context = trust()
-            super().connect()
-            _be_patient(self, patience)
-
-        def send(self, data: Any) -> None:
-            _be_patient(self, patience)
-            super().send(data)
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
-
-    return {"http": PlainPool, "https": SecurePool}
-
-
-def _be_patient(connection: HTTPConnection, patience: float) -> None:
-    """Forget the time-out of the reply before, or of the connecting."""
-    limits: ReplyLimits | None = getattr(_current, "limits", None)
-    if limits is not None and limits.until is not None:
-        # 0 would mean not to wait at all: an error of its own.
-        patience = max(0.001, min(patience, limits.until - time.monotonic()))
-    if connection.sock is not None:
-        connection.sock.settimeout(patience)
+        _current.reset(token)
 
 
 class _TimedResponse(http.client.HTTPResponse):
-    """A response that reads through :class:`_Timed`."""
+    """A response that is read within the limits."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        limits: ReplyLimits | None = getattr(_current, "limits", None)
-        if limits is not None:
-            # BufferedReader has hold of the socket's file; what it has read ahead is nothing yet.
-            self.fp = _Lines(_Timed(sock, self.fp.detach(), limits))
+        # The file that is replaced has read nothing yet.
+        self.fp = _Lines(_TimedReader(sock, self.fp.detach(), _current.get()))
+
+
+class _TimedConnection(HTTPConnection):
+    """A connection on which requests are sent within the limits, too."""
+
+    response_class = _TimedResponse
+
+    def send(self, data: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        # urllib3 has set the time-out for connecting: a server that pauses during an upload for
+        # longer than that is there all the same.
+        self.sock.settimeout(_current.get().next_wait())
+        super().send(data)
+
+
+class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _TimedConnection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TimedTlsConnection
+
+
+#: Whose requests have to be sent where :func:`limited` holds.
+TIMED_POOLS: dict[str, type[HTTPConnectionPool]] = {"http": _Pool, "https": _TlsPool}
 
 
 class _Lines(io.BufferedReader):
@@ -133,16 +126,20 @@ class _Lines(io.BufferedReader):
         return super().readline(most)
 
 
-class _Timed(io.RawIOBase):
-    """Reads from a socket's file, each time for no longer than is left."""
+class _TimedReader(io.RawIOBase):
+    """Reads from a socket's file, each time for no longer than is left.
 
-    def __init__(self, sock: socket.socket, file: Any, limits: ReplyLimits) -> None:
+    For the rate, only the time of waiting counts: the caller may take as long as it likes between
+    two reads.
+    """
+
+    def __init__(self, sock: socket.socket, file: Any, limits: TimeLimits) -> None:
         super().__init__()
         self._sock = sock
         self._file = file
         self._limits = limits
-        self._until = limits.until
         self._begun = False
+        # In this span.
         self._waited = 0.0
         self._came = 0
 
@@ -150,52 +147,46 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        silence = self._limits.silence
-        if self._until is not None:
-            left = self._until - time.monotonic()
-            if left <= 0:
-                raise TimeoutError("the reply did not end in the time there was for it")
-            silence = min(silence, left)
-        count = self._wait(buffer, silence)
-        if self._limits.whole is not None and self._until == self._limits.until:
-            whole = time.monotonic() + self._limits.whole
-            self._until = whole if self._until is None else min(whole, self._until)
-        return count
-
-    def _wait(self, buffer: Any, silence: float) -> int | None:
-        """Read what comes, for ``silence`` seconds, or less where it comes too slowly.
-
-        Only the time of waiting counts: whoever reads may take as long as it likes.
-        """
-        limits = self._limits
-        slow = self._begun and self._came < limits.rate * limits.rate_span
-        left = max(0.001, limits.rate_span - self._waited)
-        begun = time.monotonic()
-        self._sock.settimeout(min(silence, left) if slow else silence)
-        count: int | None = 0
-        stopped = False
+        wait, rest = self._limits.next_wait(), self._rest_of_span()
+        asked = time.monotonic()
+        self._sock.settimeout(min(wait, rest))
+        count: int | None = None
         try:
             count = self._file.readinto(buffer)
         except TimeoutError:
-            if not slow or left >= silence:
+            if wait <= rest:
                 raise
-            stopped = True
-        if stopped:  # here, so that the error is told without what it came from
-            raise self._too_slow()
-        self._begun = True
-        self._came += count or 0
-        self._waited += time.monotonic() - begun
-        if self._waited >= limits.rate_span:
-            if count and slow and self._came < limits.rate * limits.rate_span:
-                raise self._too_slow()
-            self._waited, self._came = 0.0, 0
+            # _count() raises: not here, where the error would carry this one as its context.
+        now = time.monotonic()
+        if not self._begun:
+            self._begun = True
+            until = min(self._limits.until, now + self._limits.whole)
+            self._limits = replace(self._limits, until=until)
+        else:
+            self._count(count, now - asked)
         return count
 
-    def _too_slow(self) -> TimeoutError:
-        return TimeoutError(
-            f"fewer than {self._limits.rate:,.0f} bytes a second (output_rate) came for "
-            f"{self._limits.rate_span:g} s"
-        )
+    def _rest_of_span(self) -> float:
+        """Return the seconds in which more has to come; infinite where enough has come."""
+        if not self._begun or self._has_enough():
+            return math.inf
+        return self._limits.rate_span - self._waited
+
+    def _has_enough(self) -> bool:
+        return self._came >= self._limits.rate * self._limits.rate_span
+
+    def _count(self, count: int | None, waited: float) -> None:
+        """Count what came; None if nothing did in the rest of the span."""
+        self._came += count or 0
+        self._waited += waited
+        if count is not None and self._waited < self._limits.rate_span:
+            return
+        if count != 0 and not self._has_enough():
+            raise TimeoutError(
+                f"fewer than {self._limits.rate:,.0f} bytes a second (output_rate) came for "
+                f"{self._limits.rate_span:g} s"
+            )
+        self._waited, self._came = 0.0, 0
 
     def close(self) -> None:
         if not self.closed:

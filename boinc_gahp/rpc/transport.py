@@ -16,7 +16,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.rpc.limits import ReplyLimits, limited, timed_pools
+from boinc_gahp.rpc.limits import TIMED_POOLS, limited
 from boinc_gahp.rpc.redact import guard_library_logs
 from boinc_gahp.rpc.trust import trusting
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from ssl import SSLContext
 
+    from boinc_gahp.rpc.limits import TimeLimits
     from boinc_gahp.rpc.options import ClientOptions
 
 _CHUNK = 65536
@@ -54,24 +55,16 @@ class HttpRequest:
     Attributes:
         body: makes the body anew, for each time that it is sent; None for a GET.
         fresh: whether it must not go out on a connection that was used before.
-        until: ``time.monotonic()`` by which the reply must have ended; None for no end.
-        reply_timeout: seconds from the reply's headers to its end; None for no end.
         plain: whether the reply must not be compressed, so that its length can be checked.
-        lowest_rate: bytes per second below which the reply is given up; 0 for any.
-        rate_span: the seconds of waiting over which that is looked at.
     """
 
     method: str
     url: str
     connect_timeout: float
-    read_timeout: float
+    limits: TimeLimits
     body: Callable[[], Body] | None = None
     fresh: bool = False
-    until: float | None = None
-    reply_timeout: float | None = None
     plain: bool = False
-    lowest_rate: float = 0.0
-    rate_span: float = 60.0
 
 
 class HttpReply(Protocol):
@@ -145,19 +138,12 @@ class HttpTransport:
             prepared = session.prepare_request(
                 requests.Request(request.method, request.url, headers=headers, data=body)
             )
-            limits = ReplyLimits(
-                request.read_timeout,
-                request.until,
-                request.reply_timeout,
-                request.lowest_rate,
-                request.rate_span,
-            )
-            with limited(limits):
+            with limited(request.limits):
                 # Not the session's own send, which reads a redirect's body, however long it is.
                 response = session.get_adapter(request.url).send(
                     prepared,
                     stream=True,
-                    timeout=(request.connect_timeout, request.read_timeout),
+                    timeout=(request.connect_timeout, request.limits.silence),
                     proxies=self._proxies(request.url),
                 )
         except BaseException:
@@ -226,20 +212,24 @@ def _session(options: ClientOptions, trust: Callable[[], SSLContext]) -> request
 
 
 class _Adapter(HTTPAdapter):
-    """An adapter whose connections keep to the limits of :mod:`boinc_gahp.rpc.limits`."""
+    """An adapter whose connections keep to :mod:`boinc_gahp.rpc.limits`, and trust ``trust()``."""
 
     def __init__(self, options: ClientOptions, trust: Callable[[], SSLContext]) -> None:
         self._trust = trust
-        self._pools = timed_pools(options.read_timeout, trust)
         super().__init__(pool_connections=4, pool_maxsize=options.pool_size, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, blocksize=_CHUNK, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = self._pools
+        self.poolmanager.pool_classes_by_scheme = TIMED_POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         if proxy.startswith("https:"):
             kwargs["proxy_ssl_context"] = self._trust()
         manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = self._pools
+        manager.pool_classes_by_scheme = TIMED_POOLS
         return manager
+
+    def cert_verify(self, conn: Any, *_: Any) -> None:
+        # requests would add the file of certifi to what the context trusts.
+        if conn.scheme == "https":
+            conn.conn_kw["ssl_context"] = self._trust()

@@ -88,6 +88,20 @@ def test_the_time_until_an_output_begins_does_not_count(server: Scripted) -> Non
     assert len(fetched(server, rate(50_000))) == 100_000
 
 
+def test_the_time_until_an_output_begins_is_no_part_of_the_span_after_it(server: Scripted) -> None:
+    data = file(100_000)
+
+    def late(answer: scripted.Answer) -> bool:
+        answer.stop.wait(1.4)
+        answer.connection.sendall(data[:-100_000])
+        answer.stop.wait(0.4)
+        answer.connection.sendall(data[-100_000:])
+        return True
+
+    server.answers.append(late)
+    assert len(fetched(server, rate(50_000, span=1.5))) == 100_000
+
+
 def test_a_slow_reader_does_not_count(server: Scripted) -> None:
     server.answers.append(raw(file(600_000), stay=True))
     assert len(fetched(server, rate(1_000_000, span=0.2), pause=0.1)) == 600_000

@@ -13,8 +13,9 @@ import trustme
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.rpc.trust import trusting
+from tests.rpc import scripted
 from tests.rpc.canned import inside
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status, tunnel
+from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, status, tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -336,6 +337,35 @@ def test_https_goes_through_a_proxy_without_its_seeing_anything(
         assert [request.connection for request in safe.requests] == [0, 0]
     (connect,) = server.requests
     assert (connect.method, connect.path) == ("CONNECT", "boinc.example.edu:443")
+
+
+def test_a_proxy_may_be_asked_over_tls(authority: trustme.CA, bundle: str) -> None:
+    with secure(authority) as proxy:
+        through = ClientOptions(
+            retry_total=0, ca_bundle=bundle, proxy=f"https://localhost:{proxy.port}"
+        )
+        with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
+            project.ping()
+    assert proxy.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
+
+
+@pytest.mark.parametrize("who", ["the proxy", "the project"])
+def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(
+    server: Scripted, authority: trustme.CA, bundle: str, who: str
+) -> None:
+    drip = scripted.drip(http(200, PONG + b" " * 400))  # 12 s, and then it is a good answer
+    with secure(authority, "boinc.example.edu") as safe:
+        safe.answers[0] = drip
+        server.answers.append(drip if who == "the proxy" else tunnel(safe.port))
+        through = ClientOptions(
+            retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
+        )
+        with (
+            Project("https://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project,
+            pytest.raises(TransportError, match="no answer in time"),
+        ):
+            project.until(time.monotonic() + 0.6).ping()
+        assert len(safe.requests) == (who == "the project")
 
 
 def test_proxy_that_refuses_is_told(server: Scripted) -> None:

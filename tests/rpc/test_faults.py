@@ -274,6 +274,20 @@ def test_deadline_bounds_everything(server: Scripted, play: Play) -> None:
         project.until(time.monotonic() + 0.6).ping()
 
 
+def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server: Scripted) -> None:
+    deadline = time.monotonic() + 2
+
+    def late(answer: scripted.Answer) -> bool:
+        answer.stop.wait(deadline + 0.1 - time.monotonic())
+        return ok()(answer)
+
+    server.answers += [ok(), late]
+    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+        project.until(deadline).ping()
+        project.ping()
+    assert [request.connection for request in server.requests] == [0, 0]
+
+
 def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
     server.answers.append(ok())
     with WebRpcs(server.url, AUTHENTICATOR) as project:
