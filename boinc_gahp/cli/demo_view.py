@@ -5,28 +5,27 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
-
-from boinc_gahp.cli.terminal import is_live
+from boinc_gahp.cli import table
+from boinc_gahp.cli.live import Live
+from boinc_gahp.cli.table import Column
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-_STYLES = {
-    "queued": "dim",
+_COLOURS = {
+    "queued": "faint",
     "in progress": "yellow",
     "done": "cyan",
-    "right": "bold green",
-    "failed": "bold red",
-    "wrong": "bold red",
+    "right": "green",
+    "failed": "red",
+    "wrong": "red",
 }
-_COLUMNS = 2
+#: Jobs beside each other.
+_BESIDE = 2
+_COLUMNS = [Column("job"), Column("state")] * _BESIDE
+_WIDEST = len("in progress")
 #: Seconds between two plain lines.
 _PAUSE = 0.5
 
@@ -39,14 +38,10 @@ class View:
         self._begun = time.monotonic()
         self._line = ""
         self._said = ("", -_PAUSE)
-        self._stack = ExitStack()
-        self._live: Live | None = None
-        if is_live(sys.stdout):
-            self._live = Live(console=Console(), get_renderable=self._table, refresh_per_second=8)
+        self._live = Live(self._lines, keep=True)
 
     def __enter__(self) -> View:
-        if self._live is not None:
-            self._stack.enter_context(self._live)
+        self._live.__enter__()
         return self
 
     def __exit__(
@@ -56,15 +51,12 @@ class View:
         traceback: TracebackType | None,
     ) -> None:
         """Leave the last state on the screen."""
-        self._stack.close()
+        self._live.__exit__(kind, value, traceback)
         self._say_counts(0)
 
     def say(self, text: str) -> None:
         """Print a line, above the table."""
-        if self._live is not None:
-            self._live.console.print(Text(text), soft_wrap=True)
-        else:
-            print(text, flush=True)
+        self._live.say(text)
 
     def show(self, states: dict[str, str]) -> None:
         """Show the states of jobs, of some or all."""
@@ -77,20 +69,21 @@ class View:
         """Print the counts, where there is no table, if they are new and it is time."""
         line, at = self._said
         now = time.monotonic() - self._begun
-        if self._live is None and line != self._line and now >= at + pause:
+        if not self._live.is_live and line != self._line and now >= at + pause:
             self._said = (self._line, now)
             self.say(f"{now:5.1f} s  {self._line}")
 
-    def _table(self) -> Table:
-        table = Table(caption=f"{time.monotonic() - self._begun:.1f} s  {self._line}")
-        for _ in range(_COLUMNS):
-            table.add_column("job", no_wrap=True)
-            table.add_column("state", min_width=len("in progress"), no_wrap=True)
+    def _lines(self, width: int) -> list[str]:
         items = list(self._states.items())
-        rows = -(-len(items) // _COLUMNS)
+        rows = -(-len(items) // _BESIDE)
+        cells = []
         for row in range(rows):
-            cells = []
-            for job, state in items[row::rows]:
-                cells += [Text(job), Text(state, style=_STYLES.get(state, ""))]
-            table.add_row(*cells)
-        return table
+            # As wide as the widest state, so that nothing moves when states change.
+            beside = [
+                (job, (f"{state:<{_WIDEST}}", _COLOURS.get(state, "bold")))
+                for job, state in items[row::rows]
+            ]
+            beside += [("", ("", ""))] * (_BESIDE - len(beside))
+            cells.append([cell for pair in beside for cell in pair])
+        shown = list(table.lines(_COLUMNS, cells, sys.stdout, width=width))
+        return [*shown, f"{time.monotonic() - self._begun:.1f} s  {self._line}"]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.blah.owners import owner_key
 from boinc_gahp.cli import ledger_words as words
+from boinc_gahp.cli import table
 from boinc_gahp.cli.ledger_wrong import wrong, wrong_words
 from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.table import Column
 from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.config import ledger_file
 from boinc_gahp.ledger.jobs import ALIVE, STATES
@@ -37,6 +39,23 @@ _EXAMPLES = (
     "boinc_gahp ledger list",
     "boinc_gahp ledger list --state failed --state waiting",
     "boinc_gahp ledger list --all --json",
+)
+
+_BATCHES = (
+    Column(minimum=24, middle=True),
+    Column(),
+    Column(rank=1),
+    Column(rank=3, minimum=10),
+    Column(rank=2),
+)
+#: What HTCondor calls it, or else its directory, is the second.
+_JOBS = (
+    Column(),
+    Column(minimum=16, middle=True),
+    Column(),
+    Column(rank=1),
+    Column(rank=3, minimum=10),
+    Column(rank=2, minimum=16, middle=True),
 )
 
 
@@ -189,36 +208,32 @@ def _print_lists(
     for project in found.projects:
         owner = project.owner
         _print_project(project, now, with_account=accounts[owner.url, owner.project_name] > 1)
-    lines = [
-        (batch, _batch_line(batch, found.counts[batch.id]))
-        for project in found.projects
-        for batch in project.batches
-    ]
-    if batches and lines:
+    known = [batch for project in found.projects for batch in project.batches]
+    if batches and known:
         _title("\nBatches")
-        for (batch, _), line in zip(lines, words.columns([line for _, line in lines]), strict=True):
-            print(f"  {line}")
+        cells = (_batch_cells(batch, found.counts[batch.id]) for batch in known)
+        shown = table.lines(_BATCHES, cells, sys.stdout, indent="  ")
+        for batch, line in zip(known, shown, strict=True):
+            print(line)
             _print_notes(words.batch_notes(batch, now))
     rows = [job for project in found.projects for job in project.jobs]
     if not rows:
         print("\nNo job is under way." if batches else "\nNo such jobs.")
         return
     _title("\nJobs")
-    table = words.columns(
-        [
-            (
-                words.job_id(ledger.jobs, job),
-                words.cluster_proc(job) or words.printable(job.job_directory),
-                words.state_words(job),
-                f"for {words.span(now - job.changed)}",
-                words.printable(job.app_name),
-                job.job_name or "",
-            )
-            for job in rows
-        ]
+    cells = (
+        (
+            words.job_id(ledger.jobs, job),
+            words.cluster_proc(job) or job.job_directory,
+            words.state_words(job),
+            f"for {words.span(now - job.changed)}",
+            job.app_name,
+            job.job_name or "",
+        )
+        for job in rows
     )
-    for job, line in zip(rows, table, strict=True):
-        print(f"  {line}")
+    for job, line in zip(rows, table.lines(_JOBS, cells, sys.stdout, indent="  "), strict=True):
+        print(line)
         _print_notes(words.job_notes(job, settings.htcondor.lease, now))
 
 
@@ -256,13 +271,13 @@ def _print_project(project: _Project, now: float, *, with_account: bool) -> None
         print("    owed: " + ", ".join(owed))
 
 
-def _batch_line(batch: BatchRow, counts: dict[str, int]) -> tuple[str, ...]:
+def _batch_cells(batch: BatchRow, counts: dict[str, int]) -> tuple[str, ...]:
     alive = sum(number for state, number in counts.items() if state in ALIVE)
     return (
-        words.printable(batch.name),
+        batch.name,
         words.BATCH_WORDS[batch.state],
         f"{alive} of {words.count(sum(counts.values()), 'job')} not over",
-        words.printable(batch.app_name),
+        batch.app_name,
         "" if batch.project_batch_id is None else f"batch {batch.project_batch_id} of the project",
     )
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.words import at, columns, count, now, printable, size, span
+from boinc_gahp.cli.words import at, count, now, printable, size, span
 from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
@@ -28,7 +28,6 @@ __all__ = [
     "at",
     "batch_notes",
     "cluster_proc",
-    "columns",
     "count",
     "exists",
     "is_orphan",

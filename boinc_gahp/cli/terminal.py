@@ -47,7 +47,7 @@ def bar(fraction: float, width: int, stream: TextIO) -> str:
 
     A full bar is only what is whole, an empty one only what has not begun.
     """
-    full, half, empty = _BARS[_can_draw(stream.encoding or "ascii")]
+    full, half, empty = _BARS[can_show("━╸", stream.encoding or "ascii")]
     halves = round(min(1.0, max(0.0, fraction)) * 2 * width)
     if 0 < fraction < 1:
         halves = min(2 * width - 1, max(1, halves))
@@ -59,9 +59,10 @@ _BARS = {True: ("━", "╸", " "), False: ("#", "-", " ")}
 
 
 @cache
-def _can_draw(encoding: str) -> bool:
+def can_show(letters: str, encoding: str) -> bool:
+    """Tell whether an encoding has these letters."""
     try:
-        "━╸…".encode(encoding)
+        letters.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -1,4 +1,4 @@
-"""Words for people: times, parts of a whole, columns; and those of :mod:`boinc_gahp.text`."""
+"""Words for people: times, parts of a whole; and those of :mod:`boinc_gahp.text`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ __all__ = [
     "ago",
     "ahead",
     "at",
-    "columns",
     "count",
     "moment",
     "now",
@@ -74,14 +73,3 @@ def percent(fraction: float) -> str:
     if not 0 < fraction < 1:
         return "100%" if fraction >= 1 else "0%"
     return f"{min(99, max(1, math.floor(fraction * 100)))}%"
-
-
-def columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """Return rows of a table as lines; all cells but the last of a row are made equally wide."""
-    if not rows:
-        return []
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]

@@ -109,6 +109,18 @@ def test_a_column_without_any_text_is_left_out_and_no_rows_are_no_table() -> Non
     assert list(lines(columns, [], Stream())) == []
 
 
+def test_a_column_whose_texts_come_late_is_there_on_a_pipe() -> None:
+    columns = [Column("id"), Column("why")]
+    rows = [["1", ""]] * 1000 + [["2", "no disk"]]
+    assert list(lines(columns, rows, Stream()))[-1] == "2   no disk"
+    assert list(lines(columns, rows, Stream(), width=80))[-1] == "2"
+
+
+def test_a_table_without_titles_begins_with_its_first_row() -> None:
+    rows = [["1", "a"], ["23", "b"]]
+    assert list(lines([Column(), Column()], rows, Stream(), indent="  ")) == ["  1   a", "  23  b"]
+
+
 def test_rows_that_come_late_are_whole_on_a_pipe_and_cut_on_a_terminal() -> None:
     rows = [["a"]] * 1000 + [["b" * 50]]
     assert list(lines([Column("name", minimum=4)], rows, Stream()))[-1] == "b" * 50

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.cli import table
 from boinc_gahp.cli.local_project.arguments import action_parser, opened
+from boinc_gahp.cli.table import Column
 from boinc_gahp.states import BatchState
 from boinc_gahp.text import size
 
@@ -61,6 +64,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield from _table(
         "Hosts",
         ("name", "speed", "memory", "disk", "bandwidth", "credit", "behaviour", "running"),
+        ("disk", "memory", "bandwidth", "speed", "credit", "behaviour"),
         (
             (
                 host["name"],
@@ -79,6 +83,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield from _table(
         "Programs",
         ("name", "passes", "handled", "last pass", "error"),
+        ("passes", "handled"),
         (
             (
                 program["name"],
@@ -93,6 +98,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield from _table(
         "Apps",
         ("name", "versions", "validator", "assimilator", "work generator"),
+        ("work generator", "assimilator", "validator"),
         (
             (
                 app["name"],
@@ -107,6 +113,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield from _table(
         "Users",
         ("name", "submits to", "manages", "jobs at most", "credit"),
+        ("jobs at most", "credit", "manages"),
         (
             (
                 user["name"],
@@ -129,6 +136,7 @@ def _batches(found: dict[str, Any]) -> Iterator[str]:
     yield from _table(
         "Batches",
         ("id", "name", "app", "user", "state", "jobs", "done", "failed", "aborted"),
+        ("app", "user"),
         (
             (
                 *(batch[key] for key in ("id", "name", "app", "user")),
@@ -142,13 +150,14 @@ def _batches(found: dict[str, Any]) -> Iterator[str]:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
 
 
-def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    texts = [head, *([str(cell) for cell in row] for row in rows)]
-    if len(texts) == 1:
-        return
-    widths = [max(len(row[place]) for row in texts) for place in range(len(head))]
-    yield ""
-    yield f"{title}:"
-    for row in texts:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield f"  {'  '.join(cells)}".rstrip()
+def _table(
+    title: str, head: Sequence[str], less: Sequence[str], rows: Iterable[Sequence[object]]
+) -> Iterator[str]:
+    """Yield a table's lines; columns in ``less`` go on narrow terminals, the first one first."""
+    ranks = dict(zip(reversed(less), range(1, len(less) + 1), strict=True))
+    columns = [Column(name, ranks.get(name, 0), minimum=16, middle=True) for name in head]
+    texts = (tuple(map(str, row)) for row in rows)
+    for number, line in enumerate(table.lines(columns, texts, sys.stdout, indent="  ")):
+        if number == 0:
+            yield f"\n{title}:"
+        yield line
