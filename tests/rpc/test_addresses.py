@@ -344,7 +344,7 @@ def test_a_proxy_may_be_asked_over_tls(authority: trustme.CA, bundle: str) -> No
         through = ClientOptions(
             retry_total=0, ca_bundle=bundle, proxy=f"https://localhost:{proxy.port}"
         )
-        with Project("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
+        with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project:
             project.ping()
     assert proxy.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
 
@@ -361,7 +361,7 @@ def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(
             retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{server.port}"
         )
         with (
-            Project("https://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project,
+            WebRpcs("https://boinc.example.edu/test/", AUTHENTICATOR, options=through) as project,
             pytest.raises(TransportError, match="no answer in time"),
         ):
             project.until(time.monotonic() + 0.6).ping()

@@ -282,7 +282,7 @@ def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server: S
         return ok()(answer)
 
     server.answers += [ok(), late]
-    with Project(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.until(deadline).ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 0]
