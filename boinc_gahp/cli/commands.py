@@ -23,14 +23,26 @@ def all_parsers() -> dict[tuple[str, ...], Parser]:
 
     ``()`` is ``boinc_gahp`` itself, ``("ledger",)`` a group, ``("ledger", "list")`` an action.
     """
-    found: dict[tuple[str, ...], Parser] = {(): root_parser()}
-    for name, (module_name, _) in COMMANDS.items():
-        module = import_module(f"boinc_gahp.cli.{module_name}")
-        found[name,] = _parser_in(module, "run")
-        for action, (place, function, _) in getattr(module, "ACTIONS", {}).items():
-            inner = import_module(f"{_package(module)}.{place}")
-            found[name, action] = _parser_in(inner, function)
+    found: dict[tuple[str, ...], Parser] = {}
+
+    def add(path: tuple[str, ...]) -> None:
+        found[path] = parser = parser_at(path)
+        for name in parser.actions if isinstance(parser, Group) else ():
+            add((*path, name))
+
+    add(())
     return found
+
+
+def parser_at(path: tuple[str, ...]) -> Parser:
+    """Return the parser to which words lead, as :func:`all_parsers` has them."""
+    if not path:
+        return root_parser()
+    module = import_module(f"boinc_gahp.cli.{COMMANDS[path[0]][0]}")
+    if len(path) == 1:
+        return _parser_in(module, "run")
+    place, function, _ = module.ACTIONS[path[1]]
+    return _parser_in(import_module(f"{_package(module)}.{place}"), function)
 
 
 def root_parser() -> Group:

@@ -1,25 +1,27 @@
 """``boinc_gahp completion``: scripts with which shells complete boinc_gahp's command lines.
 
-The scripts ask it back, with options that help does not show, for what only the settings and the
-project can tell: names of projects and of batches, each on a line with a tab and a text after it.
-Whoever presses the Tab key gets an answer within about a second, and no error.
+The scripts are argcomplete's: with each press of the Tab key they run boinc_gahp with the line in
+its environment. :func:`answer` answers from the parsers, the settings and the project, within about
+a second, and without an error. bash and zsh find files by themselves, with variables, ``~`` and
+quotes, which argcomplete would escape; fish has to be told them.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import signal
 import time
 from contextlib import contextmanager, suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.cli.parsing import PROGRAM, Group, Parser, arguments_of, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
     from boinc_gahp.config import ProjectSettings, Settings
@@ -31,6 +33,20 @@ SHELLS = ("bash", "zsh", "fish")
 PATIENCE = 1.0
 FRESH = 30.0
 OLD = 86400.0
+
+#: zsh has no completion to fall back on, as bash has.
+_ZSH_FILES = r"""
+_boinc_gahp_files() { (( compstate[nmatches] )) || { compset -P '--[^=]#='; _files } }
+if [[ $zsh_eval_context == *func ]]; then
+    _boinc_gahp_files
+else
+    _boinc_gahp() { _python_argcomplete "$@"; _boinc_gahp_files }
+    compdef _boinc_gahp boinc_gahp
+fi
+"""
+
+#: Characters of an option's help that are shown beside it.
+_HELP_WIDTH = 60
 
 _DESCRIPTION = """\
 Prints a script that lets a shell complete boinc_gahp's commands, options, files, and the names of
@@ -58,32 +74,31 @@ class _TooLate(Exception):
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Print a script, or names; return 0."""
+    """Print a script; return 0."""
     parser = run_parser(config)
-    options = parser.read(arguments)
-    if options.projects is not None or options.batches is not None:
-        # An error in the middle of a line that somebody types helps nobody.
-        with suppress(Exception):
-            for word, text in _asked(options):
-                print(f"{word}\t{text}")
-        return 0
-    if options.shell is None:
+    shell = parser.read(arguments).shell
+    if shell is None:
         parser.error(f"the shell is missing: {', '.join(SHELLS)}")
-    print(script(options.shell), end="")
+    print(script(shell), end="")
     return 0
 
 
 def script(shell: str) -> str:
     """Return the script for one of :data:`SHELLS`."""
-    from boinc_gahp.cli.commands import all_parsers
-    from boinc_gahp.cli.shells import commands_of
+    from argcomplete.shell_integration import shellcode
 
-    module = import_module(f"boinc_gahp.cli.shells_{shell}")
-    text: str = module.script(commands_of(all_parsers()))
-    return text
+    text: str = shellcode([PROGRAM], shell=shell)
+    return text + _ZSH_FILES if shell == "zsh" else text
 
 
-def run_parser(config: str | None = None) -> Parser:
+def answer() -> None:
+    """Write how the line in the environment may go on, as a script asks; leave the process."""
+    from argcomplete import autocomplete
+
+    autocomplete(_tree((), os.environ["COMP_LINE"]), always_complete_options=False)
+
+
+def run_parser(_config: str | None = None) -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
         "completion",
@@ -96,25 +111,71 @@ def run_parser(config: str | None = None) -> Parser:
         usage=f"{{{','.join(SHELLS)}}}",
     )
     parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help="the shell")
-    for option in ("--projects", "--batches"):
-        parser.add_argument(option, metavar="BEGINNING", help=argparse.SUPPRESS)
-    for option in ("--config", "--project"):
-        default = config if option == "--config" else None
-        parser.add_argument(option, default=default, help=argparse.SUPPRESS)
     return parser
 
 
-def _asked(options: argparse.Namespace) -> Iterable[tuple[str, str]]:
+def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
+    """Return the parser at a path, with those below it that a line may be about."""
+    from argcomplete.completers import ChoicesCompleter, DirectoriesCompleter, FilesCompleter
+
+    from boinc_gahp.cli.commands import parser_at
+
+    # Importing all of the commands takes a while.
+    if path and path[-1] not in line:
+        return argparse.ArgumentParser()
+    completers: dict[str | None, Callable[..., Any]] = {
+        "project": _projects,
+        "batch": _batch_names,
+    }
+    if os.environ.get("_ARGCOMPLETE_SHELL") == "fish":
+        completers |= {"file": FilesCompleter(), "directory": DirectoriesCompleter()}
+    parser = parser_at(path)
+    for each in arguments_of(parser):
+        # What was said before the command counts.
+        each.default = argparse.SUPPRESS
+        each.help = _short(parser, each)
+        completer = completers.get(kind_of(each), ChoicesCompleter({}))
+        if each.choices is None:
+            each.completer = completer  # type: ignore[attr-defined]
+    if isinstance(parser, Group):
+        below = parser.add_subparsers(  # type: ignore[call-overload]
+            prog=parser.prog,
+            parser_class=lambda prog, **_: _tree(tuple(prog.split()[1:]), line),
+        )
+        for name, text in parser.actions.items():
+            below.add_parser(name, help=text)
+    return parser
+
+
+def _short(parser: Parser, each: argparse.Action) -> str:
+    """Return the first thing that an argument's help says."""
+    text = parser._get_formatter()._expand_help(each) if each.help else ""  # noqa: SLF001
+    first = re.split(r"[;:.]\s|\s\(", " ".join(text.split()), maxsplit=1)[0]
+    return first if len(first) <= _HELP_WIDTH else first[: _HELP_WIDTH - 1].rstrip() + "…"
+
+
+def _projects(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
+    with suppress(Exception):
+        return {name: each.url for name, each in _settings(parsed_args).projects.items()}
+    return {}
+
+
+def _batch_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
+    # An error in the middle of a line that somebody types helps nobody.
+    with suppress(Exception):
+        settings = _settings(parsed_args)
+        named = getattr(parsed_args, "project", None)
+        project = settings.project if named is None else settings.projects[named]
+        if project is not None:
+            return dict(_words(_batches(settings, project), prefix))
+    return {}
+
+
+def _settings(said: argparse.Namespace) -> Settings:
     from boinc_gahp.config import load
 
-    settings = load(options.config)
-    if options.projects is not None:
-        return [(name, project.url) for name, project in settings.projects.items()]
-    named = options.project
-    project = settings.project if named is None else settings.projects.get(named)
-    if project is None:
-        return []
-    return _words(_batches(settings, project), options.batches)
+    config = getattr(said, "config", None)
+    return load(None if config is None else str(Path(config).expanduser()))
 
 
 def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str]]:

@@ -55,6 +55,11 @@ def main(argv: list[str] | None = None) -> int:
     0: all is well; 1: it is not, said on stderr in a line; 2: the command line is wrong; 130:
     interrupted from the keyboard.
     """
+    # A shell asks how the line goes on that somebody types.
+    if "_ARGCOMPLETE" in os.environ:
+        from boinc_gahp.cli.completion import answer
+
+        answer()
     try:
         try:
             return _told(sys.argv[1:] if argv is None else argv)

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-import re
+import os
 import shutil
 import subprocess
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +12,12 @@ from boinc_gahp.cli import completion
 from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
 from boinc_gahp.cli.parsing import Group, arguments_of
+from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import WebRpcs
+from tests.cli.conftest import COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from boinc_gahp.localproject import LocalProject
 
 SCRIPTS = {shell: completion.script(shell) for shell in completion.SHELLS}
 
@@ -40,20 +40,6 @@ def test_a_script_is_what_its_shell_can_read(shell: str, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("shell", completion.SHELLS)
-def test_a_script_names_every_command_action_and_option(shell: str) -> None:
-    script = SCRIPTS[shell]
-    written = set(re.findall(r"[\w-]+", script))
-    if shell == "fish":
-        written |= {f"--{name}" for name in re.findall(r" -l ([\w-]+)", script)}
-        written |= {f"-{name}" for name in re.findall(r" -s (\w)", script)}
-    for parser in all_parsers().values():
-        if isinstance(parser, Group):
-            assert set(parser.actions) <= written
-        for argument in arguments_of(parser):
-            assert set(argument.option_strings) <= written
-
-
 def test_a_wrong_shell_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["completion", "zhs"])
@@ -64,17 +50,44 @@ def test_a_wrong_shell_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> N
     assert "the shell is missing: bash, zsh, fish" in capsys.readouterr().err
 
 
-@pytest.fixture
-def asked(settings: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, str]]:
-    """Asks as a script does; returns the words with their texts."""
+def asked(line: str) -> dict[str, str]:
+    """Ask as fish's script does; return the words with their texts."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as answer:
+        environment = {
+            "_ARGCOMPLETE": "1",
+            "_ARGCOMPLETE_DFS": "\t",
+            "_ARGCOMPLETE_IFS": "\n",
+            "_ARGCOMPLETE_SHELL": "fish",
+            "_ARGCOMPLETE_STDOUT_FILENAME": answer.name,
+            "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+        }
+        done = subprocess.run(
+            [COMMAND],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        return dict(line.split("\t") for line in answer.read().splitlines())
 
-    def asked(*arguments: str) -> dict[str, str]:
-        assert main(["completion", *arguments]) == 0
-        out, err = capsys.readouterr()
-        assert err == ""
-        return dict(line.split("\t") for line in out.splitlines())
 
-    return asked
+@pytest.mark.parametrize("path", all_parsers(), ids=" ".join)
+def test_every_command_action_and_option_is_offered(path: tuple[str, ...]) -> None:
+    parser = all_parsers()[path]
+    line = " ".join(["boinc_gahp", *path])
+    if isinstance(parser, Group):
+        assert asked(f"{line} ") == parser.actions
+    options = {
+        string
+        for argument in arguments_of(parser)
+        for string in argument.option_strings
+        if string.startswith("--")
+    }
+    assert set(asked(f"{line} --")) == options
 
 
 @pytest.fixture(scope="module")
@@ -84,54 +97,67 @@ def ids(project: LocalProject) -> dict[str, int]:
         return {name: client.create_batch(name, "uppercase") for name in names}
 
 
-def test_batches_are_offered_by_names_that_mean_one(
-    ids: dict[str, int], asked: Callable[..., dict[str, str]]
-) -> None:
-    assert asked("--batches=") == {
+@pytest.mark.usefixtures("settings")
+def test_batches_are_offered_by_names_that_mean_one(ids: dict[str, int]) -> None:
+    assert asked("boinc_gahp batch show ") == {
         "name:4711": f"batch {ids['4711']}, init",
         "my sweep": f"batch {ids['my sweep']}, init",
         "sweep": f"batch {ids['sweep']}, init",
     }
 
 
-def test_batches_are_offered_by_id_to_whoever_types_a_number(
-    ids: dict[str, int], asked: Callable[..., dict[str, str]]
-) -> None:
-    offered = asked(f"--batches={ids['sweep']}")
-    assert offered[str(ids["sweep"])] == "sweep, init"
-    assert len(offered) == len(ids)
+@pytest.mark.usefixtures("settings")
+def test_batches_are_offered_by_id_to_whoever_types_a_number(ids: dict[str, int]) -> None:
+    assert asked(f"boinc_gahp batch show {ids['sweep']}") == {str(ids["sweep"]): "sweep, init"}
 
 
-def test_projects_are_offered_from_the_settings(
-    settings: Path, asked: Callable[..., dict[str, str]]
+@pytest.mark.parametrize(
+    "line",
+    [
+        "boinc_gahp --config {} batch show --project other ",
+        "boinc_gahp --config={} batch show --project=other ",
+        "boinc_gahp batch wait --config {} --project other sweep ",
+        "boinc_gahp batch fetch --project other --config ~/other.toml ",
+    ],
+)
+def test_the_settings_and_the_project_that_the_line_names_are_asked(
+    line: str, settings: Path, home: Path, tmp_path: Path
 ) -> None:
+    with LocalProject(tmp_path / "other", hosts=0) as other:
+        with WebRpcs(other.url, other.authenticator) as client:
+            client.create_batch("elsewhere", "uppercase")
+        own = f"url = '{other.url}'\nauthenticator = '{other.authenticator}'\n"
+        path = home / "other.toml"
+        path.write_text(f"{settings.read_text()}[projects.other]\n{own}")
+        path.chmod(0o600)
+        shutil.copy(settings.with_name("key"), home)
+        assert "elsewhere" in asked(line.format(path))
+
+
+def test_projects_are_offered_from_the_settings(settings: Path) -> None:
     with settings.open("a") as file:
         file.write("[projects.astro]\nurl = 'https://astro.example.edu/'\n")
-    assert asked("--projects=") == {"astro": "https://astro.example.edu/"}
+    assert asked("boinc_gahp check --project ") == {"astro": "https://astro.example.edu/"}
 
 
+@pytest.mark.usefixtures("settings", "ids")
 def test_what_was_told_lately_is_not_asked_again(
-    settings: Path,
-    ids: dict[str, int],
     project: LocalProject,
     home: Path,
-    asked: Callable[..., dict[str, str]],
 ) -> None:
-    first = asked("--batches=")
+    first = asked("boinc_gahp batch show ")
     [cache] = (home / ".cache/boinc_gahp").glob("completion-*.json")
     assert project.authenticator not in cache.read_text()
     assert cache.stat().st_mode & 0o077 == 0
     project.stop_web()
     try:
-        assert asked("--batches=") == first
+        assert asked("boinc_gahp batch show ") == first
     finally:
         project.stop_web(False)
 
 
 @pytest.mark.parametrize("trouble", ["no-settings", "no-project", "nobody-there", "no-account"])
-def test_trouble_offers_nothing_and_says_nothing(
-    settings: Path, trouble: str, asked: Callable[..., dict[str, str]]
-) -> None:
+def test_trouble_offers_nothing_and_says_nothing(settings: Path, trouble: str) -> None:
     text = {
         "no-settings": "[proj",
         "no-project": "[logging]\nlevel = 'off'\n",
@@ -140,12 +166,10 @@ def test_trouble_offers_nothing_and_says_nothing(
     }[trouble]
     settings.write_text(text)
     settings.chmod(0o600)
-    assert asked("--batches=") == {}
+    assert asked("boinc_gahp batch show ") == {}
 
 
-def test_a_project_that_does_not_answer_is_not_waited_for(
-    settings: Path, asked: Callable[..., dict[str, str]]
-) -> None:
+def test_a_project_that_does_not_answer_is_not_waited_for(settings: Path) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -154,4 +178,4 @@ def test_a_project_that_does_not_answer_is_not_waited_for(
             f"[project]\nurl='http://127.0.0.1:{port}/'\nauthenticator='abcdefgh'\n"
         )
         settings.chmod(0o600)
-        assert asked("--batches=") == {}
+        assert asked("boinc_gahp batch show ") == {}

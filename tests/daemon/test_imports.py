@@ -38,8 +38,8 @@ BESIDE = {"_distutils_hack", "brotli", "cython_runtime", "socks", "sockshandler"
 
 #: What is for people, documentation and job ads: a request of the BOINC_* family needs none of it.
 NEVER = {
-    "argparse", "boinc_gahp.localproject", "boinc_gahp.remote", "classad2", "flask", "matplotlib",
-    "prompt_toolkit", "rich", "shtab", "sphinx", "waitress",
+    "argcomplete", "argparse", "boinc_gahp.localproject", "boinc_gahp.remote", "classad2", "flask",
+    "matplotlib", "prompt_toolkit", "rich", "sphinx", "waitress",
 }  # fmt: skip
 #: Slow parts of the standard library that nothing before the banner needs.
 LATE = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
-BATCHES = ("sweep", "my sweep", "12", "it's: odd")
+BATCHES = ("sweep", "my sweep", "12", "it's: odd", "run $(id) `id`")
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +118,15 @@ def test_files_and_directories_are_completed(shell: Shell, typed: str, words: li
     assert completed == ["boinc_gahp", *words]
 
 
+@pytest.mark.parametrize("typed", ["--config ~/scr", "--config $HOME/scr", "--config=$HOME/scr"])
+def test_a_path_that_begins_at_home_still_does_when_it_is_completed(
+    shell: Shell, typed: str
+) -> None:
+    path = shell.complete(f"boinc_gahp {typed}")[-1].removeprefix("--config=")
+    assert Path(path).is_absolute()
+    assert path.endswith("/script")
+
+
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
@@ -126,6 +135,8 @@ def test_files_and_directories_are_completed(shell: Shell, typed: str, words: li
         ("boinc_gahp batch show my\\ s", ["batch", "show", "my sweep"]),
         ("boinc_gahp batch show it", ["batch", "show", "it's: odd"]),
         ("boinc_gahp batch show name:1", ["batch", "show", "name:12"]),
+        ("boinc_gahp batch show run", ["batch", "show", "run $(id) `id`"]),
+        ('boinc_gahp batch show "run', ["batch", "show", "run $(id) `id`"]),
         ("boinc_gahp batch wait --project as", ["batch", "wait", "--project", "astro"]),
         ("boinc_gahp check --project=as", ["check", "--project=astro"]),
     ],
