@@ -8,6 +8,7 @@ from boinc_gahp.bridge import naming
 from boinc_gahp.bridge.types import BatchLook
 from boinc_gahp.errors import BatchConflict, NotFound, NotOwner
 from boinc_gahp.states import STATUS_WORDS, BatchState
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from boinc_gahp.bridge.context import Context
@@ -75,7 +76,7 @@ def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> 
     what = f"batch {batch.name!r} (id {batch.id}) of {project.host}"
     if strangers:
         raise BatchConflict(
-            f"{what} holds {len(strangers)} jobs that are not in this request, for example "
+            f"{what} holds {count(len(strangers), 'job')} not in this request, for example "
             f"{min(strangers)!r}: choose another batch name"
         )
     if batch.state is BatchState.UNKNOWN:

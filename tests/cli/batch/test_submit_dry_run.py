@@ -128,7 +128,7 @@ def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
     assert "Of 15 files the project has 15; nothing would be sent.\n" in out
     status, out, err = batch(*words, "--dry-run", "--args", "x", "--name-jobs", "other{index}")
     assert status == 1
-    assert "holds 15 jobs that are not in this request" in err
+    assert "holds 15 jobs not in this request" in err
     assert "The batch would be refused: nothing would be sent." in out
 
 
