@@ -151,6 +151,7 @@ class Store:
             mine.is_over.wait()
         else:
             with self._connection_lock:
+                self._check_open()
                 self._commit([mine])
         if isinstance(mine.error, sqlite3.Error):
             raise LedgerError(explain(self.path, "written", mine.error)) from mine.error

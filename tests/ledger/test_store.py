@@ -209,15 +209,36 @@ def test_a_change_that_wants_the_process_to_end_ends_its_caller_and_not_the_writ
     assert keys(store.path) == {"later"}
 
 
-def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(store: Store) -> None:
+@pytest.fixture
+def interrupt() -> Iterator[Callable[[], bool]]:
+    """Interrupts the main thread, once."""
     main = threading.get_ident()
+    raised: list[int] = []
 
-    def interrupt() -> None:
-        queued(store, 1)
+    def handle(number: int, _frame: object) -> None:
+        if not raised:
+            raised.append(number)
+            raise KeyboardInterrupt
+
+    def interrupted() -> bool:
+        # Again and again: a signal that comes just before the thread waits does not wake it.
         signal.pthread_kill(main, signal.SIGINT)
+        return bool(raised)
+
+    before = signal.signal(signal.SIGINT, handle)
+    yield lambda: wait_for(interrupted, "the interrupt")
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(
+    store: Store, interrupt: Callable[[], bool]
+) -> None:
+    def interrupt_when_it_waits() -> None:
+        queued(store, 1)
+        interrupt()
 
     with committing(store):
-        crowd = Crowd(interrupt)
+        crowd = Crowd(interrupt_when_it_waits)
         with pytest.raises(KeyboardInterrupt):
             store.write(put("mine"))
         assert crowd.join() == [None]
@@ -225,21 +246,19 @@ def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(store: 
     assert keys(store.path) == {"first", "mine", "later"}
 
 
-def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(store: Store) -> None:
-    main = threading.get_ident()
+def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(
+    store: Store, interrupt: Callable[[], bool]
+) -> None:
     others: list[Crowd] = []
-    interrupted = threading.Event()
 
     def change(connection: sqlite3.Connection) -> None:
         put("mine")(connection)
         others.append(writing(store, ["one", "two"]))
         queued(store, 2)
-        signal.pthread_kill(main, signal.SIGINT)
-        assert interrupted.wait(60)
+        interrupt()
 
     with pytest.raises(KeyboardInterrupt):
         store.write(change)
-    interrupted.set()
     assert others[0].join() == [None, None]
     assert keys(store.path) == {"mine", "one", "two"}
 
