@@ -1,11 +1,12 @@
-"""One SQLite file that many threads and several processes write: group commit, and free readers."""
+"""One SQLite file that many threads and several processes write: one thread commits, any reads."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
@@ -14,6 +15,7 @@ from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain, open_to_read, open_to_write
 from boinc_gahp.ledger.place import place_of, put_back
 from boinc_gahp.ledger.upgrading import Copy, check_version
+from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,38 +39,33 @@ class _Change(Generic[T]):
     def __init__(self, change: Callable[[sqlite3.Connection], T]) -> None:
         self._change = change
         self.result: T | None = None
-        self.error: Exception | None = None
-        #: Whether it is on the disk, or failed for good.
-        self.is_over = False
+        self.error: BaseException | None = None
+        #: Set when it is on the disk, or has failed.
+        self.is_over = threading.Event()
 
-    def run(self, connection: sqlite3.Connection, path: Path) -> None:
+    def run(self, connection: sqlite3.Connection) -> None:
         """Make the change inside the transaction; what it raises undoes it alone.
 
         Raises:
             sqlite3.Error: SQLite itself has undone the whole transaction (a full disk).
         """
-        self.result, self.error = None, None
         connection.execute("SAVEPOINT change")
         try:
             self.result = self._change(connection)
-        except Exception as error:
+        except BaseException as error:
             if not connection.in_transaction:
                 raise
             connection.execute("ROLLBACK TO change")
-            self.error = _translated(path, error)
+            self.error = error
         connection.execute("RELEASE change")
-
-    def fail(self, error: Exception) -> None:
-        self.error = error
-        self.is_over = True
 
 
 class Store:
     """The ledger's file. Thread-safe; several processes may have it open.
 
     WAL with synchronous FULL: what was committed outlives the process and the machine's power.
-    Writers that come while a commit is under way are committed together by the next one, so that
-    many threads share an fsync. Readers never wait for writers.
+    One thread makes all changes. Those that come while it commits are committed together by the
+    next commit, so that many threads share an fsync. Readers never wait for it.
 
     Args:
         path: the file; it and its directory are made if they are missing, private to the user.
@@ -84,14 +81,16 @@ class Store:
     def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO, read_only: bool = False) -> None:
         self.path = path
         self._log_path = path.with_name(path.name + "-wal")
-        # Guards everything below; waiting on it: for one's turn to commit.
-        self._turn = threading.Condition()
+        #: Held while the connection is used, by whichever thread.
+        self._connection_lock = threading.Lock()
+        #: The thread that is making changes.
+        self._changing: int | None = None
+        #: Guards what follows; the writer waits on it. Where both locks are held it is taken first.
+        self._state = threading.Condition()
         self._queue: list[_Change[Any]] = []
-        self._leader: int | None = None
-        self._under_way: list[_Change[Any]] = []
+        self._writer: threading.Thread | None = None
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
-        self._is_moving = False
         self._next_log_wait = 0.0
         #: Counts the files that it has had.
         self.generation = 1
@@ -121,41 +120,42 @@ class Store:
             raise LedgerError(explain(path, "opened", error)) from error
 
     def close(self) -> None:
-        """Close the file once the commit under way is over; what was written stays."""
-        with self._turn:
-            self._turn.wait_for(lambda: self._leader is None)
-            if not self._is_closed:
-                self._is_closed = True
-                for reader in self._readers:
-                    reader.close()
-                self._readers.clear()
-                self._connection.close()
-                if self._copy is not None:
-                    self._copy.close()
-            self._turn.notify_all()
+        """Close the file once all changes that wait are committed; what was written stays."""
+        with self._state:
+            self._is_closed = True
+            self._state.notify_all()
+        if self._writer is not None:
+            self._writer.join()
+        with self._state, self._connection_lock:
+            for connection in (self._connection, *self._readers):
+                connection.close()
+            self._readers.clear()
+            if self._copy is not None:
+                self._copy.close()
 
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Return what ``change(connection)`` returns, once that is on the disk.
 
-        The change runs in a transaction that it may share with others' changes, perhaps in
-        another's thread, and perhaps twice (if the thread that ran it was interrupted before the
-        commit): it should touch nothing but the connection, and must not call :meth:`write`.
-        What it raises is raised here, is undone, and leaves the others' changes alone; SQLite's
-        own errors become LedgerError.
+        The change runs in another thread, and shares a transaction with others' changes: it should
+        touch nothing but the connection, and must not call :meth:`write`. What it raises is raised
+        here, and undoes this change alone; SQLite's own errors become LedgerError. If the calling
+        thread is interrupted while it waits, the change is made all the same, unless the process
+        ends first.
         """
         if self._read_only:
             raise LedgerError(f"the ledger {self.path} is open only to be read")
+        if self._changing == threading.get_ident():
+            raise RuntimeError("a change of the ledger cannot wait for another one")
         mine = _Change(change)
-        thread = threading.get_ident()
-        try:
-            group = self._await_turn(mine, thread)
-            if group:
-                self._commit(group)
-        finally:
-            self._pass_on(mine, thread)
+        if self._enqueue(mine):
+            mine.is_over.wait()
+        else:
+            with self._connection_lock:
+                self._check_open()
+                self._commit([mine])
+        if isinstance(mine.error, sqlite3.Error):
+            raise LedgerError(explain(self.path, "written", mine.error)) from mine.error
         if mine.error is not None:
-            if isinstance(mine.error.__cause__, sqlite3.OperationalError):
-                self.failing = str(mine.error)
             raise mine.error
         return cast("T", mine.result)
 
@@ -177,29 +177,22 @@ class Store:
 
         A file that was replaced by another one stays as it is, and is lost with this process.
         """
-        with self._turn:
-            self._check_open()
-            try:
-                now = place_of(self.path)
-                if now == self._place:
-                    return "kept"
-                if now is not None:
-                    return "replaced"
-                # Nobody leads any more once the one who does has: else there is always another.
-                self._is_moving = True
-                self._turn.wait_for(lambda: self._leader is None)
+        self._check_open()
+        try:
+            if place_of(self.path) == self._place:
+                return "kept"
+            # With both locks nothing is written until the file has its name again.
+            with self._state, self._connection_lock:
                 return "put back" if self._put_back_file() else "replaced"
-            except (sqlite3.Error, OSError) as error:
-                raise LedgerError(explain(self.path, "put back", error)) from error
-            finally:
-                self._is_moving = False
-                self._turn.notify_all()
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerError(explain(self.path, "put back", error)) from error
 
     def _put_back_file(self) -> bool:
         """Go on with a file that has the name; tell whether it could be made, and nobody else's."""
         self._check_open()
-        if place_of(self.path) == self._place:
-            return True  # another thread was quicker
+        now = place_of(self.path)
+        if now is not None:
+            return now == self._place  # another thread was quicker
         if not put_back(self._connection, self.path):
             return False
         before = [self._connection, *self._readers]
@@ -223,83 +216,73 @@ class Store:
 
         It never waits for a commit of this Store; one that is under way is looked at before it.
         """
-        with self._turn:
-            self._check_open()
-            if self._leader is None:
-                try:
-                    self._data_version = _data_version(self._connection)
-                except sqlite3.Error as error:
-                    raise LedgerError(explain(self.path, "read", error)) from error
-            return self._data_version
+        self._check_open()
+        if self._connection_lock.acquire(blocking=False):
+            try:
+                self._data_version = _data_version(self._connection)
+            except sqlite3.Error as error:
+                raise LedgerError(explain(self.path, "read", error)) from error
+            finally:
+                self._connection_lock.release()
+        return self._data_version
 
     def _read_a_copy(self) -> None:
         self._copy = Copy(self._connection)
         self._connection.close()
         self._connection, self._read_path = self._copy.connection, self._copy.path
 
-    def _await_turn(self, mine: _Change[T], thread: int) -> list[_Change[Any]]:
-        """Wait until ``mine`` is over, or return the changes that this thread has to commit."""
-        with self._turn:
-            if self._leader == thread:
-                raise RuntimeError("a change of the ledger cannot wait for another one")
-            self._queue.append(mine)
-            while (self._leader is not None or self._is_moving) and not mine.is_over:
-                self._turn.wait()
-            if mine.is_over:
-                return []
-            self._leader = thread
-            group = list(self._queue)
-            self._queue.clear()
-            self._under_way = group
+    def _enqueue(self, change: _Change[T]) -> bool:
+        """Hand the change to the writer; False if there is none, and the system gives no thread."""
+        with self._state:
+            self._check_open()
+            if self._writer is None:
+                try:
+                    self._writer = start(self._commit_queue, "ledger-writer")
+                except RuntimeError:
+                    return False
+            self._queue.append(change)
+            self._state.notify()
+            return True
+
+    def _commit_queue(self) -> None:
+        """Commit what is in the queue, all of it at once, until the store is closed."""
+        while group := self._next_group():
+            with self._connection_lock:
+                self._commit(group)
+            while group:  # 100,000 jobs are not kept until the next group comes
+                group.pop(0).is_over.set()
+            os.sched_yield()  # those who were told may come with their next changes
+
+    def _next_group(self) -> list[_Change[Any]]:
+        """Wait for changes, and return all that are there; none if the store was closed."""
+        with self._state:
+            self._state.wait_for(lambda: self._queue or self._is_closed)
+            group, self._queue = self._queue, []
             return group
 
-    def _pass_on(self, mine: _Change[T], thread: int) -> None:
-        """Leave the queue, and let another thread lead if this one did."""
-        with self._turn:
-            if mine in self._queue:
-                self._queue.remove(mine)
-            if self._leader == thread:
-                # Interrupted: what was undone is the others' to do.
-                self._queue[:0] = [
-                    change
-                    for change in self._under_way
-                    if not change.is_over and change is not mine
-                ]
-                self._leader = None
-                self._turn.notify_all()
-
     def _commit(self, group: Sequence[_Change[Any]]) -> None:
-        """Make the changes in one transaction; mark those that failed."""
+        """Make the changes in one transaction; if it fails, each of them has the error."""
         connection = self._connection
-        is_committing = False
+        self._changing = threading.get_ident()
         try:
-            self._check_open()
             connection.execute("BEGIN IMMEDIATE")
             self._data_version = _data_version(connection)
             before = connection.total_changes
             for change in group:
-                change.run(connection, self.path)
-            is_committing = True
+                change.run(connection)
             connection.execute("COMMIT")
             if connection.total_changes > before:  # else nothing had to be written
                 self.failing = None
+        except BaseException as error:  # noqa: BLE001  (raised in the threads that wait)
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
             for change in group:
-                change.is_over = True
-            self._bound_log(connection)
-        except Exception as error:  # noqa: BLE001
-            self._roll_back()
-            for change in group:
-                change.fail(_translated(self.path, error))
-        except BaseException:
-            if is_committing and not connection.in_transaction:
-                for change in group:
-                    change.is_over = True
-            self._roll_back()
-            raise
-
-    def _roll_back(self) -> None:
-        if not self._is_closed and self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+                change.error = error
+        self._changing = None
+        for change in group:
+            if isinstance(change.error, sqlite3.OperationalError):
+                self.failing = explain(self.path, "written", change.error)
+        self._bound_log(connection)
 
     def _bound_log(self, connection: sqlite3.Connection) -> None:
         """Let the write-ahead log begin anew if readers that overlap have kept it from that."""
@@ -322,7 +305,7 @@ class Store:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000:.0f}")
 
     def _take_reader(self) -> tuple[sqlite3.Connection, int]:
-        with self._turn:
+        with self._state:
             self._check_open()
             generation = self.generation
             if self._readers:
@@ -336,7 +319,7 @@ class Store:
         except sqlite3.Error:
             connection.close()
             return
-        with self._turn:
+        with self._state:
             is_current = generation == self.generation and not self._is_closed
             if is_current and len(self._readers) < IDLE_READERS:
                 self._readers.append(connection)
@@ -350,15 +333,3 @@ class Store:
 
 def _data_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
-
-
-def _translated(path: Path, error: Exception) -> Exception:
-    """Return the error as the ledger's callers know it; a new one for each of them."""
-    if isinstance(error, sqlite3.Error):
-        translated = LedgerError(explain(path, "written", error))
-    elif isinstance(error, LedgerError):
-        translated = LedgerError(str(error))
-    else:
-        return error
-    translated.__cause__ = error
-    return translated

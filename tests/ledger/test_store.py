@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import _thread
-import itertools
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
-from contextlib import closing, contextmanager, suppress
+import weakref
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -91,24 +94,34 @@ def queued(store: Store, count: int) -> None:
     wait_for(lambda: len(store._queue) == count, f"{count} changes that wait")
 
 
+@contextmanager
+def committing(store: Store) -> Iterator[None]:
+    """Keep a commit, of the key "first", under way: what others write waits."""
+    with locked(store.path):
+        crowd = writing(store, ["first"])
+        wait_for(store._connection_lock.locked, "a commit")
+        yield
+    assert crowd.join() == [None]
+
+
 def test_changes_that_wait_for_a_commit_share_the_next(store: Store) -> None:
     commits = count_commits(store)
     names = [str(number) for number in range(50)]
-    with locked(store.path):
+    with committing(store):
         crowd = writing(store, names)
-        queued(store, 49)
+        queued(store, 50)
     assert crowd.join() == [None] * 50
-    assert keys(store.path) == set(names)
+    assert keys(store.path) == {"first", *names}
     assert len(commits) == 2
 
 
 def test_accepts_that_wait_for_a_commit_share_the_next(store: Store, jobs: JobLedger) -> None:
     commits = count_commits(store)
-    with locked(store.path):
+    with committing(store):
         crowd = Crowd(
             *(lambda number=number: jobs.accept(new_job(str(number))).id for number in range(50))
         )
-        queued(store, 49)
+        queued(store, 50)
     assert len(set(crowd.join())) == 50
     assert len(commits) == 2
 
@@ -144,9 +157,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> Non
         put("undone")(connection)
         raise ZeroDivisionError
 
-    with locked(store.path):
-        first = Crowd(lambda: store.write(put("first")))
-        wait_for(lambda: store._leader is not None, "a leader")
+    with committing(store):
         rest = Crowd(
             lambda: store.write(put("before")),
             lambda: store.write(fail_late),
@@ -154,7 +165,6 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> Non
             lambda: store.write(put("after")),
         )
         queued(store, 4)
-    first.join()
     _, failed, twice, _ = rest.join()
     assert isinstance(failed, ZeroDivisionError)
     assert isinstance(twice, LedgerError)
@@ -163,9 +173,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> Non
 
 
 def test_a_commit_that_fails_is_told_to_all_that_shared_it(store: Store) -> None:
-    with locked(store.path):
-        first = Crowd(lambda: store.write(put("first")))
-        wait_for(lambda: store._leader is not None, "a leader")
+    with committing(store):
         rest = Crowd(
             lambda: store.write(put("one")),
             # As SQLite does by itself when the disk is full.
@@ -173,7 +181,6 @@ def test_a_commit_that_fails_is_told_to_all_that_shared_it(store: Store) -> None
             lambda: store.write(put("two")),
         )
         queued(store, 3)
-    first.join()
     errors = rest.join()
     assert all(isinstance(error, LedgerError) for error in errors)
     assert len({id(error) for error in errors}) == 3
@@ -189,65 +196,187 @@ def test_a_change_that_waits_for_another_is_a_mistake_and_no_deadlock(store: Sto
     assert keys(store.path) == {"outer"}
 
 
-def test_a_thread_that_is_interrupted_leaves_the_others_changes_to_them(store: Store) -> None:
+def test_a_change_that_wants_the_process_to_end_ends_its_caller_and_not_the_writer(
+    store: Store,
+) -> None:
+    def leave(connection: sqlite3.Connection) -> None:
+        put("undone")(connection)
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        store.write(leave)
+    store.write(put("later"))
+    assert keys(store.path) == {"later"}
+
+
+@pytest.fixture
+def interrupt() -> Iterator[Callable[[], bool]]:
+    """Interrupts the main thread, once."""
+    main = threading.get_ident()
+    raised: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        if not raised:
+            raised.append(number)
+            raise KeyboardInterrupt
+
+    def interrupted() -> bool:
+        # Again and again: a signal that comes just before the thread waits does not wake it.
+        signal.pthread_kill(main, signal.SIGINT)
+        return bool(raised)
+
+    before = signal.signal(signal.SIGINT, handle)
+    yield lambda: wait_for(interrupted, "the interrupt")
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(
+    store: Store, interrupt: Callable[[], bool]
+) -> None:
+    def interrupt_when_it_waits() -> None:
+        queued(store, 1)
+        interrupt()
+
+    with committing(store):
+        crowd = Crowd(interrupt_when_it_waits)
+        with pytest.raises(KeyboardInterrupt):
+            store.write(put("mine"))
+        assert crowd.join() == [None]
+    store.write(put("later"))
+    assert keys(store.path) == {"first", "mine", "later"}
+
+
+def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(
+    store: Store, interrupt: Callable[[], bool]
+) -> None:
+    others: list[Crowd] = []
+
+    def change(connection: sqlite3.Connection) -> None:
+        put("mine")(connection)
+        others.append(writing(store, ["one", "two"]))
+        queued(store, 2)
+        interrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        store.write(change)
+    assert others[0].join() == [None, None]
+    assert keys(store.path) == {"mine", "one", "two"}
+
+
+def writers() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name == "ledger-writer"]
+
+
+def test_there_is_no_writer_before_the_first_write_and_none_after_the_end(path: Path) -> None:
+    store = Store(path)
+    with store.read() as connection:
+        connection.execute("SELECT 1 FROM meta").fetchone()
+    store.data_version()
+    assert store.keep_place() == "kept"
+    assert writers() == []
+    store.write(put("one"))
+    store.write(put("two"))
+    assert writers() == ["ledger-writer"]
+    store.close()
+    store.close()
+    assert writers() == []
+
+
+ENDING = """
+import sys, threading, time
+from pathlib import Path
+from boinc_gahp.ledger import Store, opening
+opening.BUSY_TIMEOUT = 3600.0
+store = Store(Path(sys.argv[1]))
+def write(key):
+    store.write(lambda connection: connection.execute("INSERT INTO meta VALUES (?, '')", (key,)))
+write("one")
+print(flush=True)
+sys.stdin.readline()
+threading.Thread(target=write, args=["two"], daemon=True).start()
+while not store._connection_lock.locked():
+    time.sleep(0.01)
+"""
+
+
+def test_a_process_ends_though_its_ledger_is_open_and_a_commit_under_way(path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDING, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    with locked(path):
+        process.communicate("\n", timeout=60)
+    assert process.returncode == 0
+    assert keys(path) == {"one"}
+
+
+def test_what_a_change_holds_is_let_go_when_it_is_made(store: Store) -> None:
+    class Jobs:
+        pass
+
+    jobs = Jobs()
+    held = weakref.ref(jobs)
+    store.write(partial(lambda _connection, _jobs: None, _jobs=jobs))
+    del jobs
+    wait_for(lambda: held() is None, "the end of what was held")
+
+
+@pytest.fixture
+def no_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    def refused(work: object, name: str) -> threading.Thread:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("boinc_gahp.ledger.store.start", refused)
+        yield patch
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_where_the_system_gives_no_thread_each_commits_by_itself(store: Store) -> None:
+    def fail(connection: sqlite3.Connection) -> None:
+        put("undone")(connection)
+        raise ZeroDivisionError
+
+    names = [str(number) for number in range(20)]
+    assert writing(store, names).join() == [None] * 20
+    with pytest.raises(ZeroDivisionError):
+        store.write(fail)
+    with pytest.raises(LedgerError, match="UNIQUE constraint failed"):
+        store.write(put("1"))
+    with pytest.raises(RuntimeError, match="cannot wait for another"):
+        store.write(lambda _: store.write(put("inner")))
+    assert keys(store.path) == set(names)
+    store.close()
+    with pytest.raises(LedgerError, match="was closed"):
+        store.write(put("key"))
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_without_a_writer_an_interrupt_undoes_the_change_of_the_thread(store: Store) -> None:
     def interrupted(connection: sqlite3.Connection) -> None:
         put("mine")(connection)
-        queued(store, 2)
         _thread.interrupt_main(signal.SIGINT)
         threading.Event().wait(60)
 
-    others: list[Crowd] = []
-
-    def begin(connection: sqlite3.Connection) -> None:
-        others.append(writing(store, ["one", "two"]))
-        interrupted(connection)
-
     with pytest.raises(KeyboardInterrupt):
-        store.write(begin)
-    assert others[0].join() == [None, None]
+        store.write(interrupted)
+    store.write(put("later"))
+    assert keys(store.path) == {"later"}
+
+
+def test_when_the_system_gives_threads_again_one_is_the_writer(
+    store: Store, no_thread: pytest.MonkeyPatch
+) -> None:
+    store.write(put("one"))
+    assert writers() == []
+    no_thread.undo()
+    store.write(put("two"))
+    assert writers() == ["ledger-writer"]
     assert keys(store.path) == {"one", "two"}
-
-
-def test_an_interrupt_in_the_middle_of_anothers_change_undoes_nothing_of_it(store: Store) -> None:
-    main = threading.get_ident()
-    interrupted: list[int] = []
-
-    def foreign(number: int) -> Callable[[sqlite3.Connection], None]:
-        def change(connection: sqlite3.Connection) -> None:
-            put(f"foreign {number}")(connection)
-            if threading.get_ident() == main:
-                interrupted.append(number)
-                _thread.interrupt_main(signal.SIGINT)
-                threading.Event().wait(60)
-
-        return change
-
-    def hold(held: threading.Event) -> None:
-        with locked(store.path):
-            held.set()
-            queued(store, 2)
-
-    def one_round(number: int) -> bool:
-        """Let a group form of the main thread and another; whoever wakes first commits it."""
-        held = threading.Event()
-        crowds = [Crowd(lambda: hold(held))]
-        assert held.wait(60)
-        crowds.append(writing(store, [f"first {number}"]))
-        wait_for(lambda: store._leader is not None, "a leader")
-        crowds.append(Crowd(lambda: store.write(foreign(number))))
-        queued(store, 1)
-        with suppress(KeyboardInterrupt):
-            store.write(put(f"mine {number}"))
-        assert [crowd.join() for crowd in crowds] == [[None]] * 3
-        return bool(interrupted)
-
-    rounds = itertools.count()
-    wait_for(lambda: one_round(next(rounds)), "an interrupt")
-    count = next(rounds)
-    expected = {
-        f"{who} {number}" for number in range(count) for who in ("first", "foreign", "mine")
-    }
-    assert keys(store.path) == expected - {f"mine {number}" for number in interrupted}
 
 
 def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store: Store) -> None:
@@ -301,12 +430,9 @@ def test_data_version_changes_with_others_commits_only(store: Store, elsewhere: 
 
 
 def test_data_version_does_not_wait_for_a_commit(store: Store) -> None:
-    with locked(store.path):
-        crowd = Crowd(lambda: store.write(put("key")))
-        wait_for(lambda: store._leader is not None, "a leader")
+    with committing(store):
         store.data_version()
-        assert store._leader is not None
-    crowd.join()
+        assert store._connection_lock.locked()
 
 
 def test_two_processes_wait_for_each_other(store: Store, elsewhere: Store) -> None:
@@ -319,18 +445,17 @@ def test_two_processes_wait_for_each_other(store: Store, elsewhere: Store) -> No
     assert len(keys(store.path)) == 40
 
 
-def test_closing_waits_for_the_commit_under_way(store: Store) -> None:
-    with locked(store.path):
+def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store: Store) -> None:
+    with committing(store):
         crowd = writing(store, ["one", "two"])
-        queued(store, 1)
+        queued(store, 2)
         closing_it = Crowd(store.close)
-    closing_it.join()
-    results = crowd.join()
-    written = keys(store.path)
-    assert len(written) == results.count(None) >= 1
-    assert all(result is None or "was closed" in str(result) for result in results)
-    with pytest.raises(LedgerError, match="was closed"):
-        store.write(put("key"))
+        wait_for(lambda: store._is_closed, "the end")
+        with pytest.raises(LedgerError, match="was closed"):
+            store.write(put("key"))
+    assert crowd.join() == [None, None]
+    assert closing_it.join() == [None]
+    assert keys(store.path) == {"first", "one", "two"}
     with pytest.raises(LedgerError, match="was closed"), store.read():
         pass
     with pytest.raises(LedgerError, match="was closed"):
@@ -389,24 +514,3 @@ def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(
     crowd.join()
     # Without waiting for them it would be 16 MB by now.
     assert largest < 8_000_000
-
-
-def test_a_thread_that_is_interrupted_while_it_waits_changes_nothing(store: Store) -> None:
-    main = threading.get_ident()
-
-    def interrupt() -> None:
-        queued(store, 1)
-        signal.pthread_kill(main, signal.SIGINT)
-        # Until the main thread has left the queue.
-        queued(store, 0)
-
-    with locked(store.path):
-        first = writing(store, ["first"])
-        wait_for(lambda: store._leader is not None, "a leader")
-        crowd = Crowd(interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            store.write(put("mine"))
-        assert crowd.join() == [None]
-    assert first.join() == [None]
-    store.write(put("later"))
-    assert keys(store.path) == {"first", "later"}
