@@ -235,7 +235,7 @@ class Store:
         """Hand the change to the writer; False if there is none, and the system gives no thread."""
         with self._state:
             self._check_open()
-            if self._writer is None:
+            if self._writer is None or not self._writer.is_alive():
                 try:
                     self._writer = start(self._commit_queue, "ledger-writer")
                 except RuntimeError:
@@ -247,10 +247,12 @@ class Store:
     def _commit_queue(self) -> None:
         """Commit what is in the queue, all of it at once, until the store is closed."""
         while group := self._next_group():
-            with self._connection_lock:
-                self._commit(group)
-            while group:  # 100,000 jobs are not kept until the next group comes
-                group.pop(0).is_over.set()
+            try:
+                with self._connection_lock:
+                    self._commit(group)
+            finally:
+                while group:  # 100,000 jobs are not kept until the next group comes
+                    group.pop(0).is_over.set()
             os.sched_yield()  # those who were told may come with their next changes
 
     def _next_group(self) -> list[_Change[Any]]:
@@ -295,13 +297,11 @@ class Store:
         if now < self._next_log_wait:
             return
         self._next_log_wait = now + LOG_PAUSE
-        connection.execute(f"PRAGMA busy_timeout = {LOG_WAIT * 1000:.0f}")
-        try:
+        # A reader of another process may be in the way; there is a next time.
+        with suppress(sqlite3.Error):
+            connection.execute(f"PRAGMA busy_timeout = {LOG_WAIT * 1000:.0f}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except sqlite3.Error:
-            # A reader of another process; there is a next time.
-            pass
-        finally:
+        with suppress(sqlite3.Error):
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000:.0f}")
 
     def _take_reader(self) -> tuple[sqlite3.Connection, int]:
