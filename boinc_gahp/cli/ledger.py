@@ -14,7 +14,7 @@ from boinc_gahp.cli.parsing import Group
 #: Each action: the module and the function in it, and what it is for.
 ACTIONS = {
     "list": ("ledger_list", "run", "list jobs, batches, problems, and requests owed to projects"),
-    "status": ("ledger_status", "run", "show whether someone should look into it; for monitoring"),
+    "status": ("ledger_status", "run", "show whether there are problems; for monitoring"),
     "show": ("ledger_show", "run", "show everything that is known about a job or a batch"),
     "settle": ("ledger_settle", "run", "send the requests owed to projects; made for cron"),
     "move": ("ledger_move", "run", "assign one project's or account's jobs to another"),

@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
         )
         self._positionals.title = "arguments"
-        self.add_argument("-h", "--help", action="help", help="print this")
+        self.add_argument("-h", "--help", action="help", help="show this help")
 
     def completes(self, action: argparse.Action, kind: Kind) -> argparse.Action:
         """Note what an argument's value is, for completion; return the argument."""
@@ -95,8 +95,8 @@ class Parser(argparse.ArgumentParser):
                 metavar="FILE",
                 type=not_empty,
                 default=config,
-                help="read FILE last; its settings take precedence over those of the other "
-                "settings files; it replaces $BOINC_GAHP_CONFIG",
+                help="read FILE last, so that its settings take precedence; it replaces "
+                "$BOINC_GAHP_CONFIG",
             ),
             "file",
         )
@@ -170,7 +170,7 @@ class Group(Parser):
         super().__init__(
             command,
             f"{description}\n\n{word}s:\n{''.join(lines)}\n"
-            f"{place} --help tells more about one, with examples.",
+            f"For options and examples: {place} --help",
             examples=examples,
             usage=usage,
         )

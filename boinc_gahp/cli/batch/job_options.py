@@ -122,7 +122,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         help="names for jobs that have none, with the placeholders of --args; {index:4} "
         "gives 0000, 0001, ... (default: the batch's name and the job's number)",
     )
-    needs = parser.add_argument_group("what they need", "The app's template has the defaults.")
+    needs = parser.add_argument_group("what the jobs need", "The app's template has the defaults.")
     for name in ("input", "output"):
         parser.completes(
             needs.add_argument(
