@@ -65,7 +65,10 @@ def test_every_command_helps_without_the_extras(command: Path, environment: dict
         assert run(command, name, "--help", env=environment).stdout.startswith("usage: ")
     behave = run(command, "local-project", "behave", "--help", env=environment)
     assert "fail=STATUS" in behave.stdout
-    assert "complete -F" in run(command, "completion", "bash", env=environment).stdout
+    assert (
+        "-F _python_argcomplete boinc_gahp"
+        in run(command, "completion", "bash", env=environment).stdout
+    )
 
 
 @pytest.mark.parametrize("words", [["demo"], ["local-project", "init", "p"]])
