@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from boinc_gahp.rpc.limits import TimeLimits
     from boinc_gahp.rpc.transport import Body, HttpRequest
     from tests.bridge.scripted import Arguments
 
@@ -45,6 +46,7 @@ class FileServer(Server):
             returns is the answer, None for the usual one.
         asked: is given each query_files.
         form: is given the beginning of each upload_files.
+        limits: those of the last upload.
     """
 
     limit: int = 8 << 20
@@ -52,6 +54,7 @@ class FileServer(Server):
     posts: list[Post] = field(default_factory=list)
     asked: Callable[[Arguments], None] = lambda _: None
     form: Callable[[bytes], None] = lambda _: None
+    limits: TimeLimits = field(init=False)
 
     def query_files(self, arguments: Arguments) -> str:
         reply = super().query_files(arguments)
@@ -67,6 +70,7 @@ class FileServer(Server):
                 return self.script.send(request)
             names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
             self.form(first)
+            self.limits = request.limits
             post = Post(names, request.body().len)
             self.posts.append(post)
             text = self.hook(names, body) or self.upload(post, body)
@@ -300,6 +304,7 @@ def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
     def hook(names: list[str], rest: Body) -> None:
         if small not in names:
             while rest.read(1):
+                server.limits.next_wait()  # raises when it is over, as it does in a connection
                 threading.Event().wait(0.05)
 
     server.hook = hook
