@@ -34,8 +34,10 @@ PATIENCE = 1.0
 FRESH = 30.0
 OLD = 86400.0
 
-#: zsh has no completion to fall back on, as bash has.
-_ZSH_FILES = r"""
+#: zsh has no completion to fall back on, as bash has. fish would say that there is no such command
+#: where it is typed with its path and not on PATH.
+_MORE = {
+    "zsh": r"""
 _boinc_gahp_files() { (( compstate[nmatches] )) || { compset -P '--[^=]#='; _files } }
 if [[ $zsh_eval_context == *func ]]; then
     _boinc_gahp_files
@@ -43,7 +45,12 @@ else
     _boinc_gahp() { _python_argcomplete "$@"; _boinc_gahp_files }
     compdef _boinc_gahp boinc_gahp
 fi
-"""
+""",
+    "fish": r"""
+complete -e -c boinc_gahp
+complete -c boinc_gahp -f -n 'command -q boinc_gahp' -a '(__fish_boinc_gahp_complete)'
+""",
+}
 
 #: Characters of an option's help that are shown beside it.
 _HELP_WIDTH = 60
@@ -88,7 +95,7 @@ def script(shell: str) -> str:
     from argcomplete.shell_integration import shellcode
 
     text: str = shellcode([PROGRAM], shell=shell)
-    return text + _ZSH_FILES if shell == "zsh" else text
+    return text + _MORE.get(shell, "")
 
 
 def answer() -> None:

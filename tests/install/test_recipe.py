@@ -165,7 +165,7 @@ def test_the_command_is_where_htcondors_settings_look_for_it(prefix: Path) -> No
 def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix: Path) -> None:
     share = prefix / "usr/local/share"
     bash = share / "bash-completion/completions/boinc_gahp"
-    assert "complete -F" in bash.read_text()
+    assert "-F _python_argcomplete boinc_gahp" in bash.read_text()
     assert (share / "zsh/site-functions/_boinc_gahp").read_text().startswith("#compdef boinc_gahp")
     assert "complete -c" in (prefix / "etc/fish/completions/boinc_gahp.fish").read_text()
     for page in ("boinc_gahp", "boinc_gahp.toml"):
