@@ -165,8 +165,8 @@ def test_nothing_is_offered_for_a_line_that_was_pasted(names: CompletionNames) -
     ("text", "told"),
     [
         ("BOINC_PI", ""),
-        ("BOINC_PING ", "id: your number for this request; the result begins with it"),
-        ("BOINC_SUBMIT 9 b app 1 j 2 a ", "arg: an argument of the job's command line"),
+        ("BOINC_PING ", "id: your number for this request; its result begins with it"),
+        ("BOINC_SUBMIT 9 b app 1 j 2 a ", "arg: a command line argument of the job"),
         ("BOINC_SUBMIT 9 b app ", "njobs: number of jobs"),
         ("BOINC_PING 2 ", ""),
     ],
