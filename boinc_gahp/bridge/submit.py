@@ -251,7 +251,7 @@ class _Submission:
         batch_id: int,
     ) -> None:
         self._stagings += 1
-        # A file that others have staged stays on the project while it is associated with a batch.
+        # A file that others have staged stays on the project as long as a batch needs it.
         concurrent = self._context.settings.staging.concurrent_posts
         association = Association(self._project, batch_id, concurrent)
         self._check_staged(association.associate(list(self._staged)))
