@@ -1,6 +1,6 @@
 """How lasting troubles are shown to people, and jobs that nobody can work on any more.
 
-What is known about projects is in the ledger: daemons live for minutes or weeks, as HTCondor likes.
+What is known about projects is in the ledger, because daemons live for minutes or for weeks.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds between looks for leases that run out; for short leases, one of so many parts of them.
+#: Seconds between looks for leases that run out; with short leases, how often one is looked at.
 _EVERY = 60.0
 _PART = 8.0
 #: A lease is renewed after this many seconds of it; a short one after half of it.

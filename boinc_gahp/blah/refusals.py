@@ -110,7 +110,7 @@ class Refusals:
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; waits for minutes until that is possible.
 
-        HTCondor forgets the job whatever the answer is (``gridmanager-batch.rst``, "Life of a
+        HTCondor forgets the job after any answer (``gridmanager-batch.rst``, "Life of a
         job"), so this is the only chance to spare volunteers the work.
 
         Raises:

@@ -24,7 +24,7 @@ class Bounds:
         longest_wait: seconds that the oldest job waits at most.
         jobs: the most jobs in a batch.
         nbytes: the most bytes of jobs in a batch's request; a larger job goes alone.
-        smaller: the same for some kinds of jobs, by their :attr:`JobRow.together`.
+        smaller: the same for some kinds of jobs, by their ``together``.
     """
 
     quiet: float

@@ -31,7 +31,7 @@ class Sizes:
         self._kept = kept
         #: The largest request that the project accepts, as far as learned.
         self._learned = math.inf
-        #: The same for kinds of jobs, by their :attr:`JobRow.together`.
+        #: The same for kinds of jobs, by their ``together``.
         self._of_kind: dict[str, int] = {}
         self._slots: dict[int, str] = {}
 

@@ -210,8 +210,8 @@ class Service:
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
 
-        A job that is not known counts as cancelled. HTCondor forgets the job whatever the answer
-        is (``gridmanager-batch.rst``, "Life of a job"): if the cancel cannot be written into the
+        A job that is not known counts as cancelled. HTCondor forgets the job after any answer
+        (``gridmanager-batch.rst``, "Life of a job"): if the cancel cannot be written into the
         ledger now, that is done as soon as possible.
         """
         try:

@@ -1,4 +1,4 @@
-"""Which files the project has, and for which batches it keeps them: those associated with them.
+"""Asks which files the project has, and associates them with the batch that needs them there.
 
 A file whose delete_time has passed stays on the project as long as an active batch is associated
 with it, so each of a batch's files has to be. On PHP 8.1 and later query_files dies at the first
