@@ -1,7 +1,7 @@
-"""The ad of a BLAH_JOB_SUBMIT, read: what arrives is in ``gridmanager-batch.rst``, "The submit ad".
+"""Reads the ad of a BLAH_JOB_SUBMIT, described in ``gridmanager-batch.rst``, "The submit ad".
 
-What cannot be done as asked is refused here, with a text that becomes the job's HoldReason: in the
-words of a submit file, for whoever wrote it.
+A job that cannot be done as asked is refused here. The text becomes its HoldReason, so it uses the
+words of submit files.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
     """Return the job that an ad describes; looks at the files that it names.
 
     Args:
-        text: the ad in the ClassAd language's new syntax, GAHP escapes undone, bytes that are no
-            UTF-8 as surrogates. Attributes may be expressions; unknown ones do not matter.
-        settings: whether an environment and an executable are let pass.
+        text: the ad in the ClassAd language's new syntax, GAHP escapes undone, bytes that are not
+            UTF-8 as surrogates. Attributes may be expressions; unknown ones are ignored.
+        settings: whether an environment and an executable are ignored.
 
     Raises:
-        AdRefused: the job cannot be done as the ad has it; says what to change in a submit file.
+        AdRefused: the job cannot be done with this ad; says what to change in a submit file.
     """
     attributes = Attributes(text)
     wishes = Wishes(attributes)
@@ -85,12 +85,12 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
 
 
 def job_directory(text: str) -> str:
-    """Return HTCondor's key of the job in an ad, whatever else is in it; raises AdRefused."""
+    """Return HTCondor's key of the job in an ad, and ignore the rest; raises AdRefused."""
     return _job_directory(Attributes(text))
 
 
 def _job_directory(attributes: Attributes) -> str:
-    """Return HTCondor's key of the job; it may not hold what the ledger could not."""
+    """Return HTCondor's key of the job; refuses a key that the ledger cannot store."""
     key = attributes.text("JobDirectory")
     if key is None or not (key.isascii() and key.isprintable()):
         raise AdRefused(
@@ -117,9 +117,9 @@ def _project_and_app(
 ) -> tuple[str | None, str]:
     """Return project and app: BOINC's own attributes, else ``batch_queue = app@project``.
 
-    Without either, the executable's name tells the app, if the job brings no executable with it:
-    volunteers run the project's apps, and another program run instead would not be noticed.
-    StageCmd tells from HTCondor 25.12 on; before, that there is no such file tells it.
+    Without either, the executable's name is the app, but only if the job brings no executable:
+    volunteers run the project's apps, and nobody would notice that it was another program. From
+    HTCondor 25.12 on StageCmd tells; before, it is a mere name if there is no such file.
     """
     queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
     project = wishes.word("Project") or queue_project.strip() or None
@@ -150,10 +150,10 @@ def _project_and_app(
 
 
 def _is_nowhere(command: Path, iwd: str) -> bool:
-    """Tell whether an executable is a mere name: it would be in the job's directory, and is not.
+    """Tell whether an executable is a mere name: a path in the job's directory without a file.
 
     condor_submit refuses such a job unless it has ``transfer_executable = false`` (seen with 23.9.6
-    and 25.14.1). What cannot be looked at may be there.
+    and 25.14.1). A path that cannot be checked may exist.
     """
     if command.parent != Path(iwd):
         return False
@@ -206,8 +206,8 @@ def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
 def _arguments(attributes: Attributes) -> tuple[str, ...]:
     """Return the arguments.
 
-    Those of a submit file in the old syntax (not in double quotes) come as Args: words between
-    white space, in which nothing quotes (seen with HTCondor 23.9.6).
+    A submit file in the old syntax (not in double quotes) gives Args: words between white space,
+    without any quoting (seen with HTCondor 23.9.6).
     """
     text = attributes.text("Arguments")
     if text is None:
@@ -242,7 +242,7 @@ def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:
 def _memory(attributes: Attributes, wishes: Wishes) -> float | None:
     """Return bytes; ``request_memory`` is in MB, as HTCondor counts them.
 
-    The Job Router makes a 0 of a vanilla job's that was not given (seen with HTCondor 23.9.6).
+    If a vanilla job has none, the Job Router makes it 0 (seen with HTCondor 23.9.6).
     """
     bound = wishes.amount("RscMemoryBound")
     requested = attributes.get("RequestMemory") if bound is None else None

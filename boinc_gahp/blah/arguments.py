@@ -2,7 +2,7 @@
 
 White space separates words; single quotes group, anywhere in a word, and a quote inside them is
 written twice. Nothing else is special: neither double quotes (a submit file's outer syntax, which
-is gone when the text stands in an ad) nor backslashes, dollars or semicolons
+the ad no longer has) nor backslashes, dollars or semicolons
 (``gridmanager-batch.rst``, "A whole BLAH_JOB_SUBMIT line"; condor_submit's manual, "arguments").
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-#: A stretch between quotes, a stretch without any, or a quote that none closes.
+#: A stretch between quotes, a stretch without quotes, or a quote that is not closed.
 _STRETCH = re.compile(r"'((?:[^']|'')*)'|([^' \t\n\r]+)|(')")
 _SPACE = re.compile(r"[ \t\n\r]+")
 
@@ -19,7 +19,7 @@ def split_v2(text: str) -> tuple[str, ...]:
     """Return the words in ``text``.
 
     Raises:
-        ValueError: a quote is not closed; says where it stands.
+        ValueError: a quote is not closed; says where it is.
     """
     words = []
     place = 0

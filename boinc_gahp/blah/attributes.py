@@ -1,8 +1,8 @@
 """A job ad's attributes as Python values.
 
-HTCondor's own ``classad2`` parses and evaluates, and this is its border: whatever it raises becomes
-:class:`AdRefused`. Texts come out with bytes that are no UTF-8 as surrogates (PEP 383), as paths
-have them in Python.
+HTCondor's own ``classad2`` parses and evaluates them. Only this module calls it, and turns all its
+exceptions into :class:`AdRefused`. Bytes that are not UTF-8 are surrogates in the texts (PEP 383),
+as in Python's paths.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import quoted, shorten
 
 #: Characters of an ad outside of texts in quotes; HTCondor sends some hundred. An expression of
-#: 400,000 characters overflows the stack of classad2 25.14, and with it the daemon ends.
+#: 400,000 characters overflows the stack of classad2 25.14, and that ends the daemon.
 _MAX_CODE = 50_000
 
-#: A text in quotes; one that is not closed goes to the end, so that none is looked at twice.
+#: A text in quotes. One that is not closed goes to the end, so that nothing is scanned twice.
 _QUOTED = re.compile(r'"(?:[^"\\]+|\\.|\\\Z)*(?:"|\Z)', re.DOTALL)
-#: A byte that is no UTF-8, with a backslash that does nothing before it; or an escape, as it is.
+#: A byte that is not UTF-8, with any backslash before it, which has no effect; or an escape.
 _ODD_BYTE = re.compile(r"\\?([\udc80-\udcff])|\\.", re.DOTALL)
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
@@ -29,16 +29,16 @@ _ESCAPES |= {b"v": b"\v"}
 
 
 class AdRefused(GahpError):
-    """The job's owner: a job cannot be taken as its ad has it; the text is its HoldReason."""
+    """The job's owner: the job cannot be accepted with this ad; the text is its HoldReason."""
 
     code = "BG-AD-REFUSED"
 
 
 class Attributes:
-    """The attributes of a job ad, by names in any case; ``undefined`` is as good as absent.
+    """The attributes of a job ad, by names in any case; ``undefined`` counts as absent.
 
     Raises:
-        AdRefused: this is no ad.
+        AdRefused: the text is not an ad.
     """
 
     def __init__(self, text: str) -> None:
@@ -51,7 +51,7 @@ class Attributes:
             if not text.isascii():
                 text = _ODD_BYTE.sub(_octal, text)
             self._ad = classad2.ClassAd(text)
-        except Exception as error:  # whatever a foreign parser makes of foreign text
+        except Exception as error:  # anything that the parser may raise
             raise AdRefused(
                 f"the job's ad cannot be read ({shorten(str(error))}): {show(text)}"
             ) from error
@@ -60,7 +60,7 @@ class Attributes:
         """Return an attribute's value, evaluated; None if it is absent or undefined.
 
         Raises:
-            AdRefused: it has none: evaluating it is an error.
+            AdRefused: evaluating it is an error.
         """
         try:
             value = self._ad.lookup(name).eval(self._ad)
@@ -77,10 +77,10 @@ class Attributes:
         return value
 
     def text(self, name: str) -> str | None:
-        """Return a text; None if it is absent, undefined or empty but for white space.
+        """Return a text; None if it is absent, undefined, empty or only white space.
 
         Raises:
-            AdRefused: it is something else.
+            AdRefused: it is not a text.
         """
         value = self.get(name)
         if value is None or (isinstance(value, str) and not value.strip()):
@@ -88,7 +88,7 @@ class Attributes:
         return as_text(name, value)
 
     def _odd_text(self, name: str) -> str:
-        """Return a text that is no UTF-8; classad2 shows such bytes as octal escapes."""
+        """Return a text that is not UTF-8; classad2 shows such bytes as octal escapes."""
         try:
             shown = str(self._ad.lookup(name).simplify(self._ad)).strip()
             if not (shown.startswith('"') and shown.endswith('"')):
@@ -106,14 +106,14 @@ class Attributes:
 
 
 def as_text(name: str, value: object) -> str:
-    """Return ``value`` if it is a text; raises AdRefused, which calls it ``name``."""
+    """Return ``value`` if it is a text; raises AdRefused with ``name`` otherwise."""
     if not isinstance(value, str):
         raise AdRefused(f"{name} is {show(value)}; a text in quotes is expected")
     return value
 
 
 def as_word(name: str, value: object) -> str:
-    """Return a text without white space around it; raises AdRefused, also if it is no UTF-8."""
+    """Return a text without white space around it; raises AdRefused, also if it is not UTF-8."""
     text = as_text(name, value).strip()
     try:
         text.encode()
@@ -123,7 +123,7 @@ def as_word(name: str, value: object) -> str:
 
 
 def show(value: object) -> str:
-    """Return ``value`` for an error: short, on one line, without logins in URLs."""
+    """Return ``value`` for an error message: short, on one line, without logins in URLs."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

@@ -1,7 +1,7 @@
 """The HoldReasonCode of a job that this program puts on hold.
 
 HTCondor's own codes end far below these, so that a submit file's ``periodic_release`` can tell
-them apart. What is wrong with a job itself at its submit has no code of ours: HTCondor then sets 0
+them apart. A job that is refused at its submit has no code of ours: HTCondor then sets 0
 (``gridmanager-batch.rst``, "Life of a job").
 """
 
@@ -15,17 +15,17 @@ from boinc_gahp.ledger import Hold
 class HoldCode(IntEnum):
     """Why a job that was accepted is on hold; HoldReasonSubCode is given with each."""
 
-    #: An input file cannot be read, or is another than at the submit; an errno, or 0 if it changed.
+    #: An input file cannot be read, or changed since the submit; an errno, or 0 if it changed.
     INPUT = 2301
-    #: The project, or what is known of it, refuses the job; 0.
+    #: The project refuses the job, or would by what is known about it; 0.
     REFUSED = 2302
-    #: The account cannot do this on the project, there is no authenticator for it, or settings or
-    #: state directory keep this program from taking jobs; 0.
+    #: The account cannot do this on the project, there is no authenticator for it, or the settings
+    #: or the state directory keep this program from accepting jobs; 0.
     ACCOUNT = 2303
     #: The job ran and failed on volunteers' computers, for good; its last exit status that was not
     #: 0, or 0 if there is none.
     FAILED = 2304
-    #: Outputs of a job that succeeded cannot be put where they belong; an errno, or 0.
+    #: Outputs of a job that succeeded cannot be put in place; an errno, or 0.
     OUTPUT = 2305
     #: The project does not have the job any more; 0.
     LOST = 2306
@@ -34,5 +34,5 @@ class HoldCode(IntEnum):
 
 
 def held_until_mended(words: str) -> Hold:
-    """Return the hold for jobs that a person's account or settings are in the way of."""
+    """Return the hold for jobs that an account or settings keep from being done."""
     return Hold(f"{words}. Release the job when that is mended", HoldCode.ACCOUNT, 0)

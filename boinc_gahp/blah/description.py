@@ -1,8 +1,8 @@
-"""What a job is, once its ad was read: everything that it takes to send it and to bring it home.
+"""A job, as read from its ad: everything that is needed to send it and to fetch its outputs.
 
 A description is written to the ledger as JSON when the job is accepted, and is all that a later
-daemon knows of the job: it holds no reference to the ad, to settings, or to files that are read
-later than the input files.
+daemon knows about the job: it does not refer to the ad, to settings, or to files other than the
+input files.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from boinc_gahp.bridge import LocalFile, Parameters, RemoteFile
 
-#: Bytes in a submit_batch request beside what a job says: tags, a job's name, an MD5.
+#: Bytes in a submit_batch request besides a job's own texts: tags, a job's name, an MD5.
 _JOB_BYTES = 220
 _INPUT_BYTES = 160
-#: Of an input template that a job takes with it since it asks for something else than its app's
-#: says: one with a few files. What larger ones take is learned when they are sent.
+#: Bytes of an input template that a job takes with it because it asks for other sizes than its
+#: app's: one with a few files. The size of larger ones is learned when they are sent.
 _TEMPLATE_BYTES = 1500
 
 #: Fields of :class:`Parameters` by their names in the ledger.
@@ -33,20 +33,21 @@ class JobDescription:
 
     Attributes:
         job_directory: HTCondor's key of the job.
-        project: what the job names: a name in the settings or a URL; None: the default project.
+        project: the project that the job names: a name in the settings or a URL; None: the default
+            project.
         args: separate words.
         inputs: open names and files, in the order of the ad; local files as they were when the job
-            was accepted, their paths absolute.
+            was accepted, with absolute paths.
         iwd: the job's directory, absolute; other paths may be relative to it.
-        outputs: names that the app gives its outputs; None: all that there are.
+        outputs: names that the app gives its outputs; None: all outputs.
         remaps: (output, path) pairs; the path may be a directory.
         stdout: path for the standard output; None: it is not wanted.
         stderr: path for the standard error; None: it is not wanted.
-        parameters: what it asks for beside what the template says.
+        parameters: the sizes that it asks for in addition to the template.
         input_template: XML text; None: the app's.
         output_template: XML text; None: the app's.
-        failed_jobs: what becomes of it if its program fails, one of ``settings.FAILED_JOBS``; None:
-            what the settings say then.
+        failed_jobs: what to do if its program fails, one of ``settings.FAILED_JOBS``; None: as the
+            settings say then.
     """
 
     job_directory: str
@@ -67,7 +68,7 @@ class JobDescription:
     failed_jobs: str | None = None
 
     def to_json(self) -> str:
-        """Return the description as ASCII, without what is at its default."""
+        """Return the description as ASCII, without default values."""
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         values |= values.pop("parameters").by_element
         values["inputs"] = [_file_values(*each) for each in self.inputs]
@@ -81,7 +82,7 @@ class JobDescription:
         """Return the description that :meth:`to_json` wrote.
 
         Raises:
-            ValueError: it did not write this.
+            ValueError: the text is something else.
         """
         try:
             values = {"project": None} | json.loads(text)
@@ -100,10 +101,10 @@ class JobDescription:
     def together(self) -> str:
         """32 hexadecimal digits: equal for jobs of one project that can be in one batch.
 
-        A batch has one app and one set of ``job_params``, which serve where a template lacks the
-        element. Templates could differ in it, those of jobs that ask for different sizes, too. But
-        a project that refuses one names no job (``web-rpcs.rst``, "submit_batch"), and its PHP
-        keeps a file for each that differs, for ever if the batch is refused
+        A batch has one app and one set of ``job_params``, which are used if a template lacks the
+        element. Its templates could differ, as could the sizes that its jobs ask for. But a project
+        that refuses a template does not name the job (``web-rpcs.rst``, "submit_batch"), and its
+        PHP keeps a file for each different template, for ever if the batch is refused
         (``make_input_template()``).
         """
         shared = (
@@ -117,9 +118,9 @@ class JobDescription:
 
     @property
     def size(self) -> int:
-        """Bytes that the job adds to a submit_batch request, about and rather too many.
+        """Bytes that the job adds to a submit_batch request, estimated rather too high.
 
-        Which input template it takes with it is known only when it is sent.
+        Which input template it takes with it is only known when it is sent.
         """
         texts = [*self.args, self.input_template or "", self.output_template or ""]
         texts += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
@@ -128,13 +129,13 @@ class JobDescription:
 
 
 def _xml_size(text: str) -> int:
-    """Return the bytes of ``text`` and a space in XML."""
+    """Return how many bytes ``text`` and a space take in XML."""
     escaped = sum(text.count(each) for each in "<>&'\"\\")
     return 1 + len(text.encode("utf-8", "surrogateescape")) + 5 * escaped
 
 
 def _file_values(name: str, file: LocalFile | RemoteFile) -> list[Any]:
-    """Return a file as it stands in the ledger; only a local one has a number last."""
+    """Return a file as the ledger has it; only a local file has a number as the last value."""
     if isinstance(file, LocalFile):
         return [file.path, name, *(file.expected or ())]
     return [file.url, file.nbytes, file.md5, name]

@@ -1,4 +1,4 @@
-"""What a keeper has to do now and then, each thing by itself: none waits for another."""
+"""What a keeper has to do now and then; no duty waits for another."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """One kind of work, for one thread at a time; others may be at other kinds.
+    """One kind of work, for one thread at a time; other threads may do other kinds.
 
     Attributes:
-        name: of the kind.
+        name: the name of the kind.
         due: given the time in seconds since the epoch, returns when there is something to do; a
-            time in the past (0) is now. Asks only the ledger.
-        pay: does all that is due at the time that it is given, while its second argument says to
-            go on; what cannot be done now stays owed. Raises LedgerError.
+            time in the past (0) is now. Only uses the ledger.
+        pay: does everything that is due at the given time, while its second argument returns true;
+            work that cannot be done now stays owed. Raises LedgerError.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """What is owed to a project once jobs end: aborts and retirements.
 
-All of it stands in the ledger, and may be done twice: an abort or a retirement that was carried out
-and not noted is asked for again, and nothing comes of that (``web-rpcs.rst``, "Aborting and
-retiring"). One job that is not aborted, or one batch that is not retired, keeps no other from it.
+All of it is in the ledger, and may be done twice: an abort or a retirement that was carried out but
+not noted is repeated, which does no harm (``web-rpcs.rst``, "Aborting and retiring"). A job that is
+not aborted, or a batch that is not retired, does not delay the others.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Jobs that are aborted before the ledger says so: 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
+#: Jobs that are aborted before the ledger notes it: 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 1_000
-#: Seconds after which a batch is retired once more. Who lists batches at the moment of the first
-#: time, on the project's web site for example, may write the batch's older state back
+#: Seconds after which a batch is retired again. If somebody lists batches just at the first time,
+#: on the project's web site for example, that may write the batch's older state back
 #: (``web-rpcs.rst``, "Batch states"); a list takes seconds. If this process has ended by then, the
 #: batch's lease ends it.
 RETIRE_AGAIN = 60.0
-#: Seconds between looks for what may be forgotten.
+#: Seconds between looks for jobs that may be forgotten.
 _PRUNE_EVERY = 3600.0
-#: States of a batch whose jobs are certain to be on the project or not.
+#: States of a batch in which it is certain whether its jobs are on the project.
 _CERTAIN = frozenset({"submitted", "ended", "retired"})
 
 
@@ -44,8 +44,8 @@ class Ender:
 
     Args:
         kept: what keepers give to their parts.
-        is_sending: tells whether somebody is at work on a batch, by its id, who may have made it
-            on the project only now: it is let be.
+        is_sending: tells whether a batch, by its id, is being sent: it may have been made on the
+            project only now, so it is left alone.
 
     Attributes:
         duties: what there is to do.
@@ -58,7 +58,7 @@ class Ender:
         self._owner = (kept.url, kept.account)
         self._pauses = kept.pauses
         self._unwaited: set[int] = set()
-        #: Names of batches that were retired, with when to do so once more; in that order.
+        #: Names of retired batches, with the time to retire them again; in the order of time.
         self._again: deque[tuple[float, str]] = deque()
         self._next_prune = 0.0
         self.duties = (
@@ -67,13 +67,13 @@ class Ender:
             Duty("prune", self._prune_due, self._prune),
         )
 
-    # -- the look at what there is to do: only the ledger
+    # -- looks for work, only in the ledger
 
     def close_overdue(self, now: float) -> float | None:
-        """Let jobs be done whose batch was not retired in time: they wait no longer.
+        """Complete jobs whose batch was not retired in time: they wait no longer.
 
         Returns:
-            When the next of them will have waited long enough, or None.
+            The time at which the next of them will have waited long enough, or None.
         """
         next_: float | None = None
         wait = self._kept.htcondor.retire_wait
@@ -115,9 +115,9 @@ class Ender:
     # -- aborts
 
     def abort(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Abort the jobs that HTCondor has cancelled, where it is certain what the project has.
+        """Abort the jobs that HTCondor has cancelled, if it is certain what the project has.
 
-        A request on which the project chokes is divided, until the job to blame is alone.
+        A request that the project chokes on is divided until the job to blame is alone.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -160,11 +160,11 @@ class Ender:
         self._jobs.job_trouble([job.job_id], str(error))
 
     def _is_left(self, job: OwedAbort, error: ProjectError) -> bool:
-        """Tell whether the abort of a job stays owed that the project has refused.
+        """Tell whether an abort that the project has refused stays owed.
 
-        One that the project does not have never came to be, and one that it will not abort is over.
-        What may be its database's doing is tried again: that no row is found for the job's batch
-        reads "not owner" as well. After a day that is believed.
+        A job that the project does not have was never made, and one that it will not abort is over.
+        Errors that its database may have caused are retried: if the row of the job's batch is not
+        found, the error is "not owner", too. After a day the refusal counts as final.
         """
         lasted = self._pauses.lasted(_abort_of(job))
         if isinstance(error, DatabaseTrouble) or (
@@ -177,14 +177,14 @@ class Ender:
     # -- retirements
 
     def retire(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Retire the batches whose jobs have all ended; for what cannot be now, that stays owed.
+        """Retire the batches whose jobs have all ended; if that fails now, it stays owed.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
         owing = {one.batch_id for one in self._aborts()}
         ended = self._jobs.batches(*self._owner, "ended")
-        # Those first that a job waits for.
+        # Batches that a job waits for come first.
         for batch in sorted(ended, key=lambda batch: batch.id in self._unwaited):
             if not goes_on() or self._pauses.wait(None, now):
                 return
@@ -217,20 +217,20 @@ class Ender:
         self._again.append((now + RETIRE_AGAIN, batch.name))
         log.info("Batch %s is retired", batch.name)
 
-    # -- what ended long ago
+    # -- jobs that ended long ago
 
     def _prune(self, now: float, _goes_on: Callable[[], bool]) -> None:
         self.prune(now)
 
     def prune(self, now: float) -> None:
-        """Forget what ended long ago."""
+        """Forget jobs that ended long ago."""
         forgotten = self._jobs.prune(now - self._kept.htcondor.history)
         if forgotten:
             log.info("%d jobs that ended long ago are forgotten", forgotten)
         self._next_prune = now + _PRUNE_EVERY
 
     def _aborts(self) -> Sequence[OwedAbort]:
-        """Return the aborts that are owed and can be asked for."""
+        """Return the aborts that are owed and can be done."""
         owed = self._jobs.aborts_owed(*self._owner)
         return [one for one in owed if one.batch_state in _CERTAIN]
 

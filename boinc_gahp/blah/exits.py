@@ -1,8 +1,7 @@
-"""What the exit statuses of a failed job's instances say of its program.
+"""What the exit statuses of a failed job's instances say about its program.
 
-A program that the host's system ends by a signal which BOINC's library does not catch is reported
-with the number of the signal, 128 more if it left a core file: nothing tells that from an exit
-status.
+If a signal that BOINC's library does not catch ends a program, the signal's number is reported, 128
+more if there is a core file. This cannot be told from an exit status.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from boinc_gahp import client_exits
 if TYPE_CHECKING:
     from boinc_gahp.bridge import Failure
 
-#: The attribute of a job that asks for more of what was not enough.
+#: The job attribute that asks for more of a resource that was not enough.
 _MORE = {
     client_exits.EXIT_DISK_LIMIT_EXCEEDED: "BoincRscDiskBound",
     client_exits.EXIT_TIME_LIMIT_EXCEEDED: "BoincRscFpopsBound",
     client_exits.EXIT_MEM_LIMIT_EXCEEDED: "BoincRscMemoryBound",
 }
-#: What statuses mean that are not the program's own, and what to do.
+#: Meanings of the statuses that are not the program's own, and what to do.
 MEANINGS = {
     status: meaning + (f": ask for more with {_MORE[status]}" if status in _MORE else "")
     for status, meaning in client_exits.MEANINGS.items()
 }
 
-#: The client's; negative ones are as well, or those of a crash on Windows.
+#: The client's own statuses; negative ones are the client's, too, or of a crash on Windows.
 _OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
 
-#: The program was not run, or somebody stopped it: that says nothing of the program.
+#: The program was not run, or somebody stopped it: this says nothing about the program.
 _NOT_RUN = {
     client_exits.ERR_RESULT_START,
     client_exits.ERR_RESULT_DOWNLOAD,
@@ -43,18 +42,18 @@ _NOT_RUN = {
     *(-195, -197, -221, -232, -233, -234),
 }
 
-#: How the states of instances begin whose programs ended well, so that the validator had them
-#: (``html/inc/result.inc``, state_string), and of those whose programs did not.
+#: How the states of instances begin if the program ended well, so that the validator got them
+#: (``html/inc/result.inc``, state_string), and if it did not.
 _WELL = ("Completed", "Validate error")
 _ILL = ("Error while computing", "Error while uploading", "Upload failed")
-#: The project's words for a job whose instances ended well and did not agree.
+#: The project's words for a job whose instances ended well but did not agree.
 _DISAGREED = frozenset({"too_many_success_results", "no_canonical_result"})
 
 
 def exit_code(failure: Failure) -> int | None:
-    """Return the exit status with which a failed job's program ended; None: it did not fail by one.
+    """Return the exit status of a failed job's program; None if the program is not to blame.
 
-    Of several instances the last one that ran its program counts.
+    If there are several instances, the last one that ran its program counts.
     """
     ran = [status for status in statuses(failure) if status and status not in _NOT_RUN]
     if not ran or not _is_of_program(ran[-1]) or _ended_well(failure):
@@ -75,13 +74,13 @@ def last_status(failure: Failure) -> int:
 
 
 def _is_of_program(status: int) -> bool:
-    # An app that runs another program says so of that, when it has failed.
+    # An app that runs another program reports this if that program has failed.
     is_child = status == client_exits.EXIT_CHILD_FAILED
     return is_child or (status > 0 and status not in _OF_CLIENT)
 
 
 def _ended_well(failure: Failure) -> bool:
-    """Tell whether the last instance that ran its program ended well, and was found wrong then."""
+    """Tell whether the last instance that ran its program ended well, but was found wrong."""
     for state in reversed(failure.states):
         if state.startswith(_WELL):
             return True

@@ -1,12 +1,12 @@
-"""Jobs that failed on the project: which HTCondor is to complete, and which to hold.
+"""Jobs that failed on the project: which ones HTCondor completes, and which ones it holds.
 
-One whose program ran and failed is completed with the program's exit status, unless it or the
-settings want it held; so HTCondor's ways of trying again work, DAGMan's RETRY first of all. What
-was no fault of the program's is held: somebody has to look.
+A job whose program ran and failed is completed with the program's exit status, unless the job or
+the settings want it held; so HTCondor's retries work, above all DAGMan's RETRY. If the program is
+not to blame, the job is held: somebody has to look.
 
 HTCondor's HoldReason, or ExitReason, is one line, and often all that a scientist sees: it says
 which job it was, where, what the project says, how the job ended on the volunteers' computers, and
-what can be done.
+what to do.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: The project says that it has no such job or batch, and not something else.
+#: Errors that certainly mean that the project has no such job or batch.
 IS_LOST = (BatchNotFound, JobNotFound)
-#: Instances whose exit statuses are listed; those that count are the last.
+#: Instances whose exit statuses are listed; the last ones matter.
 _LISTED = 10
 #: Characters of a stderr that are quoted.
 _QUOTED = 300
-#: Characters of what the ledger keeps to be written as a job's stderr: of the stderr itself a
-#: project's database keeps 64 kB (``web-rpcs.rst``).
+#: Characters that the ledger keeps for a failed job's stderr file: of the stderr itself a project's
+#: database keeps 64 kB (``web-rpcs.rst``).
 _KEPT = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
 
 
 def fail(kept: Kept, job: JobRow) -> bool:
-    """Learn why a job is in error on the project, and complete it with that, or hold it for that.
+    """Find out why a job is in error on the project, and complete or hold it with that reason.
 
-    A failure that is in the ledger stays, even if the job should turn out well on the project
-    later: HTCondor may have been told by then, and the same job must not both fail and succeed.
-    Until it is there, the project has the last word.
+    A failure that is in the ledger stays, even if the job succeeds on the project later: HTCondor
+    may know about it already, and a job must not both fail and succeed. Until then the project's
+    latest answer counts.
 
     Returns:
-        Whether there is nothing more to do: False if the project could not be asked, or says by now
-        that the job is not in error (a result that came late can end an aborted job well).
+        Whether there is nothing more to do: False if the project could not be reached, or now says
+        that the job is not in error (with a late result an aborted job can still succeed).
 
     Raises:
         LedgerError: the ledger cannot be read or written.
@@ -103,19 +103,19 @@ def _completes(kept: Kept, job: JobRow) -> bool:
     try:
         wish = JobDescription.from_json(job.description).failed_jobs
     except ValueError:
-        wish = None  # whoever is to write its stderr says what is wrong with it
+        wish = None  # the fetcher reports the error when it writes the job's stderr
     return (wish or kept.htcondor.failed_jobs) == "complete"
 
 
 def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
-    """Hold a job that the project does not have any more; return whether.
+    """Hold a job if the project does not have it any more; return whether that is so.
 
     Args:
         kept: what the keeper gives to its parts.
-        job: in question.
-        batch: the job's.
-        error: what the project has just said. If that is that it has no such job, it is asked once
-            more: in trouble with its database, it may not find what it has.
+        job: the job.
+        batch: the job's batch.
+        error: the project's last error. If it says that there is no such job, the project is asked
+            again: with database trouble, it may not find a job that it has.
 
     Raises:
         LedgerError: the ledger cannot be written.
@@ -162,7 +162,7 @@ def _aborted(kept: Kept, job: JobRow, batch: BatchRow) -> str:
 
 
 def reason_of(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str:
-    """Return what to tell a failed job's owner, on one line."""
+    """Return the reason to tell a failed job's owner, on one line."""
     parts = [
         f"job {job.job_name} (batch id {batch.project_batch_id}) failed on the BOINC project "
         f"{host_of(kept)}: {shorten(failure.why)}"

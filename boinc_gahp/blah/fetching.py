@@ -1,12 +1,12 @@
-"""Brings the outputs of finished jobs home, to where their submit files want them.
+"""Fetches the outputs of finished jobs to where their submit files want them.
 
-What goes wrong on the way is of three kinds. The project cannot be asked, or cannot give what it
-has: that is tried again for as long as it takes. The submit node cannot take the outputs just now,
-its disk is full or a file server is away: that is tried again for :data:`PATIENCE`, since a job
-that is held loses its results (HTCondor cancels it, and a release is a new job); HTCondor shows it
-as suspended meanwhile, with the reason. Somebody has to do something, a directory is missing or
-must not be written, an output does not exist: then the job is held at once and says it, for the
-owner would not look for the trouble of a job that seems to run.
+There are three kinds of trouble. If the project cannot be reached, or cannot deliver the files, the
+fetch is retried for as long as it takes. If the submit node cannot store the outputs at the moment
+(a full disk, an unreachable file server), it is retried for :data:`PATIENCE`, because a held job
+loses its results (HTCondor cancels it, and a release is a new job); meanwhile HTCondor shows the
+job as suspended, with the reason. If a person has to act (a directory is missing or not writable,
+an output does not exist), the job is held at once with the reason, because owners do not look for
+trouble in a job that seems to run.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds that a finished job waits for the submit node to be able to take its outputs.
+#: Seconds that a finished job waits until the submit node can store its outputs.
 PATIENCE = 86400.0
 
-#: What is asked for all jobs of a batch: where they are, and which outputs their app has.
+#: RPCs that serve all jobs of a batch: where they are, and which outputs their app has.
 _OF_ALL = frozenset({"query_batch", "get_templates"})
 
-#: Troubles of the submit node that pass, or are mended by somebody who need not know the job.
+#: Troubles of the submit node that pass, or that somebody repairs without knowing the job.
 _PASSING = PASSING | {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY}
 
 
 class Fetcher:
-    """Fetches the outputs of an owner's jobs; for any thread, one fetch of a job at a time."""
+    """Fetches the outputs of an owner's jobs; thread-safe, with one fetch of a job at a time."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
 
     def fetch(self, job: JobRow) -> bool:
-        """Put a finished job's outputs, stdout and stderr in place, and say so in the ledger.
+        """Put a finished job's outputs, stdout and stderr in place, and note it in the ledger.
 
-        A job that could not be fetched now is still ``finished`` afterwards, with its trouble
-        noted. Fetched again, after a crash at any point, it has the same files. Raises nothing.
+        A job that could not be fetched now stays ``finished``, with its trouble noted. A repeated
+        fetch, after a crash at any point, gives the same files. Raises nothing.
 
         Returns:
-            Whether the project could not be asked what all jobs of the batch need to know.
+            Whether the project did not answer a request that all jobs of the batch depend on.
         """
         kept = self._kept
         trouble: GahpError | None = None
         try:
-            # The gate first: a cancel that comes after the look at the ledger has to find it.
+            # The gate comes first: a cancel after the look at the ledger has to find it.
             with kept.gates.open(job.id) as gate:
                 if not kept.jobs.writing(job.id, True):
                     return False
                 try:
                     trouble = self._fetch(job, gate)
                 finally:
-                    # Of a job that has ended the ledger says it already, but not of one that was
-                    # cancelled meanwhile: whoever cancels it waits for that.
+                    # For a job that has ended this is in the ledger already, but not for one that
+                    # was cancelled meanwhile: the cancel waits for it.
                     row = kept.jobs.job(job.id)
                     if row is None or row.writing:
                         kept.jobs.writing(job.id, False)
@@ -86,7 +86,7 @@ class Fetcher:
         return isinstance(trouble, RpcError) and trouble.rpc in _OF_ALL
 
     def _fetch(self, job: JobRow, gate: Gate) -> GahpError | None:
-        """Fetch; return why the job has to wait, None if it is not ``finished`` any more."""
+        """Fetch; return why the job has to wait, or None if it is no longer ``finished``."""
         kept = self._kept
         batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
         try:
@@ -106,13 +106,13 @@ class Fetcher:
             return self._fetch(job, gate) if found_out else None
         kept.gates.blocked(job.id, None)
         if kept.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
-            raise Withdrawn  # right after the last file came to be in place
+            raise Withdrawn  # right after the last file was put in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
         kept.wake()
         return None
 
     def _bring(self, job: JobRow, request: FetchRequest, gate: Gate) -> tuple[int, float | None]:
-        """Put in place what there is of a job; return its exit code, and seconds of a CPU."""
+        """Put a job's files in place; return its exit code and its CPU time in seconds."""
         failure = self._kept.jobs.program_failure(job.id)
         if failure is not None:
             self._kept.bridge.write_failure(request, failure.stderr, gate)
@@ -126,13 +126,13 @@ class Fetcher:
         """Hold the job or let it wait.
 
         Returns:
-            Whether it is not ``finished`` any more, or it is known by now that its program failed.
+            Whether it is no longer ``finished``, or it is now known that its program failed.
         """
         over = False
         if not isinstance(error, OutputError):
             self._kept.gates.blocked(job.id, None)
         if isinstance(error, NoResult):
-            # It was done when it was last asked about: aborted since, or the project was set back.
+            # It was done at the last poll: it was aborted since, or the project was set back.
             over = failures.fail(self._kept, job)
         elif batch is not None and failures.lose_if_gone(self._kept, job, batch, error):
             over = True
@@ -143,10 +143,10 @@ class Fetcher:
     def _cannot(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
         number = errno_of(error)
         passing = number in _PASSING or (
-            # Nobody gives a job a directory that is not there: its file system is not mounted.
+            # The directory was there at the submit, so its file system is not mounted now.
             number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
         )
-        # Of a process that ends, temporary files go under what writes them.
+        # When the process ends, temporary files are removed while they are being written.
         if self._kept.stopping.is_set():
             return self._wait(job, error)
         if passing and time.time() < job.changed + PATIENCE:
@@ -164,7 +164,7 @@ class Fetcher:
 
     def _wait(self, job: JobRow, error: GahpError) -> bool:
         words = str(error)
-        # It is tried again and again: what is new is a warning, the rest is for who looks closely.
+        # It is retried again and again: only a new trouble is a warning.
         level = logging.DEBUG if job.trouble == words else logging.WARNING
         log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, words)
         self._kept.jobs.job_trouble([job.id], words)
@@ -178,10 +178,10 @@ class Fetcher:
 
 
 def clear_away(job: JobRow) -> None:
-    """Remove what a daemon that was killed while it fetched has left of a job; never fails.
+    """Remove the leftovers of a daemon that was killed while it fetched a job; never fails.
 
-    Whoever cancels the job calls it: no later fetch takes these files over then. It looks where
-    the job's files would go, and leaves alone what fetches of other jobs are at.
+    A cancel calls it, because no later fetch will take these files over. It looks where the job's
+    files would go, and leaves files alone that fetches of other jobs are writing.
     """
     try:
         description = JobDescription.from_json(job.description)
@@ -198,10 +198,10 @@ def clear_away(job: JobRow) -> None:
 def request_for(
     job_name: str, description: JobDescription, project_batch_id: int | None
 ) -> FetchRequest:
-    """Return what to fetch of a job, and where to.
+    """Return which files of a job to fetch, and where to.
 
-    A remap names an output as TransferOutput does or by its base name, as HTCondor's own do; one
-    to a directory (it ends in a slash, or there is one) leaves the output its base name there.
+    A remap names an output as TransferOutput does or by its base name, as in HTCondor. If it goes
+    to a directory (its path ends in a slash, or is one), the output keeps its base name there.
     """
     if description.outputs is None:
         specs = [
@@ -228,7 +228,7 @@ def request_for(
 
 
 def _in_directory(description: JobDescription, name: str, path: str) -> str:
-    at = os.path.join(description.iwd, path)  # noqa: PTH118  (bytes that are no UTF-8 stay)
+    at = os.path.join(description.iwd, path)  # noqa: PTH118  (keeps bytes that are not UTF-8)
     if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
         return os.path.join(path, base_name(name))  # noqa: PTH118
     return path

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class FetchQueue:
-    """Has outputs fetched, some jobs' at a time; those that went wrong again after a while.
+    """Has outputs fetched, several jobs at a time; failed fetches are repeated after a while.
 
-    Where a project cannot be asked about a batch, one of its jobs is tried now and then, for all of
-    them: else they would take up all threads, and no other batch's jobs would come home.
+    If a project cannot be asked about a batch, only one of its jobs is tried now and then, for all
+    of them: otherwise they would occupy all threads, and other batches' jobs would not be fetched.
     """
 
     def __init__(self, kept: Kept, workers: Workers, guard: Guard) -> None:
@@ -31,16 +31,16 @@ class FetchQueue:
         self._next: deque[JobRow] = deque()
         #: Jobs in the queue or being fetched.
         self._taken: set[int] = set()
-        #: By job: not to be fetched again before.
+        #: By job: the time before which it is not fetched again.
         self._later: dict[int, float] = {}
-        #: By batch that could not be asked about: the job that tries it, None while all wait.
+        #: By batch that could not be asked about: the job that is tried, None while all wait.
         self._stuck: dict[int, int | None] = {}
 
     def begin(self, now: float) -> float | None:
-        """Have what can be fetched now fetched; each thread goes on with the next job by itself.
+        """Start the fetches that can be made now; each thread then goes on with the next job.
 
         Returns:
-            When to look again, None if only news are to be waited for.
+            When to look again, None if there is nothing to wait for but news.
 
         Raises:
             LedgerError: the ledger cannot be read.
@@ -57,8 +57,8 @@ class FetchQueue:
         return min([*self._later.values(), *filter(None, next_)], default=None)
 
     def _take(self, limit: int, **which: Any) -> JobRow | None:
-        """Queue jobs that are in no queue yet; return the first of them."""
-        # Before the ledger is read: a job that is over by then is not read any more.
+        """Queue jobs that are not queued yet; return the first of them."""
+        # Taken before the ledger is read: a job that has ended by then is not read any more.
         known = self._taken | self._later.keys()
         kept = self._kept
         rows = kept.jobs.to_fetch(kept.url, kept.account, limit + len(known), **which)
@@ -106,7 +106,7 @@ class FetchQueue:
             self._stuck.pop(batch_id, None)
             self._kept.pauses.forget(key)
         elif not self._kept.pauses.wait(key, time.time()):
-            # Those of its jobs that fail at the same time are one failure.
+            # Jobs of a batch that fail at the same time count as one failure.
             self._stuck.setdefault(batch_id, None)
             self._kept.pauses.later(key)
 

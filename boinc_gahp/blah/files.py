@@ -1,7 +1,7 @@
 """The files that a job's ad names, looked at when the job is accepted.
 
-Everything here raises :class:`AdRefused` for a file that cannot travel, and names it as the submit
-file does: a scientist is told at once, not when the batch is sent.
+All functions here raise :class:`AdRefused` for a file that cannot be sent, and name it as the
+submit file does: the scientist is told at once, not when the batch is sent.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from boinc_gahp.bridge import LocalFile, RemoteFile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Bytes; templates as projects have them are far smaller.
+#: In bytes; projects' templates are far smaller.
 MAX_TEMPLATE = 65_536
 
 NOWHERE = "/dev/null"
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-#: What may stand in a URL (RFC 3986, 2.2 and 2.3), apart from ``'``, which a project's database
+#: What a URL may contain (RFC 3986, 2.2 and 2.3), apart from ``'``, which a project's database
 #: would not take.
 _URL_TEXT = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+")
-#: Three words, and a comma or nothing: so a URL may hold commas.
+#: Three words, then a comma or the end: so a URL may contain commas.
 _REMOTE = re.compile(r"\s*(\S+)\s+(\S+)\s+([^\s,]+)\s*(?:,|$)")
 _MD5 = re.compile(r"[0-9a-fA-F]{32}")
 _LARGEST = 2**63 - 1
@@ -68,7 +68,7 @@ def read_remote(shown: str, text: str) -> Iterator[tuple[str, RemoteFile]]:
 
 
 def read_outputs(text: str) -> tuple[str, ...]:
-    """Return the names in ``transfer_output_files``; an empty list means that none is wanted."""
+    """Return the names in ``transfer_output_files``; an empty list means no outputs."""
     names = names_in(text)
     for name in names:
         _check_no_url("transfer_output_files", name)
@@ -92,9 +92,9 @@ def read_stream(said: str, name: str | None, iwd: str) -> str | None:
 
 
 def check_remap(name: str, path: str, iwd: str) -> None:
-    """Refuse a remap into a directory that is not there, before volunteers work for nothing.
+    """Refuse a remap into a directory that does not exist, before volunteers work for nothing.
 
-    HTCondor does not make such a directory either; that of ``output`` and ``error`` is made.
+    HTCondor does not make such a directory either; those of ``output`` and ``error`` are made.
     """
     directory = Path(iwd, path) if path.endswith("/") else Path(iwd, path).parent
     if not is_directory(directory):
@@ -105,7 +105,7 @@ def check_remap(name: str, path: str, iwd: str) -> None:
 
 
 def read_template(shown: str, name: str, iwd: str) -> str:
-    """Return the text of a template; that it is one is for whoever sends the job to say."""
+    """Return the text of a template; it is only checked when the job is sent."""
     path = Path(iwd, name)
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -1,13 +1,13 @@
 """Follows jobs on a project: one background poll for all jobs of an owner.
 
-A poll asks only for what has changed since the last one, where that is known (min_mod_time; the
-bridge sees to it that nothing is lost, ``web-rpcs.rst``, "Changes since"). For a batch that is new
-to this process, and for all of them every ``poll_all`` seconds, it asks for everything.
+A poll only asks for changes since the last one, if its time is known (min_mod_time; the bridge
+makes sure that nothing is lost, ``web-rpcs.rst``, "Changes since"). For a batch that is new to this
+process, and for all batches every ``poll_all`` seconds, it asks for everything.
 
-A request about many batches may fail for one of them: the project refuses that one, its PHP dies of
-it, a front end gives up waiting. Where the project answers a ping, the batches are divided until
-the one to blame is alone; it is asked about by its id from then on, ever less often while that
-fails, and the others go on without it.
+A request about many batches may fail because of one of them: the project refuses that one, its PHP
+dies of it, a front end gives up waiting. If the project answers a ping, the batches are divided
+until the one to blame is alone. From then on it is asked for by its id, less and less often while
+that fails, and the others go on without it.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Batches in one request, and jobs in them where all are asked for: 10,000 take 1.4 s and 1 MB
+#: Batches in one request, and jobs in them if it asks for all jobs: 10,000 take 1.4 s and 1 MB
 #: (``web-rpcs.rst``, "Timings").
 _BATCHES_PER_QUERY = 100
 _JOBS_PER_QUERY = 20_000
-#: While nothing changes each pause is longer by this factor.
+#: While nothing changes, each pause is longer than the last by this factor.
 _SLOWER = 1.5
-#: Failed jobs are asked about by so many threads, and for so many seconds of a poll.
+#: Threads that ask about failed jobs, and seconds of a poll that they may take.
 _ASKERS = 4
 _ASK_FOR = 30.0
-#: Batches in a row that cannot be asked about, with none in between that can, after which a poll
-#: ends: what so many have in common is no fault of theirs.
+#: Batches in a row that cannot be asked about, after which a poll ends: the cause cannot be in so
+#: many of them.
 _IN_VAIN = 4
-#: Seconds between writing down that the project answers, for people who watch it.
+#: Seconds between notes in the ledger that the project answers, for people who watch it.
 _NOTED_EVERY = 60.0
 
 _EVERYTHING = "0"
@@ -55,15 +55,15 @@ _EVERYTHING = "0"
 
 @dataclass(slots=True)
 class _Followed:
-    """A batch, and what this process knows of it.
+    """A batch, and what this process knows about it.
 
     Attributes:
-        alive: how many of its jobs are.
+        alive: how many of its jobs are alive.
         since: server_time of its last answer; :data:`_EVERYTHING` to ask for all of its jobs.
-        words: the status words of its jobs that are in the ledger by now.
+        words: the status words of its jobs that are already in the ledger.
         failing: its jobs in error whose failure is not in the ledger yet.
-        alone: it has brought a request to fail, so it is asked for by its id.
-        probe: it is to be asked for by its name once more, although it is ``alone``.
+        alone: whether it has made a request fail, and so is asked for by its id.
+        probe: whether to ask for it by its name again, although it is ``alone``.
         trouble: why it cannot be asked about, for people.
     """
 
@@ -78,21 +78,21 @@ class _Followed:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What its pauses are kept under."""
+        """The key of its pauses."""
         return "follow", self.row.id
 
     @property
     def is_open(self) -> bool:
-        """Whether the project may have news of it."""
+        """Whether the project may have news about it."""
         return self.since == _EVERYTHING or any(
             job_state(word) is not JobState.DONE for word in self.words.values()
         )
 
 
 class Follower:
-    """Asks a project about an owner's jobs, and writes what it says to the ledger.
+    """Asks a project about an owner's jobs, and writes the answers to the ledger.
 
-    For one thread at a time.
+    Used by one thread at a time.
     """
 
     def __init__(self, kept: Kept) -> None:
@@ -111,8 +111,8 @@ class Follower:
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
 
-        Both times are seconds since the epoch. The pause is ``poll_shortest`` after any news (a
-        batch that is new is one), and grows to ``poll_longest`` while there are none.
+        Both times are seconds since the epoch. The pause is ``poll_shortest`` after any news (such
+        as a new batch), and grows to ``poll_longest`` while there is none.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -165,10 +165,10 @@ class Follower:
             batch.alive = alive[batch.row.id]
 
     def _ask(self, group: Sequence[_Followed]) -> bool:
-        """Ask about batches that all want everything, or all only news.
+        """Ask about batches, for everything about all of them or only for news.
 
         Returns:
-            Whether to go on with others.
+            Whether to go on with other batches.
         """
         if group[0].alone and not group[0].probe:
             return self._ask_alone(group[0])
@@ -189,7 +189,7 @@ class Follower:
         return True
 
     def _divide(self, group: Sequence[_Followed], error: RpcError) -> bool:
-        """Find out which batches the project does not like, or chokes on; ask about the others."""
+        """Find out which batches the project refuses or chokes on; ask about the others."""
         culprit = _culprit(error, group)
         if culprit is None and self._pauses.is_of_project(error, self._clock()):
             return False
@@ -212,7 +212,7 @@ class Follower:
         return True
 
     def _could_not(self, batch: _Followed, error: RpcError) -> bool:
-        """Let a batch wait that the project has nothing to say about; return whether to go on."""
+        """Let a batch wait that the project does not answer for; return whether to go on."""
         if self._kept.stopping.is_set() or self._pauses.is_of_project(error, self._clock()):
             return False
         until = self._pauses.later(batch.key, self._clock())
@@ -225,18 +225,18 @@ class Follower:
         return self._in_vain < _IN_VAIN
 
     def _answered(self) -> None:
-        """Note that the project can be asked."""
+        """Note that the project answers."""
         self._in_vain = 0
         self._pauses.succeeded()
         now = self._clock()
-        # A time that is to come was before the clock was set back.
+        # A time in the future is from before the clock was set back.
         if self._noted <= now < self._noted + _NOTED_EVERY:
             return
         self._noted = now
         try:
             self._jobs.polled(self._kept.url, self._kept.account, now)
         except LedgerError as error:
-            # What was answered is worth more: where it cannot be written down, that is told.
+            # The answer itself matters more: if that cannot be written, an error is raised.
             log.debug("When %s answered is not in the ledger: %s", self._kept.url, error)
 
     def _well(self, batch: _Followed) -> None:
@@ -248,8 +248,8 @@ class Follower:
             log.info("Batch %s can be asked about again", batch.row.name)
 
     def _look(self, batch: _Followed) -> None:
-        """Ask about a batch by its id; without one of that id all its jobs are lost."""
-        # Twice: a project in trouble with its database may not find what it has.
+        """Ask about a batch by its id; if there is no such batch, all its jobs are lost."""
+        # Twice: a project with database trouble may not find a batch that it has.
         look = self._look_at(batch) or self._look_at(batch)
         if look is None:
             self._lose(batch, self._on_project(batch))
@@ -272,7 +272,7 @@ class Follower:
     def _note(
         self, batch: _Followed, pairs: Iterable[tuple[str, str]], *, everything: bool
     ) -> None:
-        """Write to the ledger what is new, or everything, should it have missed something."""
+        """Write news to the ledger, or everything, in case it has missed something."""
         words = dict(pairs)
         news = {name: word for name, word in words.items() if batch.words.get(name) != word}
         told = words if everything else news
@@ -298,7 +298,7 @@ class Follower:
         return self._jobs.jobs_of(batch.row.id, "queued", "running")
 
     def _look_for_lost(self, batch: _Followed, named: frozenset[str]) -> bool:
-        """Look closely if a batch's list of jobs lacks one; return whether to go on."""
+        """Look at the batch by its id if its list lacks a job; return whether to go on."""
         if all(job.job_name in named for job in self._on_project(batch)):
             return True
         return self._ask_alone(batch)
@@ -310,7 +310,7 @@ class Follower:
             self._kept.wake()
 
     def _fail(self) -> None:
-        """Hold the jobs that are in error; those for which the time does not do wait."""
+        """Hold the jobs that are in error; those for which there is no time now wait."""
         todo: list[tuple[_Followed, JobRow]] = []
         for batch in self._batches.values():
             if batch.failing:
@@ -331,7 +331,7 @@ class Follower:
         for (batch, job), over in in_parallel(
             fail, todo, threads=_ASKERS, name="failures", stop=stop
         ):
-            # What is left is asked about again, or is no error by now and will be told.
+            # The rest is asked about again, or is no longer in error, which the next poll tells.
             if over:
                 batch.failing.discard(job.job_name or "")
                 self._changed = True
@@ -339,7 +339,7 @@ class Follower:
 
 
 def _groups(batches: Iterable[_Followed]) -> Iterator[list[_Followed]]:
-    """Yield the batches of one request each; those that made trouble come last."""
+    """Yield the batches for each request; those that made trouble come last."""
     group: list[_Followed] = []
     weight = 0
     for batch in sorted(batches, key=lambda each: (each.alone, each.since == _EVERYTHING)):
@@ -367,7 +367,7 @@ def _is_time(server_time: str) -> bool:
 
 
 def _culprit(error: RpcError, group: Sequence[_Followed]) -> _Followed | None:
-    """Return the batch that the project does not like, where that is sure."""
+    """Return the batch that the project refuses, if that is certain."""
     if not isinstance(error, NotFound | NotOwner):
         return None
     if len(group) == 1:

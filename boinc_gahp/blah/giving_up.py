@@ -1,15 +1,14 @@
-"""Batches that cannot be submitted as they are: taken back for good, and their jobs sent otherwise.
+"""Batches that cannot be submitted as they are: withdrawn for good, and their jobs sent otherwise.
 
-A batch of which jobs may be on the project is aborted first, at least :data:`ABORT_AGAIN` seconds
+A batch whose jobs may be on the project is aborted first, at least :data:`ABORT_AGAIN` seconds
 after the last submit_batch whose end is unknown, until its end is certain
 (:mod:`boinc_gahp.bridge.aborting`). Until then the batch stays ``giving_up`` in the ledger, over
 any number of restarts.
 
-A project that refuses a batch and does not say which job it means is asked about the halves, and
-about theirs, until a job that is refused is alone. Each half is a batch of its own from the moment
-at which the whole is over, in the same change of the ledger; a crash before that moment costs
-another refusal, no more. If each of :data:`_DISJOINT` parts was refused and none accepted, what
-is refused is not some job: the rest is not tried.
+If a project refuses a batch and does not say which job it means, the batch is halved, and the
+halves again, until a refused job is alone. The change of the ledger that ends the whole batch makes
+each half a batch; a crash before that only costs another refusal. If each of :data:`_DISJOINT`
+parts was refused and none accepted, the cause is not a single job: the rest is not tried.
 """
 
 from __future__ import annotations
@@ -48,25 +47,25 @@ class GivingUp:
 
     Args:
         kept: what the keeper gives to its parts.
-        halving: in the same ledger.
+        halving: the parts of batches, in the same ledger.
     """
 
     def __init__(self, kept: Kept, halving: Halving) -> None:
         self._kept = kept
         self._jobs = kept.jobs
         self._halving = halving
-        #: Why, as long as this process remembers.
+        #: Why batches were given up, as far as this process knows.
         self._reasons: dict[int, tuple[Attempt, GahpError]] = {}
-        #: Batches of which nothing can be running on the project.
+        #: Batches for which no submit_batch can be running on the project.
         self._clear: set[int] = set()
 
     def begin(self, batch: BatchRow, attempt: Attempt, error: GahpError) -> None:
-        """Give a batch up that jobs may exist of.
+        """Give up a batch whose jobs may exist.
 
         Args:
-            batch: ``sent``.
-            attempt: how it stands.
-            error: what the project said.
+            batch: a batch that is ``sent``.
+            attempt: its state.
+            error: the project's error.
 
         Raises:
             LedgerError: the ledger cannot be written.
@@ -92,12 +91,12 @@ class GivingUp:
             self._put_off(batch, error)
         except Exception:  # the keeper has other batches
             if self._kept.stopping.is_set():
-                return  # connections were closed under it
+                return  # its connections were closed
             log.exception("batch %s could not be given up", batch.name)
 
     def _put_off(self, batch: BatchRow, error: GahpError) -> None:
         if self._kept.stopping.is_set():
-            return  # it may have failed for that
+            return  # that may be why it failed
         try:
             until = self._kept.pauses.failed(("give up", batch.id), error)
             self._jobs.postpone(batch.id, until, str(error))
@@ -115,17 +114,17 @@ class GivingUp:
             self._kept.wake()
 
     def _is_time(self, batch: BatchRow, project_batch_id: int) -> bool:
-        """Tell whether an abort may be final by now; have it be so later if that is not known."""
+        """Tell whether an abort can be final now; if that is not known, set a time for it."""
         now = time.time()
         if is_ahead(batch.not_before, now, self._kept.longest_pause):
             return False
         if 0 < batch.not_before <= now:
             return True
-        # The clock was set back, or its last job was cancelled: when its last submit_batch ended
-        # is not known.
+        # The clock was set back, or the batch's last job was cancelled: it is not known when its
+        # last submit_batch ended.
         self._jobs.give_up(batch.id, now + ABORT_AGAIN)
         if batch.not_before == 0:
-            # It saves volunteers' time, even if it should not last.
+            # This saves volunteers' time, even if it may not be final.
             try:
                 self._kept.bridge.abort_once(project_batch_id, batch.name)
             except RpcError as error:
@@ -133,7 +132,7 @@ class GivingUp:
         return False
 
     def _is_over(self, batch: BatchRow) -> None:
-        """See to the jobs of a batch that is aborted for good."""
+        """Decide what becomes of the jobs of a batch that is aborted for good."""
         jobs = self._jobs.jobs_of(batch.id, "sending")
         attempt, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
@@ -168,10 +167,10 @@ class GivingUp:
         """Make two batches of a batch's jobs; it was never sent, or is over on the project.
 
         Args:
-            batch: ``planned`` or ``giving_up``.
-            jobs: two or more of it.
+            batch: a batch that is ``planned`` or ``giving_up``.
+            jobs: two or more of its jobs.
             trouble: why, for people.
-            suspect: whether it is to find out which job is refused.
+            suspect: whether the aim is to find out which job is refused.
 
         Raises:
             LedgerError: the ledger cannot be written.
@@ -193,7 +192,7 @@ class GivingUp:
             log.info("Batch %s: %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
 
     def all_are_refused(self, batch: BatchRow) -> bool:
-        """Tell whether enough other parts of what this batch is a part of were refused.
+        """Tell whether enough other parts of the same original batch were refused.
 
         Raises:
             LedgerError: the ledger cannot be read.
@@ -202,7 +201,7 @@ class GivingUp:
         return depth > _DEPTH and self._halving.refused_parts(family, _DEPTH) >= _DISJOINT
 
     def hold_untried(self, batch: BatchRow) -> Hold:
-        """Return the hold for jobs that were not tried by themselves."""
+        """Return the hold for jobs that were not tried alone."""
         return Hold(
             f"{batch.trouble} (so of each of {_DISJOINT} groups of jobs, none was accepted; this "
             "job was not tried by itself)",
@@ -212,7 +211,7 @@ class GivingUp:
 
 
 def _family(together: str) -> tuple[str, int]:
-    """Return the family and depth of a batch that is a part of another; "" and 0 if it is none."""
+    """Return the family and depth of a batch that is a part of another; "" and 0 otherwise."""
     parts = together.split("/")
     return (parts[1], int(parts[2])) if len(parts) == 3 else ("", 0)
 

@@ -1,4 +1,4 @@
-"""What becomes of errors in a keeper's work."""
+"""Handles errors in a keeper's work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds to wait when the ledger itself fails, or something that nobody thought of.
+#: Seconds to wait after an error of the ledger, or an unexpected one.
 FAULT = 5.0
 
 
@@ -27,7 +27,7 @@ class Again:
 
 
 class Guard:
-    """Keeps a keeper going whatever happens: the next attempt may go well; for any thread.
+    """Keeps a keeper going after any error, since the next attempt may succeed; thread-safe.
 
     Args:
         who: the keeper, for the log.
@@ -39,10 +39,10 @@ class Guard:
 
     @contextmanager
     def __call__(self, what: str) -> Iterator[Again]:
-        """Yield when to do it again, to be set inside; :data:`FAULT` from now if it fails.
+        """Yield the time to do it again, to be set inside; :data:`FAULT` from now if it fails.
 
         Args:
-            what: "<who> could not <what>".
+            what: the work, for the log: "<who> could not <what>".
         """
         again = Again(time.time() + FAULT)
         try:

@@ -1,9 +1,9 @@
 """The keeper of one account on one project: the thread that sends, follows, fetches and ends jobs.
 
-All that it knows is in the ledger; what it does there is decided by states in it, not by who asked
-for what. So a keeper that dies at any point is replaced by the next one, which has to find out
-nothing: a batch that was being sent is sent again under the same names, outputs that were being
-fetched are fetched again, what is owed is still owed.
+All that it knows is in the ledger, and the states there decide what it does, not who asked for it.
+So a keeper can die at any point, and the next one needs nothing but the ledger: it sends an
+unfinished batch again under the same names, fetches unfinished outputs again, and still owes what
+was owed.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: States of a batch of which it is not certain what the project has.
+#: States of a batch in which it is not certain what the project has of it.
 UNCLEAR: Final = ("planned", "sent", "giving_up")
-#: Batches at a time, of each kind: such as need long uploads, other ones, and those that are given
-#: up. What is small does not wait for what takes hours.
+#: Batches at a time, of each kind: those with long uploads, the others, and those that are given
+#: up. So small batches do not wait for uploads that take hours.
 SLOTS = 4
 #: Seconds between attempts to become the keeper.
 _LOCK_EVERY = 1.0
 #: Seconds between looks for what other processes have written: with jobs that are alive, without.
 _LOOK_BUSY, _LOOK_IDLE = 0.25, 1.0
-#: A look at the ledger takes at most one part in so many of the time ...
+#: Looks at the ledger take at most one part in this many of the time ...
 _SHARE = 5.0
-#: ... and looks are at least this many seconds apart, however often it is woken.
+#: ... and are at least this many seconds apart, however often the keeper is woken.
 _APART = 0.02
-#: Seconds after which a keeper looks at everything, whatever it was told.
+#: Seconds after which a keeper looks at everything in any case.
 _LOOK_ANYWAY = 30.0
 #: Seconds that closing waits before it ends pauses between attempts.
 _NEARLY = 0.25
@@ -61,14 +61,14 @@ _NEARLY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What :meth:`Keeper.settle_once` came to.
+    """The result of :meth:`Keeper.settle_once`.
 
     Attributes:
-        kept_elsewhere: a daemon is the keeper: it pays what is owed.
-        aborts: jobs whose abort was owed before, and is after.
-        retirements: batches whose retirement was owed before, and is after.
-        unclear: batches without a job that is wanted, about which it was not certain what the
-            project has of them; before and after.
+        kept_elsewhere: a daemon is the keeper, and pays what is owed.
+        aborts: number of jobs whose abort is owed, before and after.
+        retirements: number of batches whose retirement is owed, before and after.
+        unclear: number of batches without a wanted job for which it is not certain what the
+            project has, before and after.
     """
 
     kept_elsewhere: bool = False
@@ -87,12 +87,12 @@ class Keeper:
     """Works on the jobs of one account on one project, once no other process does.
 
     Args:
-        bridge: to the project; closed by :meth:`close`.
+        bridge: the bridge to the project; :meth:`close` closes it.
         jobs: the ledger of jobs.
         owner: the project's URL and the account, as the ledger has them.
         settings: all settings.
-        gates: those of this process.
-        state_dir: where the keeper's lock is.
+        gates: the gates of this process.
+        state_dir: the directory of the keeper's lock.
     """
 
     def __init__(
@@ -132,15 +132,15 @@ class Keeper:
         self._thread: threading.Thread | None = None
         self._seen = 0
         self._is_busy = False
-        # By batch: not to be sent again before.
+        # By batch: the time before which it is not sent again.
         self._resting: dict[int, float] = {}
         self._has_sent = threading.Event()
         self._next_poll = 0.0
-        # Whether that is for the project's sake: then no longer than others wait for it.
+        # Whether that is because the project has trouble: then it waits no longer than the others.
         self._poll_waits = False
-        # By duty: not before, for the ledger failed.
+        # By duty: the time before which it is not tried again, because the ledger failed.
         self._next_try: dict[str, float] = {}
-        # Bridges of settings that have changed, with the work that may still use them.
+        # Bridges of earlier settings, with the work that may still use them.
         self._old: list[tuple[Bridge, frozenset[int]]] = []
 
     # -- for other threads
@@ -156,15 +156,15 @@ class Keeper:
         return self._lock.is_held
 
     def start(self) -> None:
-        """Begin, on a thread of its own."""
+        """Begin, on a separate thread."""
         self._thread = start(self._run, f"keeper {self._owner[0]}")
 
     def change(self, settings: Settings, bridge: Bridge | None) -> None:
-        """Go on with other settings; what is under way ends with those that it was begun with.
+        """Go on with other settings; work under way keeps the settings it was begun with.
 
         Args:
             settings: all settings.
-            bridge: a new one, if it takes one; closed by :meth:`close`.
+            bridge: a new bridge, if one is needed; :meth:`close` closes it.
         """
         old = self._kept.bridge
         self._kept.change(settings, bridge or old)
@@ -173,7 +173,7 @@ class Keeper:
         self.wake()
 
     def wake(self) -> None:
-        """Look soon for what is to be done; returns at once."""
+        """Look soon for work to do; returns at once."""
         self._news.set()
 
     def stop(self) -> None:
@@ -182,14 +182,14 @@ class Keeper:
         self.wake()
 
     def close(self, timeout: float) -> None:
-        """Begin nothing more; wait at most ``timeout`` seconds for what is under way.
+        """Begin nothing more; wait at most ``timeout`` seconds for work that is under way.
 
-        What is cut short is done again by the next keeper. The lock is let go of only when nothing
-        is under way any more, or with the process.
+        The next keeper does interrupted work again. The lock is released only when no work is
+        under way any more, or when the process ends.
         """
         deadline = time.monotonic() + timeout
         self.stop()
-        # What is nearly done is better done than done again.
+        # It is better to finish work that is nearly done than to do it again.
         self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
         self._kept.bridge.close()
         for bridge, _ in list(self._old):
@@ -202,12 +202,12 @@ class Keeper:
             self._lock.release()
 
     def settle_once(self, deadline: float) -> Settled:
-        """Pay what is owed to the project, as far as it can be done now, and return.
+        """Pay what is owed to the project, as far as that is possible now, and return.
 
-        What is owed: aborts of jobs that were cancelled, retirements of batches that have ended,
-        leases of batches that HTCondor asks about, and certainty about batches of which no job is
-        wanted any more, half sent or given up. Jobs that HTCondor still has are not sent, followed
-        or fetched: there is, or will be, a daemon for them.
+        Owed are: aborts of cancelled jobs, retirements of batches that have ended, leases of
+        batches that HTCondor asks about, and certainty about half-sent or given-up batches that
+        have no wanted job any more. Jobs that HTCondor still has are not sent, followed or
+        fetched: a daemon does that, now or later.
 
         Args:
             deadline: ``time.monotonic()`` after which nothing more is begun.
@@ -260,14 +260,14 @@ class Keeper:
         return False
 
     def _take_over(self) -> None:
-        """Do away with what an earlier keeper cannot have meant for this one.
+        """Clear the marks that only applied to the earlier keeper.
 
-        Nobody writes into a job's directory now; a cancel may wait to hear that.
+        No process writes into a job's directory now, and a cancel may be waiting for that.
         """
         self._jobs.stop_writing(*self._owner)
 
     def _turn(self, now: float) -> float:
-        """Look at the ledger and begin what can be begun; return when to look again."""
+        """Look at the ledger and begin the work that can be begun; return when to look again."""
         self._seen = self._store.data_version()
         self._close_gates()
         self._close_old_bridges()
@@ -281,7 +281,7 @@ class Keeper:
         )
         times = [now + _LOOK_ANYWAY]
         for what, part in parts:
-            # Each by itself: what keeps one from its work is no reason for the others.
+            # Each under its own guard: if one fails, the others still do their work.
             with self._guard(what) as look:
                 at = part(now)
                 look.at = times[0] if at is None else at
@@ -290,8 +290,8 @@ class Keeper:
         return min(times)
 
     def _sleep(self, seconds: float) -> None:
-        """Wait so long, until somebody wakes the keeper, or another process has written."""
-        # By a clock that nobody sets.
+        """Wait, unless somebody wakes the keeper or another process writes to the ledger."""
+        # By a clock that cannot be set.
         until = time.monotonic() + seconds
         while not self._news.is_set() and (left := until - time.monotonic()) > 0:
             self._news.wait(min(left, _LOOK_BUSY if self._is_busy else _LOOK_IDLE))
@@ -316,7 +316,7 @@ class Keeper:
         return min(times, default=None)
 
     def _send_one(self, batch_id: int) -> None:
-        # Not at once again, should it come to nothing without a word.
+        # If nothing comes of it and there is no error, it is not sent again at once.
         with self._guard("send a batch") as attempt:
             self._send_now(batch_id)
             attempt.at = time.time() + self._kept.htcondor.poll_shortest
@@ -324,7 +324,7 @@ class Keeper:
         self._has_sent.set()
 
     def _send_now(self, batch_id: int) -> None:
-        # What was seen before this task began may be over by now.
+        # The batch may have changed since this task was queued.
         batch = self._jobs.batch(batch_id)
         if batch is None or self._stopping.is_set():
             return
@@ -339,7 +339,7 @@ class Keeper:
         if self._workers.is_running("poll"):
             return None
         if self._has_sent.is_set():
-            # What was submitted since is not to wait for as long as what was there before.
+            # New jobs should not wait as long as those that were there before.
             self._has_sent.clear()
             self._next_poll = min(self._next_poll, now + self._kept.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
@@ -357,7 +357,7 @@ class Keeper:
         self._poll_waits = self._kept.pauses.wait(None, time.time()) > 0
 
     def _close_gates(self) -> None:
-        """Stop fetches of jobs that were cancelled through another process, which waits for it."""
+        """Stop fetches of jobs that another process has cancelled; that process waits for it."""
         for job_id in self._gates.jobs():
             job = self._jobs.job(job_id)
             if job is None or job.state == "cancelled":
@@ -375,7 +375,7 @@ class Keeper:
     # -- what is owed
 
     def _pay(self, now: float) -> float | None:
-        """Have each duty done that is due; one that takes long keeps no other from it."""
+        """Start each duty that is due; a long one does not delay the others."""
         times = []
         for duty in self._duties:
             if self._workers.is_running(duty.name):
@@ -397,10 +397,10 @@ class Keeper:
         self._next_try[duty.name] = payment.at
 
     def _end_unwanted(self, now: float, deadline: float) -> float | None:
-        """Get certainty about batches without a job that is wanted.
+        """Get certainty about batches without a wanted job.
 
         Returns:
-            When there is more to do; None if there is not.
+            The time at which there is more to do; None if there is nothing more.
         """
         times = []
         for batch in self._unwanted():

@@ -1,4 +1,4 @@
-"""What the parts of a keeper share, and the gates that keep a cancelled job's directory untouched.
+"""What the parts of a keeper share, and the gates that protect a cancelled job's directory.
 
 A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.bridge.gate.Gate`).
 """
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.ledger.jobs import JobLedger
 
-#: Seconds that a cancel waits for a fetch to clear its temporary files away. All that it would
-#: still do is to remove them: no content is written once the gate is closed.
+#: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
+#: can still do: it writes no content once the gate is closed.
 CLEARING = 10.0
 
 
 class Withdrawn(Exception):
-    """HTCondor has cancelled the job meanwhile: leave its directory as it is."""
+    """HTCondor has cancelled the job in the meantime: leave its directory as it is."""
 
 
 class Gates:
     """The gates of this process; thread-safe.
 
-    Whoever fetches opens the gate first, and only then asks the ledger whether the job is still
-    wanted (:meth:`JobLedger.writing`): a cancel that comes later finds the gate.
+    A fetch opens the gate first, and only then asks the ledger whether the job is still wanted
+    (:meth:`JobLedger.writing`): so a later cancel finds the gate.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Gates:
 
     @contextmanager
     def open(self, job_id: int) -> Iterator[Gate]:
-        """Have a gate for the job as long as the block runs; one fetch of a job at a time."""
+        """Yield a gate for the job while the block runs; only one fetch of a job at a time."""
         gate = Gate(error=Withdrawn)
         with self._changed:
             self._gates[job_id] = gate
@@ -56,7 +56,7 @@ class Gates:
                 self._changed.notify_all()
 
     def blocked(self, job_id: int, trouble: str | None) -> None:
-        """Note why this submit node cannot take the job's outputs now; None: it can."""
+        """Note why this submit node cannot store the job's outputs now; None: it can."""
         with self._changed:
             if trouble is None:
                 self._troubles.pop(job_id, None)
@@ -64,7 +64,7 @@ class Gates:
                 self._troubles[job_id] = trouble
 
     def trouble(self, job_id: int) -> str | None:
-        """Return why this submit node cannot take the job's outputs now; None if it can."""
+        """Return why this submit node cannot store the job's outputs now; None if it can."""
         with self._changed:
             return self._troubles.get(job_id)
 
@@ -76,8 +76,8 @@ class Gates:
     def close(self, job_id: int, clearing: float = CLEARING) -> None:
         """Close the job's gate, if it has one.
 
-        Returns when nothing is written any more and, within ``clearing`` seconds, when the fetch
-        has ended.
+        Returns when nothing is written any more, and waits up to ``clearing`` seconds for the fetch
+        to end.
         """
         with self._changed:
             self._troubles.pop(job_id, None)
@@ -92,18 +92,18 @@ class Gates:
 class Kept:
     """What a keeper gives to its parts; thread-safe.
 
-    Settings and bridge are those of the moment: work that takes long keeps the bridge that it was
-    begun with, and what is begun later has the new one.
+    Settings and bridge are the current ones: long work keeps the bridge that it was begun with, and
+    later work uses the new one.
 
     Args:
-        bridge: to the project.
+        bridge: the bridge to the project.
         jobs: the ledger of jobs.
         url: the project's address, as the ledger has it.
         account: the account on it (:attr:`Authenticator.account`).
         settings: all settings.
-        wake: makes the keeper look at once for what is to be done.
+        wake: makes the keeper look for work at once.
         stopping: set when the process is about to end: begin nothing long.
-        gates: those of this process.
+        gates: the gates of this process.
 
     Attributes:
         pauses: what has to wait, and until when.
@@ -149,23 +149,23 @@ class Kept:
 
     @property
     def longest_pause(self) -> float:
-        """Seconds that no pause between attempts is longer than."""
+        """The longest pause between attempts, in seconds."""
         return longest_pause(self.htcondor)
 
     @property
     def bridge(self) -> Bridge:
-        """The bridge to the project for what is begun now."""
+        """The bridge to the project, for work that is begun now."""
         return self._now[1]
 
     def change(self, settings: Settings, bridge: Bridge) -> None:
-        """Have what is begun from now on done with these."""
+        """Use these for all work that is begun from now on."""
         self._now = (settings, bridge)
 
     def _ping(self) -> None:
         self.bridge.ping()
 
     def _tell(self, trouble: str | None) -> None:
-        if not self.stopping.is_set():  # connections are closed under what is under way
+        if not self.stopping.is_set():  # work under way fails because connections are closed
             self.jobs.project_trouble(self.url, self.account, trouble)
 
     def _pauses(self) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""What people get to see of troubles that last, and jobs that nobody can work on any more.
+"""How lasting troubles are shown to people, and jobs that nobody can work on any more.
 
-What it knows of projects is in the ledger: daemons live for minutes or weeks, as HTCondor has it.
+What is known about projects is in the ledger, because daemons live for minutes or for weeks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Troubles that the day's lines in the log name.
+#: How many troubles the daily lines in the log name.
 _NAMED = 20
 
 
@@ -39,7 +39,7 @@ class LastingTroubles:
         self._said: set[str] = set()
 
     def look(self, jobs: JobLedger, now: float) -> None:
-        """See what has been wrong for long; once a day the log says it.
+        """Look for troubles that last; once a day they are logged.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -66,13 +66,13 @@ class LastingTroubles:
                 log.warning("and %d more: boinc_gahp ledger list has them all", more)
 
     def shown(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:
-        """Return what HTCondor is told of a job: suspended, with the reason, if it has to wait.
+        """Return what HTCondor is told about a job: suspended, with the reason, if it has to wait.
 
         Args:
             row: the job.
-            answer: what HTCondor would be told if it has not.
-            here: what is wrong on this submit node, for which the job waits: that is told at once,
-                for nobody else can mend it. None: nothing.
+            answer: what HTCondor is told if it does not have to wait.
+            here: a trouble of this submit node that the job waits for: it is told at once, because
+                only people here can correct it. None: there is none.
         """
         with self._lock:
             words = here or self._batches.get(row.batch_id)
@@ -80,7 +80,7 @@ class LastingTroubles:
             if row.is_alive and words:
                 self._shown.add(row.id)
                 return suspended(words)
-            # That an earlier daemon has said it is not known: at the end it is taken back anyway.
+            # An earlier daemon may have told a reason: at the end it is always taken back.
             is_over = answer[0] in {HTCondorState.COMPLETED, HTCondorState.HELD}
             if not is_over and row.id not in self._shown:
                 return answer
@@ -91,7 +91,7 @@ class LastingTroubles:
     def unknown(
         self, jobs: JobLedger, settings: Settings, owner: tuple[str, str, str], now: float
     ) -> None:
-        """See to the jobs of an owner that the settings do not have: in the end they are held.
+        """Handle the jobs of an owner that the settings do not have: in the end they are held.
 
         Args:
             jobs: the ledger.
@@ -104,7 +104,7 @@ class LastingTroubles:
         """
         url, account, name = owner
         if KeeperLock(state_dir(settings), url, account).held_elsewhere():
-            # Another daemon has other settings, or has not seen that they changed.
+            # Another daemon has other settings, or has not seen the change yet.
             jobs.unknown(url, account, False)
             return
         since = jobs.unknown(url, account, True)

@@ -1,4 +1,4 @@
-"""Renews the leases of batches, so that the project does not end them while HTCondor wants them."""
+"""Renews the leases of batches, so that the project keeps them while HTCondor wants them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Seconds between looks for leases that run out, and the part of a short lease that does as well.
+#: Seconds between looks for leases that run out; with short leases, how often one is looked at.
 _EVERY = 60.0
 _PART = 8.0
-#: A lease is renewed when it has lost this much, in seconds; a short one at its half.
+#: A lease is renewed after this many seconds of it; a short one after half of it.
 _USED = 86400.0
 
 
 def look_every(lease: float) -> float:
-    """Return seconds between looks whether leases of so many seconds have to be renewed."""
+    """Return seconds between checks whether leases of ``lease`` seconds have to be renewed."""
     return min(_EVERY, lease / _PART)
 
 
 class Leases:
-    """Renews leases, apart from all else that may go wrong; for one thread at a time."""
+    """Renews leases, even if other work fails; for one thread at a time."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
@@ -47,7 +47,7 @@ class Leases:
     def pay(self, now: float, goes_on: Callable[[], bool]) -> None:
         """Renew the leases of batches with jobs that HTCondor has asked about lately.
 
-        One that the project does not renew keeps no other from it.
+        A lease that the project does not renew does not delay the others.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -69,7 +69,7 @@ class Leases:
             try:
                 kept.bridge.set_lease(batch.name, now + lease)
             except NotFound as error:
-                # Its jobs are lost: what follows them finds out.
+                # Its jobs are lost: the follower finds that out.
                 log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
             except RpcError as error:
                 if kept.pauses.is_of_project(error, clock()):

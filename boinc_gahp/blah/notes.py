@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """What is written down now and then, or soon; thread-safe."""
+    """Notes that are written into the ledger soon, or now and then; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class Notes:
             asked, self._asked = self._asked, {}
         by_time: dict[float, list[int]] = {}
         for job_id, at in asked.items():
-            # To the second is more than is needed, and makes few changes of many.
+            # Whole seconds are more than enough, and save many changes of the ledger.
             by_time.setdefault(float(int(at)), []).append(job_id)
         for at, job_ids in by_time.items():
             jobs.asked(job_ids, at)

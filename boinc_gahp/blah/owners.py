@@ -1,7 +1,7 @@
-"""Whose jobs this daemon can work on: the projects and accounts that the settings have secrets of.
+"""Owners of jobs that this daemon can work for: projects and accounts with authenticators.
 
-The ledger knows an owner by a project and an account; what it takes to work for one, the
-authenticator, is in the settings alone, and may be gone or another by now.
+The ledger knows an owner by a project and an account. The authenticator, which is needed to work
+for an owner, is only in the settings, and may be gone or changed by now.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from boinc_gahp.config.accounts import named_projects, no_authenticator, section
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
 
-    #: What tells a project from others (:func:`boinc_gahp.config.urls.identity`), and an account.
+    #: A project's identity (:func:`boinc_gahp.config.urls.identity`), and an account.
     Owner = tuple[str, str]
 
 
 def owner_key(url: str, account: str) -> Owner:
-    """Return the owner of what the ledger has of a project's URL and an account."""
+    """Return the owner for a project's URL and an account, as the ledger has them."""
     return urls.identity(url), account
 
 
 def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
-    """Return all owners that the settings have authenticators of, with their projects."""
+    """Return all owners that the settings have authenticators for, with their projects."""
     found: dict[Owner, ProjectSettings] = {}
     for _, project in named_projects(settings):
         if project.authenticator is not None:
@@ -33,7 +33,7 @@ def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
 
 
 def explain_unknown(url: str, account: str, project_name: str, settings: Settings) -> str:
-    """Return what to tell of jobs whose owner the settings do not know any more."""
+    """Return the text about jobs whose owner is no longer in the settings."""
     for _, project in named_projects(settings):
         if project.authenticator is None and urls.are_one_project(project.url, url):
             return (

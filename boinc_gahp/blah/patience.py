@@ -1,4 +1,4 @@
-"""When to try again what did not work."""
+"""When to repeat a failed attempt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config.settings import HTCondor
 
-#: What the operating system says where files may be all right and a file server or this process's
-#: limits are not.
+#: Errors of the operating system that come from a file server or from this process's limits; the
+#: files may be all right.
 PASSING = frozenset(
     {
         errno.ESTALE,
@@ -33,35 +33,35 @@ PASSING = frozenset(
         errno.EREMOTEIO,
     }
 )
-#: Seconds that something waits at most, where the settings do not say how long.
+#: The longest wait in seconds where the settings do not give one.
 _OTHERWISE = 120.0
 #: Many daemons may wait for one project: they must not come back all at once.
 _JITTER = (0.8, 1.2)
 
 
 def longest_pause(htcondor: HTCondor) -> float:
-    """Return seconds that no pause between attempts is longer than."""
+    """Return the longest pause between attempts, in seconds."""
     return 2.0 * max(htcondor.poll_shortest, htcondor.poll_longest) + _OTHERWISE
 
 
 def is_ahead(at: float, now: float, longest: float) -> bool:
-    """Tell whether ``at`` is still to come, both in seconds since the epoch.
+    """Tell whether ``at`` is in the future; times are in seconds since the epoch.
 
-    What is further away than the longest pause there is was written down before the clock was set
-    back: it does not count.
+    A time further away than the longest pause does not count: it was written before the clock was
+    set back.
     """
     return now < at <= now + longest
 
 
 def drop_past(times: dict[int, float], now: float, longest: float) -> None:
-    """Drop what is not to be waited for any more; other threads may set times meanwhile."""
+    """Drop times that need no waiting any more; other threads may set times meanwhile."""
     for key, at in list(times.items()):
         if not is_ahead(at, now, longest):
             times.pop(key, None)
 
 
 def going(now: float) -> Callable[[], float]:
-    """Return what tells the time from ``now`` on, in seconds, by a clock that nobody sets."""
+    """Return a clock in seconds that starts at ``now``, and that cannot be set."""
     began = time.monotonic()
     return lambda: now + time.monotonic() - began
 
@@ -70,8 +70,8 @@ class Patience:
     """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch.
 
     Args:
-        pauses: returns the first pause, in seconds, and the longest, as the settings have them
-            now; each pause is twice as long as the one before.
+        pauses: returns the first and the longest pause in seconds, by the current settings; each
+            pause is twice as long as the one before.
     """
 
     def __init__(self, pauses: Callable[[], tuple[float, float]]) -> None:
@@ -80,12 +80,12 @@ class Patience:
         self._failures = 0
         self._since = 0.0
         self._until = 0.0
-        # The same by a clock that nobody sets.
+        # The same by a clock that cannot be set.
         self._end = 0.0
 
     @property
     def until(self) -> float:
-        """The time before which nothing is to be tried; 0 if all is well."""
+        """The time before which nothing should be tried; 0 if all is well."""
         return self._until if time.monotonic() < self._end else min(self._until, time.time())
 
     @property

@@ -1,9 +1,9 @@
-"""Whose trouble it is when something goes wrong: one batch's, one job's, or the project's.
+"""Whether a failure concerns one batch, one job, or the whole project.
 
-A project that fails at one batch, or refuses it, may do well with all others: a front end gives up
-on what takes long, PHP dies of what is too much, a row of the database is not as it should be. So
-each thing has pauses of its own, and they all wait only if nothing can be asked of the project:
-if it says so itself, or if it does not answer a ping either.
+A project that fails at one batch, or refuses it, may handle all others well: a front end gives up
+on a slow request, PHP dies of a large one, a row of the database is wrong. So each thing has its
+own pauses. All of them wait only if the project cannot be used at all: if it says so itself, or
+does not answer a ping either.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ log = logging.getLogger("boinc_gahp.blah")
 class Pauses:
     """What has to wait until when, for one account on a project; thread-safe.
 
-    A key is a tuple of what is done and what it is done to, such as ``("retire", 17)``. Times are
+    A key is a tuple of an action and its object, such as ``("retire", 17)``. Times are
     seconds since the epoch.
 
     Args:
-        ping: asks the project whether it answers; raises RpcError if not.
-        tell: writes down what is wrong with the project (None: nothing is); raises LedgerError.
+        ping: checks that the project answers; raises RpcError if not.
+        tell: notes in the ledger what is wrong with the project (None: nothing); raises
+            LedgerError.
         pauses: the shortest and the longest pause between two attempts, in seconds.
-        longest: seconds that no pause of a keeper is longer than.
+        longest: the longest pause of a keeper, in seconds.
         wake: called when the project answers again.
-        url: the project's, for the log.
+        url: the project's address, for the log.
     """
 
     def __init__(
@@ -71,43 +72,43 @@ class Pauses:
         self._answers = True
 
     def until(self, key: Hashable = None) -> float:
-        """Return when to ask about a thing, or about anything; 0 where all is well."""
+        """Return when to ask about a thing, or about anything; 0 if there is no trouble."""
         thing = self._things.get(key)
         return max(self._project.until, 0.0 if thing is None else thing.until)
 
     def wait(self, key: Hashable, now: float, not_before: float = 0.0) -> float:
-        """Return when to ask about a thing, if that is still to come; 0 for now.
+        """Return when to ask about a thing, if that is in the future; 0 for now.
 
         Args:
-            key: what is to be asked about.
+            key: the thing to ask about.
             now: the time.
-            not_before: a time that was written down for it, perhaps by a clock that was set back.
+            not_before: a time that the ledger has for it; the clock may have been set back since.
         """
         longest = self._longest()
         times = (self.until(key), not_before)
         return max((at for at in times if is_ahead(at, now, longest)), default=0.0)
 
     def failed(self, key: Hashable, error: GahpError, now: float | None = None) -> float:
-        """Note that something went wrong with a thing; return when to try again.
+        """Note a failure of a thing; return when to try again.
 
-        May ask the project whether it answers.
+        May send the project a ping.
         """
         if self.is_of_project(error, now):
             return self._project.until
         return self.later(key, now)
 
     def later(self, key: Hashable, now: float | None = None) -> float:
-        """Let a thing wait, without a look at the project; return until when."""
+        """Let a thing wait, without asking the project; return until when."""
         with self._lock:
             thing = self._things.setdefault(key, Patience(self._pauses))
         return thing.failed(time.time() if now is None else now)
 
     def is_of_project(self, error: GahpError, now: float | None = None) -> bool:
-        """Tell whether other requests would fail, too; then all wait for a while."""
+        """Tell whether other requests would fail, too; if so, all wait for a while."""
         if not isinstance(error, RpcError) or not self._is_everywhere(error):
             return False
         now = time.time() if now is None else now
-        # What fails at the same time is one failure.
+        # Requests that fail at the same time count as one failure.
         if not self._project.until > now:
             self._project.failed(now)
         words = str(error)
@@ -122,18 +123,18 @@ class Pauses:
         return True
 
     def lasted(self, key: Hashable) -> float:
-        """Return for how many seconds a thing has failed; 0 if it has not."""
+        """Return for how many seconds a thing has been failing; 0 if it has not."""
         thing = self._things.get(key)
         return 0.0 if thing is None else thing.lasted
 
     def has(self, key: Hashable) -> bool:
-        """Tell whether a thing has failed when it was last asked about."""
+        """Tell whether the last request about a thing failed."""
         return key in self._things
 
     def succeeded(self, key: Hashable = None) -> bool:
-        """Note that the project did what was asked about a thing; return whether it did not before.
+        """Note that a request about a thing succeeded; return whether it, or all, failed before.
 
-        Nothing has to wait for the project any more.
+        From now on nothing has to wait because of the project.
         """
         with self._lock:
             before = self._things.pop(key, None) is not None
@@ -146,7 +147,7 @@ class Pauses:
         return before
 
     def forget(self, key: Hashable) -> None:
-        """Drop what is remembered of a thing that nobody will ask about any more."""
+        """Forget a thing that nobody will ask about any more."""
         with self._lock:
             self._things.pop(key, None)
 
@@ -160,7 +161,7 @@ class Pauses:
         return not self._does_answer()
 
     def _does_answer(self) -> bool:
-        """Ask the project; those who ask at the same time share what it says."""
+        """Send the project a ping; callers that ask at the same time share its answer."""
         asked = time.monotonic()
         with self._pinging:
             if self._pinged < asked:

@@ -1,10 +1,10 @@
-"""HTCondor's requests where nothing can be done for jobs: no settings, no authenticator, no ledger.
+"""HTCondor's requests if nothing can be done for jobs: no settings, no authenticator, no ledger.
 
 A ping that fails leaves all jobs of the user idle, and nobody is told why
-(``gridmanager-batch.rst``, "Life of a job"). So pings succeed, and a job that cannot be taken is
-held: it gets an id as if it had been accepted, and the first look at it tells HTCondor the reason,
-which is the only way to a HoldReasonCode. Nothing of it is kept: HTCondor cancels the id as it
-holds the job, and sends the job anew when it is released.
+(``gridmanager-batch.rst``, "Life of a job"). So pings succeed, and a job that cannot be accepted is
+held: it gets an id as if it had been accepted, and its first status tells HTCondor the reason,
+which is the only way to set a HoldReasonCode. Nothing is stored: HTCondor cancels the id when it
+holds the job, and submits the job again when it is released.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: Refused jobs whose reasons are kept, for HTCondor's first look; it has 1000 at a time
+#: Refused jobs whose reasons are kept for HTCondor's first status request; it has 1000 at a time
 #: (``gridmanager-batch.rst``, "Concurrency").
 MOST = 10_000
-#: Seconds between attempts to write a cancel down.
+#: Seconds between attempts to write a cancel into the ledger.
 AGAIN = 1.0
 
 _PREFIX = "boinc/refused."
 
 
 class Refusals:
-    """What the BLAH_* commands of a gridmanager do; thread-safe. See the module.
+    """The work of a gridmanager's BLAH_* commands; thread-safe. See the module.
 
     Args:
-        service: returns the service, made if need be; raises ConfigError where it cannot be.
+        service: returns the service, and makes it if need be; raises ConfigError if it cannot.
     """
 
     def __init__(self, service: Callable[[], Service]) -> None:
@@ -55,7 +55,7 @@ class Refusals:
         self._closing = threading.Event()
 
     def ping(self) -> None:
-        """Have what was accepted before be gone on with, if it can be; never fails."""
+        """Start work on jobs that were accepted before, if possible; never fails."""
         try:
             self._service().ping()
         except (ConfigError, LedgerError) as error:
@@ -83,10 +83,10 @@ class Refusals:
     def status(self, job_id: str) -> tuple[int, str]:
         """Return a job's status as HTCondor numbers it, and the status ad.
 
-        While the settings are broken, nothing can be told of jobs that were accepted before. They
-        go on at the project, and need nobody's release once that is mended: HTCondor is told that
-        they are suspended, and the reason (:func:`boinc_gahp.blah.status_ad.suspended`). After
-        ``stranded_wait``, as long as it is by default, they are held.
+        While the settings are broken, the status of jobs that were accepted before is not known.
+        They go on at the project, and need no release when the settings are corrected: so HTCondor
+        is told that they are suspended, and why (:func:`boinc_gahp.blah.status_ad.suspended`).
+        After the default ``stranded_wait`` they are held.
 
         Raises:
             ConfigError: the settings have been broken for that long.
@@ -108,13 +108,13 @@ class Refusals:
         return service.status(job_id)
 
     def cancel(self, job_id: str) -> None:
-        """Note that HTCondor does not want the job; waits for minutes until that can be written.
+        """Note that HTCondor does not want the job; waits for minutes until that is possible.
 
-        HTCondor forgets the job whatever the answer is (``gridmanager-batch.rst``, "Life of a
+        HTCondor forgets the job after any answer (``gridmanager-batch.rst``, "Life of a
         job"), so this is the only chance to spare volunteers the work.
 
         Raises:
-            ConfigError, LedgerError: it could not be written down.
+            ConfigError, LedgerError: it could not be noted.
         """
         if job_id.startswith(_PREFIX):
             with self._lock:
@@ -138,16 +138,16 @@ class Refusals:
         """Do nothing: no proxy travels to volunteers."""
 
     def told(self, job_id: str, status: int) -> None:
-        """Note that the line with a job's status 4 or 5 was written whole; returns at once."""
+        """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
         if not job_id.startswith(_PREFIX):
             self._service().told(job_id, status)
 
     def close(self) -> None:
-        """Have nobody wait any more."""
+        """End the waits of cancels."""
         self._closing.set()
 
     def _reason(self, job_id: str) -> str:
-        """Return the HoldReason of a job, also of one that a daemon before this one has refused."""
+        """Return the HoldReason of a job, also of one that an earlier daemon has refused."""
         with self._lock:
             reason = self._reasons.get(job_id)
         if reason is not None:

@@ -1,9 +1,9 @@
 r"""``transfer_output_remaps``: which output goes where, ``"name = path; name = path"``.
 
-HTCondor applies no remaps to a job of ``grid_resource = batch`` (``gridmanager-batch.rst``, "Life
-of a job"), so this program does, and reads them as HTCondor would: white space around names and
-paths does not count, tabs and newlines do not count anywhere, ``\=`` and ``\;`` stand for the
-characters themselves, any other backslash for itself, and what is said first of a name holds.
+HTCondor does not apply remaps to a job of ``grid_resource = batch`` (``gridmanager-batch.rst``,
+"Life of a job"), so this program does, and reads them as HTCondor would: white space around names
+and paths does not count, tabs and newlines do not count anywhere, ``\=`` and ``\;`` stand for the
+characters themselves, any other backslash for itself, and the first entry for a name counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from boinc_gahp.secret import hide_logins
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-#: Up to a ``;``, or to a ``=``, that no backslash stands before; a character has one way to match.
+#: Up to a ``;``, or to a ``=``, without a backslash before it; no character can match in two ways.
 _ENTRY = re.compile(r"((?:\\[=;]|\\(?![=;])|[^;\\])*)(?:;|\Z)")
 _NAME = re.compile(r"((?:\\[=;]|\\(?![=;])|[^=\\])*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([=;])")
@@ -23,10 +23,10 @@ def read_remaps(text: str) -> tuple[tuple[str, str], ...]:
     """Return the (output, path) pairs in ``text``.
 
     A path may be relative to the job's directory, and may name a directory: then the output keeps
-    its name in it.
+    its name there.
 
     Raises:
-        ValueError: what is no such pair, or goes to a URL; says which.
+        ValueError: an entry is not such a pair, or goes to a URL; says which.
     """
     remaps: dict[str, str] = {}
     for entry in _ENTRY.finditer(text.replace("\t", "").replace("\n", "")):

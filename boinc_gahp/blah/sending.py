@@ -2,25 +2,25 @@
 
 Why a job never has a second workunit that lives:
 
-1. A job's name on the project is its batch's (128 random bits) and a number, and is in the ledger
-   before anything is sent. A project takes a name once, for ever; so a request that is sent again
-   under the same names, after a crash or by a retry, makes nothing twice
+1. A job's name on the project is its batch's name (128 random bits) and a number. It is in the
+   ledger before anything is sent. A project accepts a name only once, for ever; so a request that
+   is repeated under the same names, after a crash or by a retry, makes nothing twice
    (:mod:`boinc_gahp.bridge.submit`).
-2. Right before each submit_batch the ledger says that the batch is ``sent``, and with exactly
-   which jobs (:meth:`JobLedger.about_to_send`): a later request for it has the same names, whatever
-   was cancelled or put on hold meanwhile.
-3. A job gets another name only when its batch is over. A batch that is ``planned`` was never
-   sent: at most an empty batch is on the project. Any other is ``giving_up`` first, and that ends
-   with the project saying that the batch is aborted (:mod:`boinc_gahp.blah.giving_up`). The new
-   name and the end of the old batch are one change of the ledger.
-4. A job that HTCondor may submit once more (it is on hold, or cancelled) is in no batch that may
-   still be sent: holds are only for jobs of ``planned`` batches, which leave them, and of batches
-   that are aborted; an abort is owed for cancelled ones.
-5. All of it is done by one process at a time, the one with the keeper's lock; a batch is worked on
-   by one of its threads.
+2. Right before each submit_batch the ledger notes that the batch is ``sent``, and with exactly
+   which jobs (:meth:`JobLedger.about_to_send`): a later request for it has the same names, even if
+   jobs were cancelled or put on hold in the meantime.
+3. A job gets another name only when its batch is over. A ``planned`` batch was never sent: at most
+   an empty batch is on the project. Any other batch is ``giving_up`` first, and that ends when the
+   project says that the batch is aborted (:mod:`boinc_gahp.blah.giving_up`). The new name and the
+   end of the old batch are one change of the ledger.
+4. A job that HTCondor may submit again (it is on hold, or cancelled) is never in a batch that may
+   still be sent: only jobs of ``planned`` batches, which they leave, and of aborted batches are
+   put on hold; for cancelled jobs an abort is owed.
+5. One process at a time does all of this, the one with the keeper's lock; one of its threads works
+   on a batch.
 
-Nothing is put on hold because the project cannot be reached or answers nonsense: such a batch is
-tried again, ever less often, with the same names.
+No job is put on hold because the project cannot be reached or answers nonsense: such a batch is
+tried again, less and less often, with the same names.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.blah")
 
-#: What new batches wait for is kept under this.
+#: The key of the pauses that new batches wait for.
 _PLANS = ("plan", 0)
 
 
 class Sender:
-    """Makes batches of waiting jobs and submits them; for one keeper, used by its threads."""
+    """Makes batches of waiting jobs and submits them; the threads of one keeper share it."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
@@ -78,21 +78,21 @@ class Sender:
         self._pauses = kept.pauses
         self._halving = Halving(kept.jobs.store)
         self._giving_up = GivingUp(kept, self._halving)
-        #: Batches that could not be sent since one was.
+        #: Batches that failed since one was last sent.
         self._failed: set[int] = set()
-        #: The latest attempts to send batches, those that failed.
+        #: The latest failed attempts to send batches.
         self._attempts: dict[int, Attempt] = {}
-        #: Since when an error comes that no waiting helps against.
+        #: Since when each batch gets errors that do not go away by waiting.
         self._refused: dict[int, float] = {}
         self._sizes = Sizes(kept)
 
     # -- batches are made
 
     def plan(self, now: float) -> float | None:
-        """Make the batches that are due; only the ledger is asked.
+        """Make the batches that are due; this only uses the ledger.
 
-        While the project cannot be worked with, or several batches in a row could not be sent, jobs
-        wait where they are, so that a night's jobs go in few batches.
+        While the project cannot be used, or after several batches in a row could not be sent, jobs
+        keep waiting, so that a night's jobs go in few batches.
 
         Args:
             now: seconds since the epoch.
@@ -135,13 +135,13 @@ class Sender:
     # -- batches are sent
 
     def slot_of(self, batch: BatchRow) -> str:
-        """Return what work on a batch counts as; see :meth:`Sizes.slot_of`."""
+        """Return the kind of slot that a batch takes; see :meth:`Sizes.slot_of`."""
         return self._sizes.slot_of(batch)
 
     def send(self, batch: BatchRow) -> None:
-        """Submit a batch that is ``planned`` or ``sent``, or see what else has to become of it.
+        """Submit a batch that is ``planned`` or ``sent``, or do what else it needs.
 
-        Never raises. What cannot be done now is put off: the ledger says until when and why.
+        Never raises. A batch that cannot be sent now is put off: the ledger has until when and why.
         """
         try:
             while self._send(batch):
@@ -150,12 +150,12 @@ class Sender:
                     return
                 batch = again
         except LedgerError as error:
-            self._attempts.pop(batch.id, None)  # how far it came since is not known
+            self._attempts.pop(batch.id, None)  # it is not known how far this attempt came
             log.error("Batch %s has to wait: %s", batch.name, error)
         except Exception as error:  # the keeper has other batches
             self._attempts.pop(batch.id, None)
             if self._kept.stopping.is_set():
-                return  # connections were closed under it
+                return  # its connections were closed
             log.exception("batch %s could not be sent", batch.name)
             self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
 
@@ -164,7 +164,7 @@ class Sender:
         self._giving_up.go_on(batch)
 
     def _send(self, batch: BatchRow) -> bool:
-        """Submit the batch; return whether to do so once more, with what is left of it."""
+        """Submit the batch; return whether to repeat that with the jobs that are left."""
         jobs = self._jobs_in_request(batch)
         if batch.state == "planned":
             if not jobs:
@@ -206,7 +206,7 @@ class Sender:
         return Sending(batch.project_batch_id, sent=sent, unclear=sent)
 
     def _see_whether_wanted(self, batch: BatchRow) -> None:
-        """Let a batch be aborted at once if its last job was cancelled while it was sent."""
+        """Have the batch aborted at once if its last job was cancelled while it was being sent."""
         now = self._jobs.batch(batch.id)
         if now is not None and now.state == "giving_up":
             self._jobs.give_up(batch.id, time.time())
@@ -215,7 +215,7 @@ class Sender:
         """Return the jobs whose names the request has to have."""
         if batch.state == "planned":
             return self._jobs.jobs_of(batch.id, "sending")
-        # What has ended since is on the project all the same, or may be.
+        # Jobs that have ended since may be on the project all the same.
         return self._jobs.jobs_of(batch.id)
 
     def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
@@ -251,7 +251,7 @@ class Sender:
         return attempt
 
     def _lasted(self, batch: BatchRow, error: GahpError) -> float:
-        """Return seconds for which no waiting has helped, for all that the project answers."""
+        """Return for how many seconds waiting has not helped, although the project answers."""
         if is_about_project(error) and not getattr(error, "permanent", False):
             self._refused.pop(batch.id, None)
             return 0.0
@@ -280,7 +280,7 @@ class Sender:
         request: SubmitRequest | None,
         error: GahpError,
     ) -> bool:
-        """Do what a failed submission calls for; return whether to try once more at once."""
+        """Do what a failed submission calls for; return whether to try again at once."""
         action = action_after(attempt, error)
         if action is Action.LATER:
             self._put_off(batch, error)
@@ -291,7 +291,7 @@ class Sender:
         if action is Action.RENAME:
             if sent and self._is_there(batch, jobs):
                 return False
-            # Not at once: other names may be of no more use.
+            # Not at once: other names may not help either.
             self._pauses.failed(_PLANS, error)
         elif action is Action.HALVE:
             self._sizes.learn(batch, jobs, error)
@@ -309,10 +309,10 @@ class Sender:
         return False
 
     def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        """Tell whether the batch has all its jobs, whatever has become of it since.
+        """Tell whether the batch has all its jobs, in whatever state it is now.
 
-        It may have been aborted or retired on the project, by a person or for its lease: what has
-        become of its jobs is for those who follow it to find out.
+        A person, or the end of its lease, may have aborted or retired it on the project: the
+        follower finds out what became of its jobs.
         """
         if batch.project_batch_id is None:
             return False
@@ -336,7 +336,7 @@ class Sender:
         request: SubmitRequest | None,
         error: GahpError,
     ) -> bool:
-        """Put the jobs on hold that cannot be sent; return whether others are left."""
+        """Put the jobs that cannot be sent on hold; return whether others are left."""
         refused: Mapping[str, GahpError] = {}
         try:
             if request is not None:
@@ -365,7 +365,7 @@ class Sender:
         return False
 
     def _hold_all(self, batch: BatchRow, jobs: Sequence[JobRow], hold: Hold) -> None:
-        """Put all jobs of a batch that was never sent on hold; nothing is owed for it then."""
+        """Put all jobs of a batch that was never sent on hold; nothing is owed for that batch."""
         log.warning("Batch %s: its %d jobs are on hold: %s", batch.name, len(jobs), hold.reason)
         self._jobs.hold([job.id for job in jobs], hold)
         self._jobs.close_batch(batch.id, retired=True)
@@ -375,11 +375,11 @@ class Sender:
     def _put_off(self, batch: BatchRow, trouble: GahpError) -> None:
         """Try the batch again later."""
         if self._kept.stopping.is_set():
-            return  # it may have failed for that
+            return  # that may be why it failed
         until = self._pauses.failed(_sending_of(batch), trouble)
         self._failed.add(batch.id)
         if len(self._failed) > 1:
-            # What several batches fail at is not one's own: more of them would fare no better.
+            # Several batches fail, so the cause is not in one of them: new ones would fail, too.
             self._pauses.later(_PLANS)
         try:
             self._jobs.postpone(batch.id, until, str(trouble))
@@ -388,17 +388,17 @@ class Sender:
 
 
 def new_name() -> str:
-    """Return a batch's name, which no other has."""
+    """Return a unique name for a batch."""
     return f"bg-{secrets.token_hex(16)}"
 
 
 def _sending_of(batch: BatchRow) -> tuple[str, int]:
-    """Return what the pauses between attempts to send a batch are kept under."""
+    """Return the key of the pauses between attempts to send a batch."""
     return "send", batch.id
 
 
 def _blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
-    """Return the jobs that an error names, all if it names none."""
+    """Return the jobs that an error names; all jobs if it names none."""
     blamed: Sequence[JobRow] = ()
     if isinstance(error, JobRefused):
         blamed = [job for job in jobs if job.job_name == error.job_name]
@@ -409,5 +409,5 @@ def _blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
 
 
 def _in_json(path: str) -> str:
-    """Return a path as it stands in a description."""
+    """Return a path as it is written in a description."""
     return json.dumps(path)

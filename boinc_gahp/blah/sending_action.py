@@ -1,4 +1,4 @@
-"""What to do about a batch that could not be submitted, and what its jobs are put on hold with."""
+"""What to do about a batch that could not be submitted, and the holds for its jobs."""
 
 from __future__ import annotations
 
@@ -38,49 +38,49 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge import Sending
     from boinc_gahp.ledger.jobs import BatchRow
 
-#: Times that PHP may die of a batch's submit_batch before the batch's jobs are suspected.
+#: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3
-#: Seconds after which a project that answers, and refuses what no waiting helps against, is
-#: believed.
+#: Seconds after which a project's refusal counts as final, if it answers and waiting does not
+#: help.
 BELIEVED = 86400.0
 
 
-#: What is true of every job of the account, or of the app.
+#: Errors that concern all jobs of the account, or of the app.
 _OF_ALL = PermissionDenied | AppNotFound | TemplateError
 
 
 class Action(Enum):
     """What to do about a batch that could not be submitted.
 
-    A batch of which jobs may be on the project is given up first, for all but ``LATER``.
+    For all but ``LATER``, a batch whose jobs may be on the project is given up first.
     """
 
     LATER = auto()
-    """The same again, later."""
+    """Send the same again later."""
     RENAME = auto()
-    """The same jobs, under other names."""
+    """Send the same jobs under other names."""
     HALVE = auto()
-    """Two batches of it: it is too large."""
+    """Divide it into two batches: it is too large."""
     SEARCH = auto()
-    """Two batches of it: one of its jobs is refused, and the project does not say which."""
+    """Divide it into two batches: one job is refused, and the project does not say which."""
     HOLD = auto()
-    """All of its jobs are put on hold."""
+    """Put all of its jobs on hold."""
     HOLD_SOME = auto()
-    """Those of its jobs are put on hold that are to blame."""
+    """Put the jobs that are to blame on hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How a batch stands that could not be submitted.
+    """The state of a batch that could not be submitted.
 
     Attributes:
         sending: how far it is on the project.
-        jobs: how many it has.
+        jobs: its number of jobs.
         is_part: whether it is a part of a batch that was refused.
         deaths: how often the project's PHP has died of its submit_batch.
-        lasted: seconds for which it was refused in a way that no waiting helps against.
+        lasted: seconds for which it has been refused with errors that waiting does not help.
         is_beyond_limit: whether it has more jobs than the project allows the account, which has no
-            others that could end.
+            other jobs that could end.
     """
 
     sending: Sending
@@ -91,13 +91,13 @@ class Attempt:
     is_beyond_limit: bool = False
 
 
-#: What an error calls for by itself; the first row that fits counts.
+#: The action for each kind of error, before the attempt is considered; the first match counts.
 _ACTIONS: tuple[tuple[type[GahpError] | UnionType, Action], ...] = (
     (JobsNotListed, Action.SEARCH),
-    # NotOwner: of a batch that this account has made under this name, so by another one.
+    # NotOwner: this account has made a batch of this name, so it is another account's batch.
     (NotOwner | BatchNotFound | BatchConflict, Action.RENAME),
     (_OF_ALL, Action.HOLD),
-    # InputGone: the project deletes files as they are being submitted, again and again.
+    # InputGone: the project keeps deleting files while they are being submitted.
     (ProjectDown | NotFound | InputGone | DatabaseTrouble, Action.LATER),
     (QuotaExceeded | BatchTooLarge, Action.HALVE),
     (ProjectError | ProtocolError, Action.SEARCH),
@@ -121,14 +121,14 @@ def action_after(attempt: Attempt, error: GahpError) -> Action:
 
 
 def _may_pass(attempt: Attempt, error: GahpError) -> bool:
-    """Tell whether the same may go well later, though other errors of this class do not pass."""
+    """Tell whether a retry may succeed, although other errors of this class do not pass."""
     if isinstance(error, StagingError):
-        # Without a path it is the project that does not keep what it is sent.
+        # Without a path, the error is that the project does not keep the files it gets.
         return error.path is None or error.errno in PASSING
     if isinstance(error, QuotaExceeded):
         return attempt.jobs == 1 or not attempt.is_beyond_limit
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
-        # Chance, or a job in it, or too many of them.
+        # The cause may be chance, one of its jobs, or too many of them.
         return not error.php_fatal or attempt.deaths < (1 if attempt.is_part else _DEATHS)
     lasting = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
     return isinstance(error, RpcError) and error.rpc != "submit_batch" and not lasting
@@ -139,8 +139,8 @@ def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
 
     Args:
         error: why they cannot be sent.
-        batch: the batch that they were to be sent in.
-        alone: whether the error was said of one job that was sent by itself.
+        batch: the batch that they were in.
+        alone: whether the error is about a single job that was sent alone.
     """
     hold = _hold_for(error, batch)
     reason = hold.reason

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class Stopped(Exception):
-    """The batch is not to be sent (any more)."""
+    """The batch should not be sent (any more)."""
 
 
 class Changed(Exception):
-    """Jobs of the batch were cancelled before anything was sent: it goes without them."""
+    """Jobs of the batch were cancelled before anything was sent: it is sent without them."""
 
 
 class LedgerJournal(Journal):
-    """Says in the ledger that a batch is ``sent``, and that it is ``submitted``.
+    """Notes in the ledger that a batch is ``sent``, and that it is ``submitted``.
 
     Its methods raise :class:`Stopped`, :class:`Changed` and LedgerError.
 
     Args:
         kept: what the keeper gives to its parts.
-        halving: in the same ledger.
-        batch: ``planned`` or ``sent``.
-        jobs: those in the request.
+        halving: the parts of batches, in the same ledger.
+        batch: a batch that is ``planned`` or ``sent``.
+        jobs: the jobs in the request.
         sending: how far the batch is.
     """
 
@@ -65,7 +65,7 @@ class LedgerJournal(Journal):
         return [f"{self._batch.name}-{number}" for number in numbers]
 
     def about_to_send(self, batch_id: int) -> None:
-        """Say that the batch is ``sent``, with exactly the jobs of the request."""
+        """Note that the batch is ``sent``, with exactly the jobs of the request."""
         if self._kept.stopping.is_set():
             raise Stopped
         said = self._kept.jobs.about_to_send(
@@ -76,10 +76,10 @@ class LedgerJournal(Journal):
         self._sent = True
 
     def done(self, batch_id: int, sending: Sending) -> None:
-        """Say that the batch is ``submitted``."""
+        """Note that the batch is ``submitted``."""
         self._kept.jobs.submitted(self._batch.id, batch_id)
         self.sending = sending
 
     def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
-        """Take note of how far the batch came."""
+        """Note how far the batch came."""
         self.sending = sending

@@ -1,4 +1,4 @@
-"""Which waiting jobs go together, and when: a function of the ledger's rows and the clock."""
+"""Which waiting jobs go into a batch, and when; depends only on the ledger's rows and the time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.ledger.jobs import Waiting
 
-#: Seconds by which a job may seem to have been accepted later than now before the clock counts as
-#: set back.
+#: If a job's time of acceptance is more than this many seconds in the future, the clock was set
+#: back.
 _SKEW = 1.0
 
 
@@ -22,9 +22,9 @@ class Bounds:
     Attributes:
         quiet: seconds without a new job.
         longest_wait: seconds that the oldest job waits at most.
-        jobs: the most in a batch.
-        nbytes: the most bytes of jobs in a batch's request; a job that is larger goes alone.
-        smaller: the same for some kinds of jobs, by what they have in common.
+        jobs: the most jobs in a batch.
+        nbytes: the most bytes of jobs in a batch's request; a larger job goes alone.
+        smaller: the same for some kinds of jobs, by their ``together``.
     """
 
     quiet: float
@@ -37,12 +37,12 @@ class Bounds:
 def ripe(
     waiting: Iterable[Waiting], now: float, bounds: Bounds
 ) -> tuple[list[list[Waiting]], float | None]:
-    """Return the batches to be made now, each a list of jobs, and when to look again.
+    """Return the batches to make now, each a list of jobs, and when to look again.
 
     Args:
-        waiting: oldest first.
+        waiting: the waiting jobs, oldest first.
         now: seconds since the epoch.
-        bounds: see there.
+        bounds: the limits.
 
     Returns:
         The batches in the order of their oldest jobs' groups; a time, None if nothing else waits.

@@ -1,4 +1,4 @@
-"""From jobs in the ledger to the request that makes them exist on the project."""
+"""Makes the request that submits jobs of the ledger to the project."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitR
     """Return the request for a batch of ``jobs``, which have equal parameters.
 
     Args:
-        batch: has the name.
-        jobs: at least one; with the names that they have in it.
-        lease: seconds.
+        batch: the batch, with its name.
+        jobs: its jobs, at least one, with their names in it.
+        lease: its lease in seconds.
 
     Raises:
         JobRefused: a description in the ledger is damaged; names the job.
@@ -78,6 +78,6 @@ def _description(job: JobRow) -> JobDescription:
 
 
 def _outputs(job: JobDescription) -> tuple[str, ...]:
-    """Return the outputs that the job names, but for stdout and stderr, which are there anyway."""
+    """Return the outputs that the job names, without stdout and stderr, which always exist."""
     standard = {Path(path).name for path in (job.stdout, job.stderr) if path is not None}
     return tuple(name for name in job.outputs or () if Path(name).name not in standard)

@@ -1,4 +1,4 @@
-"""How large batches are: their requests, and the files that go before them."""
+"""How large batches are: their requests, and the files that are sent before."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
-#: What a request has besides its jobs, at most.
+#: Bytes of a request besides its jobs, at most.
 _HEAD_BYTES = 5_000
 #: A batch's request is not made smaller than this, in bytes of jobs.
 _SMALLEST = 10_000
-#: Batches whose slots are remembered, and kinds of jobs whose sizes are.
+#: How many batches' slots, and how many kinds of jobs' sizes, are remembered.
 _REMEMBERED = 10_000
 
 
 class Sizes:
-    """What is known of sizes; for one keeper."""
+    """What a keeper knows about sizes."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
-        #: What was learned of the largest request that goes.
+        #: The largest request that the project accepts, as far as learned.
         self._learned = math.inf
-        #: The same of jobs that can be in one batch, by what these have in common.
+        #: The same for kinds of jobs, by their ``together``.
         self._of_kind: dict[str, int] = {}
         self._slots: dict[int, str] = {}
 
@@ -43,10 +43,10 @@ class Sizes:
 
     @property
     def smaller(self) -> Mapping[str, int]:
-        """The most bytes in a batch's request for kinds of jobs that take more than they seemed to.
+        """The most bytes in a batch's request for kinds of jobs that are larger than estimated.
 
-        By :attr:`JobRow.together`. Jobs take input templates with them of which nobody knows the
-        size when they are accepted.
+        By :attr:`JobRow.together`. Jobs take input templates with them whose size is not known
+        when the jobs are accepted.
         """
         return MappingProxyType(self._of_kind)
 
@@ -66,9 +66,9 @@ class Sizes:
         self._of_kind[kind] = max(1, min(self._of_kind.get(kind, fits), fits))
 
     def slot_of(self, batch: BatchRow) -> str:
-        """Return what work on a batch counts as: batches do not wait for those of other slots.
+        """Return a batch's kind of slot; batches do not wait for those in slots of other kinds.
 
-        "give up": it is given up; "stage": its local files take more than one upload, and so
+        "give up": it is given up; "stage": its local files need more than one upload, and so
         perhaps hours; "send": all others.
         """
         if batch.state == "giving_up":
@@ -76,12 +76,12 @@ class Sizes:
         slot = self._slots.get(batch.id)
         if slot is None:
             if len(self._slots) >= _REMEMBERED:
-                self._slots.clear()  # of some that are over, nobody has said so
+                self._slots.clear()  # some are over, but nobody has called forget
             nbytes = local_bytes(self._kept.jobs.jobs_of(batch.id, "sending"))
             one_post = self._kept.settings.staging.bytes_per_post
             slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
         return slot
 
     def forget(self, batch: BatchRow) -> None:
-        """Drop what is remembered of a batch."""
+        """Forget a batch's slot."""
         self._slots.pop(batch.id, None)

@@ -1,4 +1,4 @@
-"""HTCondor's requests: quick, for they ask only the ledger; keepers do the rest."""
+"""HTCondor's requests. They are quick because they only use the ledger; keepers do the rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import JobRow
 
-    #: What a keeper and its bridge are made of.
+    #: The settings that a keeper and its bridge are made from.
     Chosen = tuple[Settings, ProjectSettings]
 
 log = logging.getLogger("boinc_gahp.blah")
@@ -44,14 +44,14 @@ MINDING = 60.0
 #: Seconds that a cancel waits for another process to stop writing into the job's directory;
 #: HTCondor waits 300 (``gridmanager-batch.rst``, "Crashes").
 WITHDRAWAL = 240.0
-#: Seconds between looks whether it has.
+#: Seconds between checks whether it has.
 _LOOK = 0.05
-#: Seconds for which a keeper tries a request again, at most. Then the ledger tells what is wrong,
-#: and the keeper tries again later: HTCondor may end the process within minutes.
+#: Seconds for which a keeper retries a request, at most. Then it notes in the ledger what is wrong,
+#: and tries again later: HTCondor may end the process within minutes.
 TRYING = 10.0
 #: Seconds after which settings are read again.
 SETTINGS_LAST = 5.0
-#: Seconds that closing waits for what is under way: HTCondor may kill the process at once anyway.
+#: Seconds that closing waits for work under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
 
 #: How a job names a project.
@@ -60,22 +60,22 @@ _JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 
 
 class UnknownJob(GahpError):
-    """No job of this ledger has the id."""
+    """No job in this ledger has this id."""
 
     code = "BG-UNKNOWN-JOB"
 
 
 class Service:
-    """What the BLAH_* commands do; thread-safe.
+    """The work of the BLAH_* commands; thread-safe.
 
-    Keepers begin to work with the first request, for all owners in the ledger with unfinished
-    business whose authenticators are in the settings.
+    Keepers begin to work with the first request: one for each owner in the ledger that has
+    unfinished business and whose authenticator is in the settings.
 
     Args:
         settings: all settings.
         opener: opens the ledger, and the bridges of keepers.
-        load_settings: reads the settings again: HTCondor keeps the daemon while there are jobs, so
-            an authenticator that is put right has to be found by it. None: they stay.
+        load_settings: reads the settings again: HTCondor keeps the daemon running while there are
+            jobs, so it has to find a corrected authenticator. None: settings are not read again.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Service:
         self._loading = threading.Lock()
         self._loaded = time.monotonic()
         self._said = ""
-        # Whether the keepers still have to be told of other settings.
+        # Whether the keepers still have to be told of changed settings.
         self._changed = False
         self._opener = opener
         self._known = known_owners(settings)
@@ -98,7 +98,7 @@ class Service:
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
         self._keepers: dict[Owner, Keeper] = {}
-        # What their settings and bridges were made of.
+        # The settings that the keepers and their bridges were made from.
         self._opened: dict[Owner, Chosen] = {}
         self._minder: threading.Thread | None = None
         self._news = threading.Event()
@@ -110,9 +110,9 @@ class Service:
     # -- the requests
 
     def ping(self) -> None:
-        """Tell whether this daemon can accept jobs; projects are not asked.
+        """Check that this daemon can accept jobs; projects are not asked.
 
-        HTCondor is told otherwise: see :class:`boinc_gahp.blah.refusals.Refusals`.
+        HTCondor gets another answer: see :class:`boinc_gahp.blah.refusals.Refusals`.
 
         Raises:
             ConfigError: no project has an authenticator.
@@ -124,10 +124,10 @@ class Service:
         self._jobs()
 
     def submit(self, ad: str) -> str:
-        """Accept a job, or find that it was accepted before; it is in the ledger then.
+        """Write a job into the ledger, or find that it was accepted before.
 
         Args:
-            ad: the submit ad, unescaped; bytes that are no UTF-8 as surrogates (PEP 383).
+            ad: the submit ad, unescaped; bytes that are not UTF-8 as surrogates (PEP 383).
 
         Returns:
             The job's id for HTCondor.
@@ -139,7 +139,7 @@ class Service:
         try:
             return self._submit(ad)
         except (ConfigError, LedgerError):
-            # Who has just mended it and released the job is not to see the same words again.
+            # A user who has just corrected this and released the job should not see it again.
             if not self._look_at_settings(0.0):
                 raise
             return self._submit(ad)
@@ -154,7 +154,7 @@ class Service:
                 return accepted
             raise
         jobs = self._jobs()
-        # Whether this is a new attempt depends on what HTCondor has said and was told of the last.
+        # Whether this is a new attempt depends on what was said about the last one, on both sides.
         self._write_soon(jobs)
         row = jobs.accept(
             NewJob(
@@ -174,8 +174,8 @@ class Service:
     def _accepted_before(self, ad: str) -> str | None:
         """Return the id of the job that a submit repeats, None if it is a new one.
 
-        Files or settings may have changed since it was accepted: that is no reason to put a job on
-        hold that goes on.
+        Files or settings may have changed since the job was accepted. It goes on all the same, so
+        HTCondor should not put it on hold.
         """
         try:
             directory = job_directory(ad)
@@ -210,9 +210,9 @@ class Service:
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
 
-        One that is not known is cancelled well enough. HTCondor forgets the job whatever it is told
-        (``gridmanager-batch.rst``, "Life of a job"): what cannot be written down now is as soon as
-        it can.
+        A job that is not known counts as cancelled. HTCondor forgets the job after any answer
+        (``gridmanager-batch.rst``, "Life of a job"): if the cancel cannot be written into the
+        ledger now, that is done as soon as possible.
         """
         try:
             self._cancel(self._jobs(), job_id)
@@ -238,10 +238,10 @@ class Service:
             keeper.wake()
 
     def _in_order(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
-        """Let no job be completed that was never running, even if it was between two looks.
+        """Report each job as running before it is completed, even if it only ran between two looks.
 
-        HTCondor would write no execute event into the job's log (seen with 23.9.6), which its
-        users and their programs wait for. After a restart this may say so once more.
+        Otherwise HTCondor writes no execute event into the job's log (seen with 23.9.6), and users
+        and their programs wait for that. After a restart a job may be reported as running again.
         """
         with self._showing:
             if answer[0] == HTCondorState.RUNNING:
@@ -259,7 +259,7 @@ class Service:
         """Do nothing: no proxy travels to volunteers."""
 
     def told(self, job_id: str, status: int) -> None:
-        """Note that the line with a job's status 4 or 5 was written whole; returns at once."""
+        """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
         number = None if self._ledger is None else self._number(self._ledger, job_id)
         if number is not None and status in {4, 5}:
             self._notes.told(number)
@@ -268,9 +268,9 @@ class Service:
             self._news.set()
 
     def close(self) -> None:
-        """Write down what is still to be, and stop the keepers; returns within seconds.
+        """Write the last notes into the ledger, and stop the keepers; returns within seconds.
 
-        What they are at is done by the next ones.
+        The next keepers finish their work.
         """
         self._stopping.set()
         self._news.set()
@@ -292,10 +292,10 @@ class Service:
     def _look_at_settings(self, age: float) -> bool:
         """Read the settings again if that was done more than ``age`` seconds ago.
 
-        A ledger that is open stays where it is; keepers are given them within seconds.
+        An open ledger stays where it is; keepers get the new settings within seconds.
 
         Returns:
-            Whether they have changed.
+            Whether the settings have changed.
         """
         if self._load_settings is None:
             return False
@@ -326,12 +326,12 @@ class Service:
     # -- the ledger
 
     def _jobs(self) -> JobLedger:
-        """Return the ledger; with the first call, what is unfinished in it is gone on with."""
+        """Return the ledger; the first call also starts work on its unfinished jobs."""
         with self._lock:
             if self._ledger is None:
                 ledger = self._opener.ledger(self._settings)
                 self._ledger = JobLedger(ledger.store)
-                # Where it was opened first: keepers' locks are beside it.
+                # Keep the directory where it was opened first: the keepers' locks are there.
                 state = replace(self._settings.state, dir=ledger.path.parent)
                 self._settings = replace(self._settings, state=state)
             if self._minder is None and not self._stopping.is_set():
@@ -363,7 +363,7 @@ class Service:
     # -- what goes on in the background
 
     def _mind(self) -> None:
-        """Write down what was noted, and see that every owner has a keeper with the settings."""
+        """Write notes into the ledger, and give every owner a keeper with the current settings."""
         next_look = 0.0
         while not self._stopping.is_set():
             jobs = self._ledger
@@ -371,7 +371,7 @@ class Service:
             is_time = time.monotonic() >= next_look
             try:
                 if is_time:
-                    # First of all: what fails below is not to be tried again at once.
+                    # Set this first, so that a failure below is not retried at once.
                     every = min(MINDING, look_every(self._settings.htcondor.lease))
                     next_look = time.monotonic() + every
                     self._write_down(jobs)
@@ -398,7 +398,7 @@ class Service:
             log.error("%s", error)
 
     def _write_soon(self, jobs: JobLedger) -> None:
-        """Cancel what could not be when HTCondor asked for it; write down what it was told."""
+        """Do the cancels that failed when HTCondor asked; write down what it was told."""
         for job_id in self._notes.all_unwanted:
             self._cancel(jobs, job_id)
             self._notes.cancelled(job_id)
@@ -419,7 +419,7 @@ class Service:
                 jobs.project_trouble(url, account, str(error))
 
     def _wake(self, owner: Owner, project: ProjectSettings) -> None:
-        """Have a keeper look at a new job; the job is accepted whatever comes of that."""
+        """Have a keeper look at a new job; the job is accepted even if that fails."""
         try:
             keeper = self._keeper(owner, project)
         except (GahpError, RuntimeError) as error:
@@ -431,14 +431,14 @@ class Service:
     def _keeper(self, owner: Owner, project: ProjectSettings) -> Keeper | None:
         """Return the owner's keeper, started if need be; None if this service is being closed.
 
-        One that is there goes on with the settings as they are now.
+        A keeper that is running goes on with the current settings.
         """
         with self._lock:
             if self._ledger is None or self._stopping.is_set():
                 return self._keepers.get(owner)
             timeouts = self._settings.timeouts
             timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
-            # Of several sections for one account, the first counts.
+            # If several sections are for one account, the first counts.
             chosen = replace(self._settings, timeouts=timeouts), self._known.get(owner, project)
             keeper = self._keepers.get(owner)
             if keeper is None:
@@ -457,7 +457,7 @@ class Service:
             return keeper
 
     def _change(self, owner: Owner, keeper: Keeper, chosen: Chosen) -> None:
-        """Have a keeper go on with other settings; if they will not do, with those that it has."""
+        """Give a keeper other settings; if they cannot be used, it keeps those that it has."""
         try:
             alike = self._opener.are_alike(chosen, self._opened[owner])
             keeper.change(chosen[0], None if alike else self._opener.open(*chosen))

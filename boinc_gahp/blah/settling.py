@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What came of paying one owner's debts.
+    """The result of paying one owner's debts.
 
     Attributes:
-        url: the project's.
-        account: as the ledger has it.
-        project_name: in the settings; "" for the section ``[project]``.
-        settled: what was owed, and is; None if it could not be looked at.
-        problem: why, for people; None if all went well.
+        url: the project's address.
+        account: the account, as the ledger has it.
+        project_name: its name in the settings; "" for the section ``[project]``.
+        settled: what was owed before and is owed now; None if that could not be found out.
+        problem: why not, for people; None if all went well.
     """
 
     url: str
@@ -40,7 +40,7 @@ class Settlement:
 def settle(settings: Settings, opener: Opener, deadline: float) -> tuple[Settlement, ...]:
     """Pay what is owed to all projects; see :meth:`Keeper.settle_once`.
 
-    Owners for whom a daemon is at work are left to it.
+    Owners that a daemon works for are left to it.
 
     Args:
         settings: all settings.
@@ -55,7 +55,7 @@ def settle(settings: Settings, opener: Opener, deadline: float) -> tuple[Settlem
     known = known_owners(settings)
     names = {owner_key(url, account): (url, name) for url, account, name in jobs.owners()}
     for owner, its in known.items():
-        # Submissions of BOINC_* commands that were cut short are owed for, too.
+        # Interrupted submissions of BOINC_* commands are debts, too.
         if owner not in names and ledger.debts(*owner, time.time()):
             names[owner] = (its.url, "")
     settlements = []

@@ -1,4 +1,4 @@
-"""A job's state as HTCondor's ``batch`` type is told it: a status word and an ad.
+"""A job's state in the form for HTCondor's ``batch`` type: a status word and an ad.
 
 HTCondor ignores a status without an ad for ever, takes a missing ExitCode for 0, and adds a
 RemoteWallClockTime to the one that it counts itself (``gridmanager-batch.rst``, "Life of a job").
@@ -26,15 +26,15 @@ def status_ad(row: JobRow) -> tuple[int, str]:
     """Return the status word of a job, and its ad: ASCII, on one line.
 
     HTCondor cancels a job that it has put on hold. If its gridmanager ends before it has noted the
-    hold (it does, now and then, where jobs on hold are removed), the next one asks about the job:
-    it is still to be held for the same reason.
+    hold (this happens now and then when held jobs are removed), the next one asks about the job: it
+    still has to be held for the same reason.
     """
     is_held = row.state == "cancelled" and row.hold_reason is not None
     word = HTCondorState.HELD if is_held else LEDGER_WORDS[row.state].htcondor
     values: dict[str, str] = {}
     if word == HTCondorState.COMPLETED:
         values["ExitCode"] = str(row.exit_code or 0)
-        # Of a program that a signal ended, no client tells the signal for sure.
+        # If a signal ended the program, clients do not report it reliably.
         values["ExitBySignal"] = "false"
         if row.exit_reason is not None:
             values["ExitReason"] = _reason(row.exit_reason)
@@ -47,7 +47,7 @@ def status_ad(row: JobRow) -> tuple[int, str]:
 
 
 def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:
-    """Return the status word of a job that HTCondor is to hold, and its ad: ASCII, on one line."""
+    """Return the status word of a job that HTCondor has to hold, and its ad: ASCII, on one line."""
     values = {
         "HoldReason": _reason(reason),
         "HoldReasonCode": str(int(code)),
@@ -62,19 +62,19 @@ def _ad(values: dict[str, str]) -> str:
 
 
 def suspended(reason: str) -> tuple[int, str]:
-    """Return what HTCondor is told of a job that waits for something that somebody has to mend.
+    """Return what HTCondor is told about a job that waits for something that people must correct.
 
-    It shows ``SUSPENDED`` as GridJobStatus. ExitReason is the one attribute for words that it takes
-    from the ad of a job that is not held (``infnbatchjob.cpp``, ``ProcessRemoteAd``); the Job
+    It shows ``SUSPENDED`` as GridJobStatus. ExitReason is the only attribute with words that it
+    takes from the ad of a job that is not held (``infnbatchjob.cpp``, ``ProcessRemoteAd``); the Job
     Router copies it to the original job.
     """
     return HTCondorState.SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
 
 
 def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
-    """Return an answer that takes back what :func:`suspended` has said of the job."""
+    """Return an answer that takes back the reason that :func:`suspended` gave for the job."""
     word, ad = answer
-    if "ExitReason = " in ad:  # of a program that failed
+    if "ExitReason = " in ad:  # of a failed program
         return answer
     return word, f"[ ExitReason = undefined;{ad.removeprefix('[')}"
 
@@ -86,7 +86,7 @@ def _reason(text: str) -> str:
 def classad_text(text: str) -> str:
     r"""Return ``text`` as a ClassAd string in ASCII; bytes of other characters as ``\ooo``.
 
-    A NUL, which no ClassAd can hold, becomes a space, and what is no UTF-8 is named.
+    A NUL, which a ClassAd cannot hold, becomes a space, and what is not UTF-8 is named.
     """
     raw = text.replace("\0", " ").encode("utf-8", "backslashreplace")
     return '"{}"'.format("".join(_classad_byte(byte) for byte in raw))

@@ -1,8 +1,8 @@
-"""What a job says for BOINC alone: ``Boinc…`` attributes, or options in ``BatchExtraSubmitArgs``.
+"""A job's settings for BOINC: ``Boinc…`` attributes, or options in ``BatchExtraSubmitArgs``.
 
 ``+remote_BoincDelayBound = 86400`` in a submit file arrives as the attribute ``BoincDelayBound``
-(``gridmanager-batch.rst``, "The submit ad"); ``batch_extra_submit_args = --delay-bound 86400`` says
-the same. The attribute wins.
+(``gridmanager-batch.rst``, "The submit ad"); ``batch_extra_submit_args = --delay-bound 86400``
+means the same. The attribute wins.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ _OPTIONS = {option(name): name for name in NAMES}
 
 
 class Wishes:
-    """What a job wants of BOINC; raises AdRefused for an option that there is not."""
+    """What a job wants from BOINC; raises AdRefused for an unknown option."""
 
     def __init__(self, attributes: Attributes) -> None:
         self._attributes = attributes
         self._options = _read_options(attributes.text(EXTRA) or "")
 
     def get(self, name: str) -> tuple[str, object] | None:
-        """Return what the value of ``Boinc<name>`` is called where it stands, and the value.
+        """Return the name under which the job gives the value of ``Boinc<name>``, and the value.
 
-        None if the job does not say, or says an empty text.
+        None if the job does not give it, or gives an empty text.
         """
         attribute = f"Boinc{name}"
         value = self._attributes.get(attribute)
@@ -71,7 +71,7 @@ class Wishes:
         return attribute, value
 
     def word(self, name: str) -> str | None:
-        """Return a text; raises AdRefused if it is none."""
+        """Return a text; raises AdRefused if the value is not a text."""
         said = self.get(name)
         return None if said is None else as_word(*said)
 
@@ -107,7 +107,7 @@ class Wishes:
 
 
 def positive(shown: str, value: object) -> float:
-    """Return ``value`` as a number greater than 0; raises AdRefused, which calls it ``shown``."""
+    """Return ``value`` as a number greater than 0; raises AdRefused with ``shown`` otherwise."""
     number = _number(value)
     if number is None or number <= 0:
         raise AdRefused(f"{shown} is {show(value)}; a number greater than 0 is expected")
@@ -115,10 +115,10 @@ def positive(shown: str, value: object) -> float:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number, also one that is written as a text; None for anything else."""
+    """Return a finite number, which may be written as a text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
-    if isinstance(value, str) and "_" in value:  # Python's own
+    if isinstance(value, str) and "_" in value:  # only Python allows it
         return None
     try:
         number = float(value)

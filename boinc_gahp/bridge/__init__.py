@@ -67,8 +67,8 @@ __all__ = [
     "sweep",
 ]
 
-#: What brings all of the machinery with it, and where that is: whoever lists batches, or waits for
-#: one, needs nothing of it.
+#: Names that import all of the machinery, and their modules: programs that only list batches, or
+#: wait for one, do not need it.
 _LATE = {
     "Bridge": "boinc_gahp.bridge.bridge",
     "NoResult": "boinc_gahp.bridge.fetching.fetch_output",

@@ -1,15 +1,15 @@
-"""Batches that are not to be: empty ones are retired, others aborted until that is certain.
+"""Ends unwanted batches: empty ones are retired, others are aborted until that is certain.
 
-A submit_batch that is still running undoes an abort when it ends, and what a PHP that was killed
-has left behind may go on to make jobs in the aborted batch (``web-rpcs.rst``, "submit_batch"). So
-as long as one may be running, a batch is aborted again :data:`ABORT_AGAIN` seconds later, until
-the project lists as many jobs as the time before, or all that the batch has. That number is in the
-ledger, so that a restart goes on.
+A submit_batch that is still running undoes an abort when it ends, and the remains of a killed PHP
+may go on to make jobs in the aborted batch (``web-rpcs.rst``, "submit_batch"). So as long as one
+may be running, a batch is aborted again :data:`ABORT_AGAIN` seconds later, until the project lists
+as many jobs as the time before, or all jobs of the batch. That number is in the ledger, so that it
+survives a restart.
 
-A batch that somebody has retired is let be if no submit_batch of it can be running: an abort would
-take it back to the living ones (``web-rpcs.rst``, "Batch states"). Else jobs may come into it, or
-have: it is aborted like any other. Every batch is retired once its end is certain, and not before:
-a retired batch looks as if no job of it ran.
+A batch that somebody has retired is left alone if no submit_batch of it can be running: an abort
+would make it active again (``web-rpcs.rst``, "Batch states"). Otherwise jobs may appear in it, or
+may have: it is aborted like any other. Every batch is retired once its end is certain, and not
+before: a retired batch looks as if none of its jobs ran.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Seconds after an unclear submit_batch before which an abort may be undone by it; and between
-#: aborts until one lasts.
+#: Seconds after an unclear submit_batch in which it may undo an abort; and seconds between aborts
+#: until one lasts.
 ABORT_AGAIN = 60.0
-#: So long after a submit_batch was sent, no part of it is at work any more on the project.
+#: Seconds after which no part of a submit_batch can be running on the project any more.
 _LINGERING = 900.0
 
 
@@ -44,7 +44,7 @@ class _Looks(NamedTuple):
 
     @property
     def lasts(self) -> bool:
-        """Whether the project says that it is aborted, or said twice that there is none."""
+        """Whether the project says that it is aborted, or said twice that it does not exist."""
         if self.after is None:
             return self.before is None
         return self.after.batch.state is BatchState.ABORTED
@@ -56,34 +56,34 @@ class _Looks(NamedTuple):
 
     @property
     def is_steady(self) -> bool:
-        """Whether no job has come between the two."""
+        """Whether no job has appeared between the two."""
         return _count(self.before) == _count(self.after)
 
 
 def withdraw_empty(context: Context, name: str) -> bool:
-    """Retire a batch of this name that no submit_batch was ever sent for; return if there was one.
+    """Retire a batch that no submit_batch was ever sent for; return whether there was one.
 
     Raises:
-        RpcError: the project could not be asked, or does not let the account retire it.
+        RpcError: the project could not be reached, or does not let the account retire it.
     """
     try:
         details = naming.find(context.project, name)
     except NotFound:
         return False
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
-        return False  # not what is meant, or over already
+        return False  # another batch, or over already
     context.project.retire_batch(batch_id=details.batch.id)
     context.known.forget_batch(name)
     return True
 
 
 def abort_once(context: Context, batch_id: int, name: str) -> bool:
-    """Abort a batch, in whatever state; return whether the project then says that it is aborted.
+    """Abort a batch, in any state; return whether the project then says that it is aborted.
 
-    Where a submit_batch may be running that is not the end of it.
+    If a submit_batch may be running, this is not final.
 
     Raises:
-        RpcError: the project could not be asked, or does not let the account abort it.
+        RpcError: the project could not be reached, or does not let the account abort it.
     """
     before = _look(context.project, batch_id, name)
     return _abort(context, batch_id, name, before).lasts
@@ -97,24 +97,24 @@ def abort_until_certain(
     njobs: int | None = None,
     is_clear: bool = False,
 ) -> bool:
-    """Abort a batch, and put it off in the ledger unless no job of it runs or will appear.
+    """Abort a batch, and put it off in the ledger unless none of its jobs runs or will appear.
 
     A batch that the project does not know, when asked twice, has no jobs; nor has one whose id is
-    another batch's (the project was restored from a backup). One whose end is certain is retired,
-    so that its files can be deleted; that is tried once.
+    another batch's (the project was restored from a backup). A batch whose end is certain is
+    retired, so that its files can be deleted; that is tried once.
 
     Args:
         context: the project.
-        batch: a batch; no submit_batch was ever sent for one without an id on the project.
-        ledger: where it is from.
-        njobs: how many jobs it has in all; None: that is not known.
+        batch: the batch; if it has no id on the project, no submit_batch was ever sent for it.
+        ledger: the ledger that has it.
+        njobs: its total number of jobs; None: not known.
         is_clear: whether no submit_batch of it can be running.
 
     Returns:
-        Whether its end is certain. If not, the ledger says when and why to go on.
+        Whether its end is certain. If not, the ledger has when and why to go on.
 
     Raises:
-        RpcError: the project could not be asked, or does not let the account abort it.
+        RpcError: the project could not be reached, or does not let the account abort it.
         LedgerError: the ledger cannot be written.
     """
     project, batch_id = context.project, batch.project_batch_id

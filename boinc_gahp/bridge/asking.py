@@ -1,9 +1,9 @@
-"""What jobs ask for, beside what input templates say of it, and what becomes of that.
+"""The sizes that jobs ask for, compared with input templates, and what is sent for them.
 
-A template's values win over the request's ``job_params``, and a job's own ``rsc_fpops_est`` is for
-estimates only (``web-rpcs.rst``, "The template wins"). So a job that asks for something else than
-its template says takes a template with it in which that is filled in. Where the template lacks an
-element, ``job_params`` serve; where it says what is asked for, nothing has to be sent.
+A template's values win over the request's ``job_params``, and a job's own ``rsc_fpops_est`` is only
+used for estimates (``web-rpcs.rst``, "The template wins"). So a job that asks for other values than
+its template takes a template with it that has them filled in. If the template lacks an element,
+``job_params`` are used; if it already has the value, nothing has to be sent.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 #: What can be asked for: the elements of ``job_params``.
 ELEMENTS = tuple(Parameters().by_element)
-#: The columns are doubles, but for delay_bound, whole seconds in 32 bits: 68 years.
+#: The columns are doubles, except delay_bound, which is whole seconds in 32 bits: 68 years.
 _MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What becomes of what a job asks for.
+    """What becomes of the sizes that a job asks for.
 
     Attributes:
         template: the input template that the job takes with it; None: the app's, or the one that
             the batch names.
-        elements: what was filled in.
-        stored: what the project keeps of the job, by the names in :data:`ELEMENTS`.
+        elements: the elements that were filled in.
+        stored: the values that the project stores for the job, by the names in :data:`ELEMENTS`.
     """
 
     template: str | None
@@ -47,19 +47,19 @@ class Filled:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of a template that would not be sent otherwise."""
+        """The bytes of a template that is only sent because of these sizes."""
         return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0
 
 
 class Asked:
-    """What the jobs of a request ask for; for one thread.
+    """The sizes that the jobs of a request ask for; for one thread.
 
     Args:
-        request: as it came.
+        request: the request.
 
     Attributes:
-        params: ``job_params`` of the request, by element: without those that say nothing (PHP
-            takes 0 for that), and without what :meth:`check` refuses.
+        params: ``job_params`` of the request, by element: without values that are not set (PHP
+            takes 0 for that), and without those that :meth:`check` refuses.
     """
 
     def __init__(self, request: SubmitRequest) -> None:
@@ -74,7 +74,7 @@ class Asked:
         self._filled: dict[tuple[str | None, float | None], Filled] = {}
 
     def check(self) -> None:
-        """Raise JobRefused for what is no size, or what nobody could know to have an effect."""
+        """Raise JobRefused for bad sizes, and for sizes that may have no effect."""
         request = self._request
         for name, value in self._said.items():
             if name not in self.params:
@@ -100,16 +100,16 @@ class Asked:
         return {**self.params, "rsc_fpops_est": job.fpops}
 
     def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
-        """Return what becomes of what a job asks for.
+        """Return what becomes of the sizes that a job asks for.
 
         Args:
-            name: of the job.
+            name: the job's name.
             job: one of the request.
             template: its own template, or else the app's.
             text: that template's text.
 
         Raises:
-            JobRefused: it cannot be filled in.
+            JobRefused: a value cannot be filled in.
         """
         key = (job.input_template, job.fpops)
         if key not in self._filled:

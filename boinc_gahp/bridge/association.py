@@ -1,9 +1,9 @@
-"""Which files the project has, and whose they are: a batch keeps the files it is associated with.
+"""Asks which files the project has, and associates them with the batch that needs them there.
 
 A file whose delete_time has passed stays on the project as long as an active batch is associated
 with it, so each of a batch's files has to be. On PHP 8.1 and later query_files dies at the first
-association that is there already (``web-rpcs.rst``, "Files"), and those are there whenever a batch
-is staged for the second time.
+association that exists already (``web-rpcs.rst``, "Files"), and this is always so when a batch is
+staged for the second time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Names in one query_files: 0.6 s (``web-rpcs.rst``, "Files"), and far below post_max_size.
 _NAMES_PER_QUERY = 5_000
-#: So many files are asked for one by one without looking for a pattern first.
+#: Up to this many files are associated one by one, without looking for a pattern first.
 _FEW = 32
 
 
@@ -38,9 +38,9 @@ class Association:
     """Asks for files on behalf of a batch.
 
     Args:
-        project: with a deadline of its own, if need be.
+        project: the project, with a separate deadline if need be.
         batch_id: the batch that uses the files.
-        concurrent: requests at a time, where there are many.
+        concurrent: how many requests run at a time, if there are many.
     """
 
     def __init__(self, project: WebRpcs, batch_id: int, concurrent: int) -> None:
@@ -57,7 +57,7 @@ class Association:
         return [part[index] for part in _parts(names) for index in self._project.query_files(part)]
 
     def associate(self, names: Sequence[str], *, mixed: bool = False) -> list[str]:
-        """Associate what is there of ``names`` with the batch; return what is absent.
+        """Associate those of ``names`` that are there with the batch; return the absent ones.
 
         Args:
             names: physical names.
@@ -85,11 +85,11 @@ class Association:
     def _associate_the_rest(self, names: Sequence[str], *, mixed: bool) -> None:
         """Make the associations that a failed query_files did not get to.
 
-        Which are there already, no RPC tells; only a request for a single file tells whether that
-        one was. Nearly always an earlier attempt has made all of them, or those at the list's
-        front, so that is tried first: what an earlier attempt has sent, it has associated. Files
-        that another batch has brought meanwhile may hide among many such ones; they stay until
-        their own delete_time.
+        No RPC tells which ones exist already; only a request for a single file tells that for this
+        file. Nearly always an earlier attempt has made all of them, or those at the list's front,
+        because it has associated the files that it sent; so that is tried first. Files that another
+        batch has brought meanwhile may hide among many such ones; they stay until their own
+        delete_time.
         """
         if len(names) > _FEW and not mixed:
             rest = names[self._first_new(names) + 1 :]
@@ -101,9 +101,9 @@ class Association:
         )
 
     def _first_new(self, names: Sequence[str]) -> int:
-        """Return where the front of files that are associated already ends, by halving.
+        """Return how many files at the front are associated already, by halving.
 
-        The file there has been associated on the way.
+        The next file is associated on the way.
         """
         low, high = 0, len(names)
         while low < high:

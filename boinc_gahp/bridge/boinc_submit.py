@@ -1,7 +1,7 @@
-"""The journals of BOINC_SUBMIT: what an error answered to it means, and how that is kept true.
+"""The journals of BOINC_SUBMIT: what an error as its answer means, and how that is ensured.
 
 A gridmanager that gets an error submits the jobs again under new names (``gahp.rst``,
-"BOINC_SUBMIT"), so none of the old ones may run. A person may submit the same batch once more.
+"BOINC_SUBMIT"), so none of the old ones may run. A person may submit the same batch again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Seconds kept back for undoing a submission before its answer is due.
+#: Seconds reserved for undoing a submission before its answer is due.
 UNDO_TIME = 10.0
 #: Seconds past the gridmanager's patience after which a submission that nobody asked about is
 #: given up.
@@ -33,7 +33,7 @@ _PATIENCE_MARGIN = 30.0
 
 
 class PersonsJournal(Journal):
-    """Of a BOINC_SUBMIT that somebody typed: nothing is promised, but what is owed counts."""
+    """For a BOINC_SUBMIT that a person typed: it promises nothing, but respects what is owed."""
 
     def __init__(self, context: Context, request: SubmitRequest) -> None:
         self._context = context
@@ -45,10 +45,10 @@ class PersonsJournal(Journal):
         return *self._context.owner, self._request.batch_name
 
     def begin(self) -> Sending:
-        """Return what an earlier process has left.
+        """Return how far an earlier process has come with the batch.
 
         Raises:
-            BatchGivenUp: it has given this batch up, and an error was answered for it.
+            BatchGivenUp: it has given this batch up, and has answered an error.
         """
         try:
             return self._left()
@@ -72,7 +72,7 @@ class PersonsJournal(Journal):
         )
 
     def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
-        """Strike out what stood in the ledger."""
+        """Delete the submission's note in the ledger."""
         if self._ledger is None:
             return
         try:
@@ -89,9 +89,9 @@ class PersonsJournal(Journal):
 class GridmanagerJournal(PersonsJournal):
     """Keeps the ledger of a gridmanager's BOINC_SUBMIT, across crashes.
 
-    Before submit_batch is sent, the ledger says that it may have been; when the answer is to be
-    an error, the ledger says that an abort is owed, and then the abort is tried. What this process
-    cannot do any more, the next one does (:meth:`Bridge.settle`).
+    Before submit_batch is sent, the ledger notes that it may have been. If the answer will be an
+    error, the ledger notes that an abort is owed, and then the abort is tried. The next process
+    does what this one no longer can (:meth:`Bridge.settle`).
     """
 
     def __init__(self, context: Context, request: SubmitRequest) -> None:
@@ -99,10 +99,10 @@ class GridmanagerJournal(PersonsJournal):
         self._is_unread = False
 
     def begin(self) -> Sending:
-        """Return what an earlier process has left.
+        """Return how far an earlier process has come with the batch.
 
         Raises:
-            BatchGivenUp: it has given this batch up, and an error was answered for it.
+            BatchGivenUp: it has given this batch up, and has answered an error.
             LedgerError: the ledger cannot be read.
         """
         try:
@@ -116,7 +116,7 @@ class GridmanagerJournal(PersonsJournal):
 
         Raises:
             BatchGivenUp: another process has given the batch up.
-            LedgerError: it could not be written.
+            LedgerError: the ledger could not be written.
         """
         if self._ledger is not None and not self._ledger.begin_submit(
             *self._key, batch_id, self._give_up_at()
@@ -129,12 +129,12 @@ class GridmanagerJournal(PersonsJournal):
         return time.time() + left + _PATIENCE_MARGIN
 
     def failed(self, sending: Sending, error: BaseException) -> None:
-        """See to it that none of the batch's jobs exists or appears."""
+        """Make sure that none of the batch's jobs exists now or appears later."""
         if isinstance(error, BatchGivenUp):
             return
         project = self._context.project.until(time.monotonic() + UNDO_TIME)
         if self._is_unread:
-            sending = replace(sending, unclear=True)  # whatever an earlier process has left
+            sending = replace(sending, unclear=True)  # an earlier process may have sent it
         if sending.batch_id is None:
             sending = self._look(project, sending)
         if sending.batch_id is None or not sending.ours:
@@ -147,15 +147,15 @@ class GridmanagerJournal(PersonsJournal):
             self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
 
     def _look(self, project: WebRpcs, sending: Sending) -> Sending:
-        """Look for what an earlier process made: this one ended before it knew the batch."""
+        """Look for a batch that an earlier process made: this submit failed before it did so."""
         try:
             return sending.seen(naming.find(project, self._request.batch_name), self._request)
-        except GahpError as error:  # not only of the project: the name may be what was refused
+        except GahpError as error:  # of any kind: the name may be what was refused
             log.info("Batch %s is not known to exist: %s", self._request.batch_name, error)
             return sending
 
     def _abort(self, project: WebRpcs, batch_id: int, *, unclear: bool) -> None:
-        """Abort the batch, now and once more if a submit_batch may still be running."""
+        """Abort the batch now, and again later if a submit_batch may still be running."""
         again = time.time() + (ABORT_AGAIN if unclear else 0.0)
         try:
             if self._ledger is not None:

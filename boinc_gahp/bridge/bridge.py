@@ -49,14 +49,14 @@ _A_PERSON = Client()
 
 
 class Bridge:
-    """What the BOINC_* commands do on a project; thread-safe.
+    """The work of the BOINC_* commands on a project; thread-safe.
 
-    Every method raises errors of :mod:`boinc_gahp.errors` only.
+    All methods only raise errors of :mod:`boinc_gahp.errors`.
 
     Args:
-        project: the project with an account's authenticator; closed by :meth:`close`.
+        project: the project with an account's authenticator; :meth:`close` closes it.
         settings: all settings.
-        ledger: None where none can be kept: nothing is then remembered beyond this process.
+        ledger: the ledger; None if there is none: then nothing outlives this process.
         cache_dir: the user's cache directory, or None to do without.
         project_settings: the project's own settings; None: the defaults.
     """
@@ -94,12 +94,12 @@ class Bridge:
 
         Args:
             request: the batch.
-            answer_by: ``time.monotonic()`` at which a gridmanager has to have the result: if the
-                submit fails, none of the batch's jobs exists or appears. Its lease is ``[jobs]
-                lease``, for a gridmanager renews it. None: somebody typed the request.
+            answer_by: ``time.monotonic()`` at which a gridmanager needs the result: if the submit
+                fails, none of the batch's jobs exists or appears. Its lease is ``[jobs] lease``,
+                because a gridmanager renews it. None: a person typed the request.
 
         Raises:
-            LedgerError: for a gridmanager, what may be owed could not be written down first.
+            LedgerError: for a gridmanager, the debt could not be written into the ledger first.
         """
         self._context.known.mention([request.batch_name])
         if answer_by is None:
@@ -114,8 +114,8 @@ class Bridge:
         None and 0 if there is none; nothing is changed.
 
         Raises:
-            BatchConflict: a submit would not be taken.
-            RpcError: the project could not be asked.
+            BatchConflict: a submit would be refused.
+            RpcError: the project could not be reached.
         """
         details = looking.look_up(self._context.project, request)
         if details is None:
@@ -143,7 +143,7 @@ class Bridge:
     def physical_names(
         self, paths: Iterable[str], progress: OnProgress | None = None
     ) -> dict[str, str]:
-        """Return the names that local files have on projects; reads those that are not remembered.
+        """Return the names that local files have on projects; reads files that are not cached.
 
         Raises:
             StagingError: a file cannot be read, or changed meanwhile.
@@ -157,10 +157,10 @@ class Bridge:
         return {path: physical.name_of(path) for path in files}
 
     def absent(self, physical_names: Iterable[str]) -> set[str]:
-        """Return those of the names that the project has no file of; nothing is changed there.
+        """Return those of the names that the project has no file for; nothing is changed there.
 
         Raises:
-            RpcError: the project could not be asked, or takes one for no name of a file.
+            RpcError: the project could not be reached, or does not accept one as a file name.
         """
         names = list(dict.fromkeys(physical_names))
         return set(Association(self._context.project, 0, 1).absent(names))
@@ -231,11 +231,11 @@ class Bridge:
         control.set_lease(self._context, name, unix_time)
 
     def batches(self) -> tuple[BatchInfo, ...]:
-        """Return the account's batches, retired ones excepted, as the project lists them now."""
+        """Return the account's batches, without retired ones, as the project lists them now."""
         return self._context.known.batches()
 
     def job_names(self, batch_id: int) -> tuple[str, ...]:
-        """Return the names of a batch's jobs, from memory where they are known for good."""
+        """Return the names of a batch's jobs, from memory if they cannot change any more."""
         return tuple(self._context.known.view(batch_id, lambda view: view.final).jobs)
 
     def settle(self, *, alone: bool = False) -> None:

@@ -1,8 +1,8 @@
-"""What a project would mangle or choke on, found before anything is created.
+"""Finds what a project would mangle or choke on, before anything is created.
 
-Each rule is something that a real project did (``web-rpcs.rst``, "create_batch" and
-"submit_batch"); each message names the job and says what to change. Everything here is a function
-of its arguments alone.
+Each rule is for something that a real project did (``web-rpcs.rst``, "create_batch" and
+"submit_batch"); each message names the job and says what to change. All functions here depend only
+on their arguments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_JOB_NAME = 180
 MAX_BATCH_NAME = 255
 #: Longer names of files are refused (``web-rpcs.rst``, "Files").
 MAX_PHYSICAL_NAME = 255
-#: What create_work reads for one job, its newline included (``web-rpcs.rst``, "Command lines").
+#: Bytes that create_work reads for one job, with the newline (``web-rpcs.rst``, "Command lines").
 MAX_JOB_LINE = 4094
 
 #: Why a character cannot stand in a job's name.
@@ -55,15 +55,15 @@ _BATCH_NAME_TROUBLE = {
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 _NOT_IN_URL = re.compile(r"""[\s"'\\<>\x00-\x20\x7f]|[^\x00-\x7f]""")
-#: What clients make another character of, when they read a workunit.
+#: Texts that clients turn into another character when they read a workunit.
 _ENTITY = re.compile(r"&(?:[a-z]+|#[0-9]+);")
-#: What nothing escapes between a job's template and SQL, or the XML that clients read.
+#: Characters that are not escaped on the way from a job's template to SQL, or to clients' XML.
 _NOT_IN_TEMPLATE = re.compile(r"[<&'\\]")
 _MD5 = re.compile(r"[0-9A-Fa-f]{32}")
 _NOT_IN_PHYSICAL_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _TEMPLATE_FILENAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
-#: Nearly all names are such, and want no closer look.
+#: Nearly all names match this, and need no further checks.
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 
@@ -99,9 +99,9 @@ def check_batch_name(name: str) -> None:
 
 
 def check_job_name(name: str, seen: dict[str, str]) -> None:
-    """Raise JobRefused for a name that the project would mangle, or that stands there twice.
+    """Raise JobRefused for a name that the project would mangle, or that is there twice.
 
-    ``seen`` holds the names of other jobs of the batch, as earlier calls have left them.
+    ``seen`` holds the names of the batch's other jobs, from earlier calls.
     """
     if not name or name == "0":
         raise JobRefused(
@@ -130,12 +130,12 @@ def check_job_name(name: str, seen: dict[str, str]) -> None:
 
 
 def command_line(job_name: str, args: Sequence[str], *, escape: bool) -> str:
-    """Return the job's arguments as the one text that a project stores.
+    """Return the job's arguments as the single text that a project stores.
 
     See :func:`boinc_gahp.rpc.command_line`, with ``escape`` for its ``doubled``.
 
     Raises:
-        JobRefused: for an argument that would not arrive as it is.
+        JobRefused: an argument would not arrive unchanged.
     """
     try:
         return rpc.command_line(args, doubled=escape)
@@ -151,7 +151,7 @@ def check_job_line(
     Args:
         job_name: the job.
         command: its command line.
-        words: one for each input file: physical names, and what stands for remote files.
+        words: one for each input file: physical names, and the words for remote files.
         more: other words of the line.
     """
     size = len(f" --wu_name {job_name}".encode()) + 1
@@ -168,7 +168,7 @@ def check_job_line(
 
 
 def check_template_filename(filename: str | None) -> None:
-    """Raise JobRefused for what is no name of a file in the project's directory of templates."""
+    """Raise JobRefused if this cannot name a file in the project's directory of templates."""
     if filename is not None and not _TEMPLATE_FILENAME.fullmatch(filename):
         raise JobRefused(
             f"template file name {quoted(filename)}: expected the name of a file in the project's "
@@ -177,7 +177,7 @@ def check_template_filename(filename: str | None) -> None:
 
 
 def check_input(job_name: str, open_name: str, item: Input) -> None:
-    """Raise JobRefused for a file that the project would not take as it is; none is opened."""
+    """Raise JobRefused for a file that the project would not accept as it is; opens no file."""
     if isinstance(item, RemoteFile):
         check_remote(job_name, item)
     elif isinstance(item, StagedFile):
@@ -187,7 +187,7 @@ def check_input(job_name: str, open_name: str, item: Input) -> None:
 
 
 def _check_staged(job_name: str, file: StagedFile) -> None:
-    """Check a physical name, which stands in the job's line without quotes."""
+    """Check a physical name, which is written into the job's line without quotes."""
     name = file.physical_name
     where = f"job {quoted(job_name)}: staged file {quoted(name)}"
     bad = _NOT_IN_PHYSICAL_NAME.search(name)
@@ -228,7 +228,7 @@ def _check_inline(job_name: str, open_name: str, file: InlineFile) -> None:
 
 
 def check_fpops(job_name: str, fpops: float | None) -> None:
-    """Raise JobRefused for a job's own number of floating-point operations that is none."""
+    """Raise JobRefused if a job's own number of floating-point operations is not positive."""
     if fpops is not None and not 0 < fpops < math.inf:
         raise JobRefused(
             f"job {quoted(job_name)}: rsc_fpops_est is {fpops}; expected the floating-point "
@@ -238,9 +238,9 @@ def check_fpops(job_name: str, fpops: float | None) -> None:
 
 
 def check_remote(job_name: str, file: RemoteFile) -> None:
-    """Raise JobRefused for a remote file that create_work would not take as it is.
+    """Raise JobRefused for a remote file that create_work would not accept as it is.
 
-    It stands in the job's line without quotes, and then in SQL.
+    Its URL is written into the job's line without quotes, and then into SQL.
     """
     where = f"job {quoted(job_name)}: remote file {quoted(file.url)}"
     bad = _NOT_IN_URL.search(file.url)
@@ -269,7 +269,7 @@ def check_remote(job_name: str, file: RemoteFile) -> None:
 def check_own_template(
     job_name: str, kind: str, open_names: Iterable[str], command: str | None = None
 ) -> None:
-    """Raise JobRefused for texts of a job's own template that nobody is known to receive.
+    """Raise JobRefused for texts of a job's own template that may not reach volunteers intact.
 
     A project puts them into SQL and into the XML that clients read (``containers.rst``, "On the
     server"; ``web-rpcs.rst``, "What clients make of it").
@@ -277,7 +277,7 @@ def check_own_template(
     Args:
         job_name: the job.
         kind: of the template, ``input`` or ``output``.
-        open_names: its files'.
+        open_names: the open names of its files.
         command: its command line.
     """
     for what, text in [*(("open name", name) for name in open_names), ("command line", command)]:
@@ -310,10 +310,10 @@ def ordered_inputs(
     *,
     by_name: bool = False,
 ) -> tuple[Input, ...]:
-    """Return the job's files in the order in which the app's input template wants them.
+    """Return the job's files in the order of the app's input template.
 
-    Matched by open name; unless ``by_name``, if no name matches and the count is right, by
-    position.
+    They are matched by open name; if no name matches and the count is right, by position, unless
+    ``by_name``.
 
     Raises:
         JobRefused: names the job, its files and the names that the app wants.
@@ -345,9 +345,9 @@ def ordered_inputs(
 def check_outputs(
     job_name: str, outputs: Iterable[str], template: OutputTemplate, app_name: str
 ) -> None:
-    """Raise JobRefused for an output that the app does not make: no volunteer is to work for it.
+    """Raise JobRefused for an output that the app does not make, before volunteers work for it.
 
-    What is in an archive, an app's one output if its name ends in .zip, is seen only afterwards.
+    If the app's only output is an archive (its name ends in .zip), its contents are not known yet.
     """
     names = [info.open_name for info in template.files]
     if len(names) == 1 and names[0].lower().endswith(".zip"):
@@ -364,7 +364,7 @@ def check_outputs(
 
 
 def _source(open_name: str, item: Input) -> str:
-    """Return what tells a file from others to whoever named it."""
+    """Return the name of a file that the submitter will recognise."""
     if isinstance(item, LocalFile):
         return item.path
     if isinstance(item, RemoteFile):
@@ -373,7 +373,7 @@ def _source(open_name: str, item: Input) -> str:
 
 
 def extension(path: str) -> str:
-    """Return the extension that a staged file's physical name takes over from ``path``.
+    """Return the extension that a staged file's physical name takes from ``path``.
 
     Empty if it holds a character that projects refuse in names (``web-rpcs.rst``, "Files").
     """

@@ -1,4 +1,4 @@
-"""What every module of the bridge is given."""
+"""What all modules of the bridge share."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A project as one account sees it, and what belongs to the two on this machine.
+    """A project as one account sees it, and what belongs to them on this machine.
 
     Attributes:
         project: the web RPCs, with the account's authenticator in them.
         settings: all settings.
-        project_settings: the project's own.
-        ledger: what outlives the process; None where it cannot be kept.
+        project_settings: the project's own settings.
+        ledger: the ledger, which outlives the process; None if there is none.
         known: what this process has learned from the project.
         cache_dir: the user's cache directory (may be missing on disk), or None to do without.
         digests: MD5s of local files.
-        uploads: the files that some thread of this process is sending.
+        uploads: the files that threads of this process are sending.
         delivered: the outputs that were delivered before.
     """
 

@@ -31,29 +31,29 @@ log = logging.getLogger("boinc_gahp.bridge")
 
 #: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 500
-#: Jobs that an error names one by one.
+#: How many jobs an error names one by one.
 _NAMED = 10
 
-#: How long past its time, and how long after a gridmanager came to be able to ask about it, an
-#: unanswered submission that nobody asks about is given up.
+#: Seconds past its time, and after a gridmanager could first ask about it, before an unanswered
+#: submission that nobody asks about is given up.
 _GRACE = 120.0
-#: How long past its time, or after a gridmanager last asked, that is done where none can ask: one
-#: may be on its way.
+#: Seconds past its time, or after a gridmanager last asked, before this is done if no gridmanager
+#: can ask this process: one may be about to start.
 FORGOTTEN = 3600.0
 
 
 def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True) -> None:
-    """Abort jobs; one that cannot be aborted does not keep the others from it.
+    """Abort jobs; a job that cannot be aborted does not stop the others.
 
     The project aborts a list's jobs in turn, and stops at the first that it refuses
-    (``web-rpcs.rst``, "Aborting and retiring"). What is to be aborted is in the ledger before
-    anything is asked: whatever happens then, a gridmanager does not want to hear of these jobs any
-    more. Who keeps a record of its own does without (``remember``).
+    (``web-rpcs.rst``, "Aborting and retiring"). The jobs are written into the ledger before
+    anything is asked: in any case a gridmanager does not want to hear of them any more. Callers
+    with their own record do without (``remember``).
 
     Raises:
-        ProjectError: (or a class below it) jobs were not aborted; the message names them and says
-            why, all the others were.
-        RpcError: the project could not be asked.
+        ProjectError: (or a subclass) jobs were not aborted; the message names them and says why.
+            All the others were aborted.
+        RpcError: the project could not be reached.
     """
     names = list(dict.fromkeys(names))
     if remember:
@@ -69,7 +69,7 @@ def abort_each(context: Context, names: Sequence[str]) -> dict[str, ProjectError
     Nothing is written into the ledger.
 
     Raises:
-        RpcError: the project could not be asked.
+        RpcError: the project could not be reached.
     """
     refused: dict[str, ProjectError] = {}
     for start in range(0, len(names), _JOBS_PER_ABORT):
@@ -86,7 +86,7 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
         try:
             context.project.abort_jobs(jobs)
         except (ProjectDown, BadAuthenticator, NoSubmitAccess, NoFileAccess):
-            raise  # they are true of every job
+            raise  # they concern every job
         except ProjectError as error:
             unknown = _unknown_job(error, jobs)
             if unknown is not None:
@@ -95,16 +95,16 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
             elif len(jobs) == 1:
                 refused[jobs[0]] = error
             else:
-                # It does not say which job it means. An abort can be repeated.
+                # The error does not say which job it means. An abort can be repeated.
                 half = len(jobs) // 2
                 todo += [jobs[half:], jobs[:half]]
 
 
 def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
-    """Return the place of the job that the project does not know.
+    """Return the index of the job that the project does not know.
 
-    Those before it are aborted by now; that they are asked for again costs little, and is right
-    with a project that does all of a request or nothing.
+    The jobs before it are aborted by now. To ask for them again costs little, and is right for a
+    project that does all of a request or nothing.
     """
     if not isinstance(error, JobNotFound) or error.named not in jobs:
         return None
@@ -112,7 +112,7 @@ def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
 
 
 def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
-    """Return one error for all; it is of the class of the first."""
+    """Return one error for all, of the class of the first."""
     first = next(iter(refused.values()))
     named = listed([f"{name} ({error.words})" for name, error in refused.items()], _NAMED)
     message = f"{len(refused)} of {asked} jobs were not aborted on {first.host}: "
@@ -129,8 +129,8 @@ def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
 def _record_aborted(context: Context, names: Sequence[str]) -> None:
     batches: dict[str | None, list[str]] = {}
     for name in names:
-        # A gridmanager's job name begins with its batch's (gahp.rst, "BOINC_* commands"); a query
-        # corrects what is wrong about that.
+        # A gridmanager's job name begins with its batch's (gahp.rst, "BOINC_* commands"); if that
+        # is wrong, a query corrects it.
         batches.setdefault(name.rpartition("#")[0] or None, []).append(name)
 
     def record(ledger: Ledger) -> None:
@@ -166,7 +166,7 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
 
 
 def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
-    """Have the batch changed that the account calls so; ``change`` is an RPC's method."""
+    """Change the account's batch of this name; ``change`` is an RPC's method."""
     batch_id = context.known.batch_id(name)
     if batch_id is not None:
         change(batch_id=batch_id)
@@ -182,13 +182,13 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
 
 
 def settle(context: Context, *, alone: bool = False) -> None:
-    """Abort BOINC_SUBMIT's batches that are due; what cannot be done now stays owed.
+    """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays owed.
 
-    Raises nothing: trouble is logged.
+    Raises nothing: errors are logged.
 
     Args:
         context: the project.
-        alone: no gridmanager can ask this process about its batches.
+        alone: whether no gridmanager can ask this process about its batches.
     """
     ledger = context.ledger
     if ledger is None:
@@ -217,8 +217,8 @@ def settle(context: Context, *, alone: bool = False) -> None:
 def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
     """Return whether a submission is over and nobody waits for it.
 
-    A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time to,
-    however long ago the submission was: the submit node may have been down for days.
+    A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time for that,
+    even long after the submission: the submit node may have been down for days.
     """
     if alone:
         return now > batch.not_before + FORGOTTEN
@@ -242,7 +242,7 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
 
 
 def _note(context: Context, write: Callable[[Ledger], None], otherwise: str) -> None:
-    """Write to the ledger; without one the work goes on."""
+    """Write to the ledger; if that fails, the work goes on."""
     if context.ledger is None:
         return
     try:

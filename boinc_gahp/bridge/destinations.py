@@ -1,4 +1,4 @@
-"""Where outputs are to be put: what is refused, and what to tell the job's owner then."""
+"""Destinations of outputs: which ones are refused, and what the job's owner is told then."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explain(error: OSError, destination: Path) -> OutputError:
 
 
 def errno_of(error: BaseException) -> int:
-    """Return the operating system's number for what went wrong; 0 if that is not its doing."""
+    """Return the errno behind an error; 0 if the operating system did not cause it."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError):
@@ -51,7 +51,7 @@ def errno_of(error: BaseException) -> int:
 def check_destination(destination: Path, gate: Gate = OPEN, inside: Path | None = None) -> None:
     """Refuse a destination that a rename cannot or must not replace.
 
-    A symbolic link to a file is replaced itself; its target is left alone. For ``gate`` and
+    A symbolic link to a file is itself replaced; its target is left alone. For ``gate`` and
     ``inside`` see :func:`~boinc_gahp.bridge.directories.open_parent`.
 
     Raises:

@@ -1,9 +1,9 @@
-"""MD5s of local files: computed in parallel, remembered between runs.
+"""MD5s of local files: computed in parallel, and cached between runs.
 
 A file is recognised by its absolute path, size, inode, and times of modification and of change: the
-former can be set, and ``cp -p`` of another file out of the same archive sets it to the same time.
-The memory is a convenience: where it cannot be kept (no cache directory, a full disk, a damaged or
-busy file), MD5s are computed again, and nothing else changes.
+former can be set, and ``cp -p`` of another file from the same archive sets it to the same time.
+If the cache cannot be used (no cache directory, a full disk, a damaged or busy file), MD5s are
+computed again, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ log = logging.getLogger("boinc_gahp.bridge")
 T = TypeVar("T")
 
 _CHUNK = 1 << 20
-#: A file that changed this recently may change again within the same tick of its clock, and would
-#: look the same then; its MD5 is not remembered. In nanoseconds.
+#: A file that changed this recently may change again within the same tick of the file system's
+#: clock, and would look the same; so its MD5 is not cached. In nanoseconds.
 _SETTLED = 2_000_000_000
-#: The cache is trimmed to about this many files, the least recently used ones go.
+#: The cache is trimmed to about this many files; the least recently used ones go.
 _MAX_ROWS = 500_000
 
 _SCHEMA = """
@@ -69,7 +69,7 @@ class _Seen:
     size: int
     mtime_ns: int
     inode: int
-    # It changes with a file's owner, mode and links, too: that is no other file.
+    # It also changes with a file's owner, mode and links, but that is still the same file.
     ctime_ns: int = field(compare=False)
 
     @classmethod
@@ -81,7 +81,7 @@ def look_at(path: str) -> os.stat_result:
     """Return the status of an input file.
 
     Raises:
-        StagingError: it is absent, unreadable, or no regular file.
+        StagingError: it is absent, unreadable, or not a regular file.
     """
     try:
         status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
@@ -116,14 +116,14 @@ def _unreadable(path: str, error: Exception) -> StagingError:
 
 
 def reason(error: Exception) -> str:
-    """Return what the operating system said, in a few words."""
+    """Return the operating system's reason, in a few words."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)
 
 
 class Digests:
-    """MD5s of files, remembered in ``digests.sqlite`` in a cache directory."""
+    """MD5s of files, cached in ``digests.sqlite`` in a cache directory."""
 
     def __init__(self, cache_dir: Path | None) -> None:
         self._path: Path | None = None
@@ -136,7 +136,7 @@ class Digests:
         keep_going: Callable[[], None] = lambda: None,
         meter: Meter | None = None,
     ) -> Mapping[str, Digest]:
-        """Return the files behind ``paths``, hashing those that are not remembered.
+        """Return the files at ``paths``, hashing those that are not in the cache.
 
         Args:
             paths: as the job named them; each is opened at most once.
@@ -144,7 +144,7 @@ class Digests:
             meter: gets the bytes that are read.
 
         Raises:
-            StagingError: a file is absent, unreadable, no regular file, or changed meanwhile.
+            StagingError: a file is absent, unreadable, not a regular file, or changed meanwhile.
         """
         unique = list(dict.fromkeys(paths))
         seen = {path: _Seen.of(look_at(path)) for path in unique}
@@ -188,7 +188,7 @@ class Digests:
         )
 
     def _use(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Return ``work(database)``, or ``otherwise`` where there is no cache to be had."""
+        """Return ``work(database)``, or ``otherwise`` if the cache cannot be used."""
         if self._path is None:
             return otherwise
         try:
@@ -260,9 +260,9 @@ def _key(path: str) -> bytes:
 
 
 def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, _Seen]:
-    """Return the MD5 of a file in hex and what the file was then, read in pieces of 1 MiB.
+    """Return the MD5 of a file in hex, and the file's state then; reads it in pieces of 1 MiB.
 
-    ``read`` is called with the size of each piece; raises to stop.
+    ``read`` is called with the size of each piece; it may raise to stop.
 
     Raises:
         StagingError: it cannot be read, or it changed while it was read.

@@ -1,4 +1,4 @@
-"""Directories that outputs go to: opened as far as others can be trusted, made, put on the disk."""
+"""Directories that outputs go to: opened with care about links, made, and synced to the disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["make_directories", "open_directory", "open_parent", "sync"]
 
 
 def make_directories(path: Path, gate: Gate) -> None:
-    """Make a directory and those above it that are missing, and put them on the disk.
+    """Make a directory and its missing parents, and sync them to the disk.
 
     Raises:
         OSError: one cannot be made.
@@ -28,13 +28,13 @@ def make_directories(path: Path, gate: Gate) -> None:
 
 
 def open_parent(file: Path, gate: Gate, inside: Path | None = None) -> int:
-    """Return a descriptor, for use as ``dir_fd``, of the directory that a file is to be in.
+    """Return a descriptor, for use as ``dir_fd``, of the directory for a file.
 
     Args:
         file: the file's path.
         gate: is entered for each directory that is made.
-        inside: the directory below which the path is made of names from the network: what is
-            missing there is made, and no link is followed.
+        inside: the directory below which the path consists of names from the network: missing
+            directories there are made, and links are not followed.
 
     Raises:
         OutputError: there is a link below ``inside``.

@@ -1,4 +1,4 @@
-"""What is known of a job that has no result: its exit status, and words for its stderr."""
+"""What is known about a job without a result: its exit status, and a text for its stderr."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Seconds for query_completed_job, which most projects cannot answer for such a job.
+#: Seconds for query_completed_job, which fails on most projects for such a job.
 _PATIENCE = 10.0
 
 
 def failed_job(context: Context, job_name: str, located: Located) -> tuple[FetchResult, str]:
-    """Return the real exit status of a failed job, and what to write as its stderr.
+    """Return the real exit status of a failed job, and the text for its stderr.
 
     Raises:
         OutputError: the job is not finished, or it failed and no exit status is known.
-        RpcError: the project could not be asked.
+        RpcError: the project could not be reached.
     """
     host = context.project.host
     job = context.known.failures(located.batch_id, job_name)
@@ -50,11 +50,11 @@ def failed_job(context: Context, job_name: str, located: Located) -> tuple[Fetch
 
 
 def failure(context: Context, job_name: str, batch_id: int) -> Failure | None:
-    """Return what is known of a job in error; None if it is not in error (any more).
+    """Return what is known about a job in error; None if it is not in error (any more).
 
     Raises:
         NotFound: the project has no such batch, or the batch no such job.
-        RpcError: the project could not be asked.
+        RpcError: the project could not be reached.
     """
     job = context.known.failures(batch_id, job_name)
     if job is None:
@@ -74,9 +74,9 @@ def failure(context: Context, job_name: str, batch_id: int) -> Failure | None:
 
 
 def failure_of(context: Context, job: JobInfo) -> Failure:
-    """Return what is known of a job that query_batch, with details, shows to be in error.
+    """Return what is known about a job that query_batch, with details, shows to be in error.
 
-    Raises nothing: what cannot be asked is not known.
+    Raises nothing: if a request fails, its part is not known.
     """
     known = _learn(context, job)
     return Failure(
@@ -107,12 +107,12 @@ def _is_over(job: JobInfo) -> bool:
 
 
 def _learn(context: Context, job: JobInfo) -> _Learned:
-    """Ask what there is to know.
+    """Ask for everything about a failed job.
 
     The exit statuses come from query_batch with details: query_completed_job breaks for a job
     without a canonical instance on PHP 8 (``web-rpcs.rst``, "query_completed_job").
     """
-    # Of a job that was aborted before any instance of it failed, nobody knows more.
+    # If a job was aborted before any of its instances failed, there is nothing more to know.
     asks = bool(job.exit_statuses) or not CANCELLED.issuperset(job.errors)
     told = _completed(context, job.name) if asks else None
     statuses = job.exit_statuses if told is None else (*job.exit_statuses, told.exit_status)
@@ -120,8 +120,8 @@ def _learn(context: Context, job: JobInfo) -> _Learned:
     result = None
     if statuses:
         result = FetchResult(
-            # The last is the one after which the project gave the job up. A failed job never
-            # reports 0: its instances may have ended well, and been found wrong by the validator.
+            # After the last one the project gave up the job. A failed job never reports 0: its
+            # instances may have ended well, but the validator found them wrong.
             next((status for status in reversed(statuses) if status), 1),
             0.0 if told is None else told.elapsed_time,
             (job.cpu_time or 0.0) if told is None else told.cpu_time,
@@ -139,7 +139,7 @@ def _learn(context: Context, job: JobInfo) -> _Learned:
 
 
 def _completed(context: Context, job_name: str) -> CompletedJob | None:
-    """Return what query_completed_job tells of a failed instance; None where it cannot."""
+    """Return what query_completed_job tells about a failed instance; None if it fails."""
     project = context.project.until(time.monotonic() + _PATIENCE)
     try:
         told = project.query_completed_job(job_name)

@@ -1,8 +1,8 @@
-"""What stands before a job's directory: whether anything may be written there just now.
+"""The gate of a job's directory: whether anything may be written there now.
 
 Nothing may appear in a job's directory once HTCondor was told that the job is cancelled
-(``gridmanager-batch.rst``, "Life of a job"): it may have started the job anew in it. Likewise
-nothing is to appear in a person's directory once they have broken a fetch off.
+(``gridmanager-batch.rst``, "Life of a job"): it may have started the job again there. Likewise
+nothing may appear in a person's directory once they have stopped a fetch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Stopped(GahpError):
-    """What was under way is no longer wanted; what was complete by then stays."""
+    """The work was stopped because it is no longer wanted; files that were complete stay."""
 
     code = "BG-STOPPED"
 
@@ -28,16 +28,16 @@ def _stopped() -> Exception:
 
 
 class Gate:
-    """Stands before a directory while outputs are fetched into it; for any thread.
+    """Guards a directory while outputs are fetched into it; thread-safe.
 
-    Every change in the directory (a write, rename, mkdir or removal of what may be another's) is
-    made inside ``with gate:``, short ones only, for :meth:`close` waits for it. It may be entered
-    by several threads, and again inside itself.
+    Every change in the directory (a write, a rename, a mkdir, or the removal of a file that may be
+    somebody else's) is made inside ``with gate:``. Changes have to be short, because :meth:`close`
+    waits for them. Several threads may be inside, and a thread may enter again.
 
     Args:
-        events: each of them, when it is set, closes it, too; then a temporary file vanishes when
-            its fetch comes to its next step.
-        error: returns what is raised when it is closed.
+        events: each of these closes the gate, too, when it is set; a temporary file is then removed
+            at the next step of its fetch.
+        error: returns the exception to raise when the gate is closed.
     """
 
     def __init__(self, *events: threading.Event, error: Callable[[], Exception] = _stopped) -> None:
@@ -49,31 +49,31 @@ class Gate:
         self._clearings: set[Callable[[], None]] = set()
 
     def check(self) -> None:
-        """Raise if it is closed."""
+        """Raise if the gate is closed."""
         if self._closed or any(event.is_set() for event in self._events):
             raise self._error()
 
     def close(self) -> None:
-        """Let nobody in from now on; returns when everybody is out."""
+        """Let no thread in from now on; returns when all threads are out."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._inside == 0)
-            # A fetch may be waiting for the network: what it has begun is not left until it wakes.
+            # A fetch may be waiting for the network: its temporary files are removed already now.
             while self._clearings:
                 self._clearings.pop()()
 
     def at_close(self, clear: Callable[[], None]) -> None:
-        """Have ``clear``, which never fails, called by :meth:`close`; from inside only."""
+        """Have :meth:`close` call ``clear``, which must not fail; only called from inside."""
         with self._changed:
             self._clearings.add(clear)
 
     def not_at_close(self, clear: Callable[[], None]) -> None:
-        """Take :meth:`at_close` back; harmless where it was not called."""
+        """Undo :meth:`at_close`; harmless if it was not called."""
         with self._changed:
             self._clearings.discard(clear)
 
     def __enter__(self) -> None:
-        """Go in; raises if it is closed."""
+        """Enter; raises if the gate is closed."""
         with self._changed:
             self.check()
             self._inside += 1
@@ -84,12 +84,12 @@ class Gate:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Come out."""
+        """Leave."""
         with self._changed:
             self._inside -= 1
             if not self._inside:
                 self._changed.notify_all()
 
 
-#: Stands open for good: for fetches that no cancel can come after.
+#: Always open: for fetches that cannot be cancelled.
 OPEN = Gate()

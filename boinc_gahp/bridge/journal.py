@@ -1,4 +1,4 @@
-"""What is written down while a batch is submitted, by whoever has to answer for it later."""
+"""What a submitter writes down while its batch is submitted, because it is responsible later."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How far a batch is that is being submitted.
+    """How far the submission of a batch is.
 
     Attributes:
-        batch_id: the project's id of it; None: it is not known to be there.
-        ours: whether the project has no jobs in it but those of the request.
+        batch_id: the project's id of the batch; None: it is not known to be there.
+        ours: whether the project has only the request's jobs in it.
         sent: whether jobs of it may be on the project.
         unclear: whether a submit_batch of it may still be running on the project.
     """
@@ -31,11 +31,11 @@ class Sending:
     unclear: bool = False
 
     def seen(self, details: BatchDetails, request: SubmitRequest) -> Sending:
-        """Return this with what the project answered when it was asked for the request's name."""
+        """Return this, updated with the project's answer for the request's name."""
         if details.batch.name != request.batch_name:
             return self  # the project ignores case, accents and trailing spaces
         names = {job.name for job in details.jobs}
-        # A retired batch has no job that runs; to abort it would take it back to the living ones.
+        # A retired batch has no running jobs; an abort would make it active again.
         has_jobs = bool(names) and details.batch.state is not BatchState.RETIRED
         return replace(
             self,
@@ -46,24 +46,24 @@ class Sending:
 
 
 class Journal:
-    """Is told by :func:`boinc_gahp.bridge.submit.submit` how far it is; this one keeps nothing.
+    """:func:`boinc_gahp.bridge.submit.submit` tells it how far it is; this class keeps nothing.
 
-    What a method raises ends the submit; :meth:`failed` raises nothing.
+    An exception from a method ends the submit; :meth:`failed` raises nothing.
     """
 
     def begin(self) -> Sending:
-        """Return how far the batch was when it was last written about."""
+        """Return how far the batch was by the last note about it."""
         return Sending()
 
     def wanted(self) -> Iterable[str] | None:
         """Return the names of the jobs that are still wanted; None: all are.
 
-        Called while files are read and sent, so that none are sent that only others need.
+        Called while files are read and sent, so that files of unwanted jobs are not sent.
         """
         return None
 
     def files_read(self, md5s: Mapping[str, str]) -> None:
-        """Take the MD5s, in hex and by path, of the local files of the jobs to be sent."""
+        """Take the MD5s, in hex and by path, of the local files of the jobs to send."""
 
     def about_to_send(self, batch_id: int) -> None:
         """Write down that a submit_batch is about to be sent; if this raises, it is not.
@@ -76,7 +76,7 @@ class Journal:
         """Write down that all jobs of the batch, by the project's id, are there."""
 
     def failed(self, sending: Sending, error: BaseException) -> None:
-        """Do what has to be done if the submit ends in an error.
+        """Clean up after a submit that ends in an error.
 
         Args:
             sending: how far the batch was.

@@ -1,4 +1,4 @@
-"""What can be judged of a batch before anything is created, and the request that its jobs make."""
+"""Judges a batch before anything is created, and makes the request for its jobs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _INLINE = "jf_" + "0" * 32
 
 
 class Judged:
-    """A request as the app's templates and this program's limits see it; for one thread.
+    """A request, judged by the app's templates and this program's limits; for one thread.
 
     Args:
         context: the project.
-        request: what is to be submitted.
-        project: a view with a deadline of its own to ask through, if need be.
+        request: the batch to submit.
+        project: the project with a separate deadline, if need be.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Judged:
         return {name: files for name, (files, _) in judged.items()}
 
     def judgement(self) -> Judgement:
-        """Return all that stands against the request; input files are looked at, not read.
+        """Return all reasons to refuse the request; input files are looked at, not read.
 
         Raises:
             RpcError: the app's templates cannot be asked for.
@@ -125,7 +125,7 @@ class Judged:
     def lease(self) -> float:
         """Return the seconds that a person's batch is kept without a renewal.
 
-        As long as its jobs may take, by their deadlines and retries.
+        That is as long as its jobs may take, by their deadlines and retries.
 
         Raises:
             RpcError: the app's templates cannot be asked for.
@@ -145,7 +145,7 @@ class Judged:
         """
         inputs = self.inputs()
         submission = self.submission(None, inputs, inputs, placeholder)
-        # A project goes by each job's own number, and else by the app's template.
+        # A project uses each job's own number, or else the app's template.
         usual = self._app_templates.input.rsc_fpops_est
         jobs = []
         for line in submission.jobs:
@@ -183,22 +183,22 @@ class Judged:
         )
 
     def size(self) -> int:
-        """Return the bytes of the request that holds all jobs; nothing else is judged.
+        """Return the bytes of the request with all jobs; nothing else is judged.
 
         Raises:
             JobRefused: an argument would not arrive as it is.
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
-            BadRequest: a text that XML cannot hold.
+            BadRequest: there is a text that XML cannot hold.
         """
         inputs = {name: tuple(job.files.values()) for name, job in self._request.jobs}
         return self._size_of(self.submission(0, inputs, inputs, placeholder))
 
     def _size_of(self, submission: BatchSubmission) -> int:
-        """Return the bytes of a request; where its templates alone are too many, about.
+        """Return the bytes of a request; an estimate if its templates alone are too large.
 
-        Such a request is never written, even to be measured: a project's template may have 64 KB,
-        and there may be 100,000 jobs.
+        Such a request is not even written to measure it: a project's template may have 64 KB, and
+        there may be 100,000 jobs.
         """
         templates = sum(_nbytes(job.input_template) for job in submission.jobs)
         if templates <= self._context.project_settings.max_post_bytes:
@@ -260,7 +260,7 @@ class Judged:
     # -- one job
 
     def _judged(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
-        """Return a job's files in template order, and what is sent of it.
+        """Return a job's files in template order, and its part of the request.
 
         Raises:
             JobRefused: the project would mangle it or choke on it.
@@ -284,7 +284,7 @@ class Judged:
         for open_name, item in job.files.items():
             checks.check_input(name, open_name, item)
         checks.check_fpops(name, job.fpops)
-        # What a file on the project says, no RPC tells: neither its names nor their number.
+        # No RPC tells the names in a template file on the project, nor how many there are.
         named = request.input_template_filename is not None
         own = self._own_template(name, job)
         if job.args and (own is not None or not named):
@@ -327,13 +327,13 @@ class Judged:
         """Return the text of the template that a job takes with it.
 
         Raises:
-            JobRefused: its own cannot be read, or what it asks for cannot be filled in.
+            JobRefused: its own cannot be read, or the sizes it asks for cannot be filled in.
         """
         own = self._own_template(name, job)
         if own is not None:
             filled = self._asked.filled(name, job, own, job.input_template or "")
         elif self._request.input_template_filename is not None:
-            return None  # what it says cannot be known
+            return None  # its values cannot be known
         else:
             of_app = self._app_templates
             filled = self._asked.filled(name, job, of_app.input, of_app.text)
@@ -395,7 +395,7 @@ def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
 
 
 def _word(file: InputFile) -> str:
-    """Return what stands for a file in the job's line, or something as long."""
+    """Return the words for a file in the job's line, or a text of the same length."""
     if file.mode == "remote":
         return f"--remote_file {file.url} {file.nbytes} {file.md5}"
     return _INLINE if file.mode == "inline" else file.source
@@ -419,7 +419,7 @@ def _state(nbytes: int, mtime_ns: int) -> str:
 
 
 def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]]) -> None:
-    """Raise StagingError for a file that cannot be read or changed; ``seen`` is a memory."""
+    """Raise StagingError for a file that cannot be read or has changed; ``seen`` is a cache."""
     for item in inputs:
         if not isinstance(item, LocalFile):
             continue

@@ -1,7 +1,7 @@
 """What this process has learned from a project: a bounded memory, never an authority.
 
-Everything in it can be asked again; nothing in it decides whether something was done: the server
-is right (``docs/architecture.rst``, "Rules").
+Everything in it can be asked for again; nothing in it decides whether something was done: the
+server is right (``docs/architecture.rst``, "Rules").
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ log = logging.getLogger("boinc_gahp.bridge")
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
 
-#: Names of batches, and of instances, that are remembered.
+#: How many names of batches, and of instances, are remembered.
 MAX_NAMES = 20_000
-#: Jobs whose ids are remembered, over all batches; about 250 bytes each.
+#: How many jobs' ids are remembered, over all batches; about 250 bytes each.
 MAX_JOBS = 300_000
 MAX_APPS = 1_000
 
 
 class Recent(Generic[K, V]):
-    """A thread-safe dictionary that drops what was least recently set."""
+    """A thread-safe dictionary that drops the least recently set values."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -86,7 +86,7 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class AppTemplates:
-    """An app's templates, and the text in which the project answered them; ``asked``: when."""
+    """An app's templates, parsed and as the project's text; ``asked`` is the time of asking."""
 
     asked: float
     text: str
@@ -98,7 +98,7 @@ class Known:
     """What this process has learned from one project with one account; thread-safe.
 
     Args:
-        project: where to ask.
+        project: the project to ask.
         templates_cached: seconds after which an app's templates are asked for again.
     """
 
@@ -124,7 +124,7 @@ class Known:
     # Batches.
 
     def remember_shadowed(self, name: str, batch_id: int) -> None:
-        """Note that the project takes a name for another account's, and which batch it means."""
+        """Note the id of a batch whose name the project takes for another account's."""
         self._shadowed.set(name, batch_id)
         self.remember_batch(name, batch_id)
 
@@ -141,7 +141,7 @@ class Known:
         return self._ids.get(name)
 
     def remember_submitted(self, name: str) -> None:
-        """Note that a batch was seen in a later state than INIT, to which none goes back."""
+        """Note that a batch was seen in a later state than INIT; no batch goes back to INIT."""
         self._submitted.set(name, True)
 
     def is_submitted(self, name: str) -> bool:
@@ -149,7 +149,7 @@ class Known:
         return self._submitted.get(name) is not None
 
     def forget_batch(self, name: str) -> None:
-        """Drop what is remembered of a batch: it was retired."""
+        """Forget a batch that was retired."""
         batch_id = self._ids.get(name)
         self._views.forget(name)
         if batch_id is not None:
@@ -176,7 +176,7 @@ class Known:
 
     @property
     def age(self) -> float:
-        """Seconds since this process began with the project."""
+        """Seconds since this process began to use the project."""
         return time.monotonic() - self._born
 
     # Jobs.
@@ -206,7 +206,7 @@ class Known:
         return self._views.find(lambda view: job_name in view.jobs)
 
     def batches(self) -> tuple[BatchInfo, ...]:
-        """Return the account's batches, retired ones excepted, as query_batches lists them now."""
+        """Return the account's batches, without retired ones, as query_batches lists them now."""
         return self._batches.get(None, self._project.query_batches, lambda _: False)
 
     def failures(self, batch_id: int, job_name: str) -> JobInfo | None:
@@ -242,7 +242,7 @@ class Known:
 
         Args:
             app_name: the app.
-            project: a view with a deadline of its own to ask through, if need be.
+            project: the project with a separate deadline, if need be.
 
         Raises:
             RpcError: see :meth:`WebRpcs.get_templates`.

@@ -1,4 +1,4 @@
-"""How long a batch is kept that nobody renews."""
+"""How long a batch is kept if nobody renews its lease."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def longest(template: InputTemplate, delay_bound: float | None = None) -> float:
-    """Return the seconds after which the last instance of a job is over, whatever volunteers do.
+    """Return the seconds after which the last instance of a job is over in any case.
 
     Each instance may take until its deadline, and is followed by another until there are too many
-    errors; one deadline more is for the time that instances wait to be sent.
+    errors; one more deadline is for the time that instances wait to be sent.
 
     Args:
         template: the job's input template.
-        delay_bound: what the request says: it is filled into the template where that says
-            otherwise (:mod:`boinc_gahp.bridge.asking`).
+        delay_bound: the request's value, which is filled into the template if that has another
+            (:mod:`boinc_gahp.bridge.asking`).
     """
     deadline = delay_bound or template.delay_bound or DEFAULTS["delay_bound"]
     errors = template.max_error_results

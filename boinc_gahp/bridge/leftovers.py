@@ -1,8 +1,8 @@
 """Temporary files and directories on the disk: made, locked, taken over, removed.
 
-All is done relative to a descriptor of the directory around, for others may be able to write there.
-Nothing is taken over that this user did not leave: of a file, one that has other names is none; of
-a directory, one that lacks its lock.
+All operations are relative to a descriptor of the parent directory, because others may be able to
+write there. Only what this user has left is taken over: a file that has other names, or a directory
+without its lock, does not count as that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Suffixes of files and of directories.
 FILE, DIRECTORY = "part", "unpack"
 
-#: A directory's lock: NFS locks a file only if it is open for writing, which no directory can be.
+#: A directory's lock: NFS only locks files that are open for writing, which directories cannot be.
 _LOCK = f"{OWN}.lock"
 
 _READ = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,16 +32,16 @@ _WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Taken(Exception):
-    """There is something under a name that is not to be taken over."""
+    """The name belongs to something that must not be taken over."""
 
 
 class Held(NamedTuple):
-    """A file or directory that this process alone may use, open.
+    """An open file or directory that only this process may use.
 
     Attributes:
         descriptor: of the file, or of the directory.
-        lock: of the file that is locked: the file itself, or one in the directory.
-        sure: whether it is locked, and not only on a file system that has no locks.
+        lock: descriptor of the locked file: the file itself, or one in the directory.
+        sure: whether it is really locked; False on a file system without locks.
     """
 
     descriptor: int
@@ -49,7 +49,7 @@ class Held(NamedTuple):
     sure: bool
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
         os.close(self.descriptor)
         if self.lock != self.descriptor:
             os.close(self.lock)
@@ -69,7 +69,7 @@ class Held(NamedTuple):
             os.rmdir(name, dir_fd=at)
 
     def empty(self) -> None:
-        """Remove what is in it."""
+        """Remove its contents."""
         if self.lock == self.descriptor:
             os.ftruncate(self.descriptor, 0)
             os.lseek(self.descriptor, 0, os.SEEK_SET)
@@ -78,17 +78,17 @@ class Held(NamedTuple):
 
 
 def hold_file(name: str, at: int, *, make: bool = True) -> Held | None:
-    """Return a file, made or taken over; None where another process has it, or had until now.
+    """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
-        Taken: the name is something else's.
+        Taken: something else has the name.
         OSError: it cannot be made.
     """
     descriptor = _open_file(name, at, make=make)
     if descriptor is None:
         return None
     sure = _lock(descriptor)
-    # Another one may have renamed or removed it before it let go of the lock.
+    # Another process may have renamed or removed it before it released the lock.
     if sure is None or not _is_at(descriptor, name, at):
         os.close(descriptor)
         return None
@@ -96,7 +96,7 @@ def hold_file(name: str, at: int, *, make: bool = True) -> Held | None:
 
 
 def hold_directory(name: str, at: int, *, make: bool = True) -> Held | None:
-    """Return a directory likewise, mode 700."""
+    """Return a directory in the same way, with mode 700."""
     is_new = make and _make_directory(name, at)
     try:
         descriptor = os.open(name, _READ, dir_fd=at)
@@ -110,8 +110,8 @@ def hold_directory(name: str, at: int, *, make: bool = True) -> Held | None:
         lock = _open_lock(descriptor, is_new=is_new)
     except BaseException:
         os.close(descriptor)
-        # A process that was killed before it made the lock has left an empty directory; others
-        # are not removed by this.
+        # A process that was killed before it made the lock has left an empty directory; this does
+        # not remove any other.
         with suppress(OSError):
             os.rmdir(name, dir_fd=at)
         raise
@@ -141,7 +141,7 @@ def _open_lock(directory: int, *, is_new: bool) -> int:
 def sweep(directory: Path) -> None:
     """Remove the temporary files that a killed daemon left in a directory; never fails.
 
-    Those that a fetch is at are left alone, and all where the file system has no locks to tell.
+    Files that a fetch is using are left alone; without locks on the file system, all are.
     """
     with suppress(OSError):
         at = open_directory(directory)
@@ -199,10 +199,10 @@ def _make_directory(name: str, at: int) -> bool:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Return whether this process, and no other, may use a file; None: another one does.
+    """Return whether this process has locked a file; None if another one has.
 
-    False is for a file system without locks (some NFS). There two daemons of one user that fetch
-    the same job at the same moment are all that could go wrong.
+    False means a file system without locks (some NFS). All that could go wrong there is that two
+    daemons of one user fetch the same job at the same moment.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -222,7 +222,7 @@ def _is_at(descriptor: int, name: str, at: int) -> bool:
 
 
 def _empty(directory: int, keep: str | None = None) -> None:
-    """Remove what is in a directory, however deep; no link is followed."""
+    """Remove the contents of a directory, at all depths; links are not followed."""
     with os.scandir(directory) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_directory in found:

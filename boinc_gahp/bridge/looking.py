@@ -1,4 +1,4 @@
-"""A batch as the project has it: by its id, or as a request means it."""
+"""Looks at a batch on the project: by its id, or by a request."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def look_at(context: Context, batch_id: int) -> BatchLook:
     """Return all jobs of a batch with their statuses.
 
-    query_batch2 takes names only, fails for all of them if it does not like one, and takes the
-    oldest batch of a name, whosever it is (``web-rpcs.rst``, "create_batch"); this does not. It
-    costs more.
+    query_batch2 only takes names, fails for all of them if it refuses one, and takes the oldest
+    batch of a name, of any account (``web-rpcs.rst``, "create_batch"). This function does not have
+    these faults, but costs more.
 
     Raises:
         NotFound: the project has no such batch.
-        RpcError: the project could not be asked, or the batch is another account's.
+        RpcError: the project could not be reached, or the batch is another account's.
     """
     details = context.project.query_batch(batch_id=batch_id, get_job_details=True)
     pairs = tuple(
@@ -40,8 +40,8 @@ def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
     """Return the batch that the project finds under the request's name, or None.
 
     Raises:
-        BatchConflict: it is another one, as far as the name tells.
-        RpcError: the project could not be asked.
+        BatchConflict: by its name it is another batch.
+        RpcError: the project could not be reached.
     """
     name = request.batch_name
     try:
@@ -64,7 +64,7 @@ def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
 
 
 def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> set[str]:
-    """Return the names of the jobs that are still to be sent into a batch.
+    """Return the names of the jobs that still have to be sent into a batch.
 
     Raises:
         BatchConflict: the batch holds other jobs, or takes no more.

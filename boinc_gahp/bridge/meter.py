@@ -1,4 +1,4 @@
-"""How far a submit is, told to whoever wants to know."""
+"""Reports the progress of a submit to its caller."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from boinc_gahp.bridge.types import Progress
 if TYPE_CHECKING:
     from boinc_gahp.bridge.types import OnProgress, Step
 
-#: Seconds between two reports, but for a step's first and last.
+#: Seconds between two reports, except a step's first and last.
 _PAUSE = 0.1
 
 
 class Interrupted(BaseException):
-    """Whoever was told has raised ``error``; nothing in between is to take it for a failure.
+    """The progress callback raised ``error``; code in between must not take it for a failure.
 
-    An error of its own kind: an OSError from somebody's terminal is no broken connection.
+    So it has a separate class: an OSError from a terminal is not a broken connection.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -27,10 +27,10 @@ class Interrupted(BaseException):
 
 
 class Meter:
-    """Counts what many threads do, and tells one at a time, now and then; never backwards.
+    """Counts the work of many threads, and reports it now and then; never backwards.
 
     Args:
-        tell: None: nobody wants to know.
+        tell: called by one thread at a time; None: no reports.
     """
 
     def __init__(self, tell: OnProgress | None = None) -> None:
@@ -52,7 +52,7 @@ class Meter:
             self._report()
 
     def add(self, count: int) -> None:
-        """Count; less than 0 is what has to be done again. Raises :class:`Interrupted`."""
+        """Count work; less than 0 is work to be repeated. Raises :class:`Interrupted`."""
         with self._lock:
             self._check()
             self._done += count
@@ -61,7 +61,7 @@ class Meter:
                 self._report()
 
     def finish(self) -> None:
-        """Tell that the step is through; raises :class:`Interrupted`."""
+        """Report that the step is done; raises :class:`Interrupted`."""
         with self._lock:
             self._check()
             self._done = self._total

@@ -1,8 +1,8 @@
-"""Batches by their names, which several accounts may have given.
+"""Finds batches by their names, which several accounts may have used.
 
-HTCondor 9 names a batch after schedd, app and second, so two users' can have one name. The project
-takes that, and then finds the oldest batch of the name only, whosever it is (``web-rpcs.rst``,
-"create_batch"). The other's is in the account's own list, unless it was retired.
+HTCondor 9 names a batch after schedd, app and second, so batches of two users can have the same
+name. The project accepts that, and then only finds the oldest batch of the name, of any account
+(``web-rpcs.rst``, "create_batch"). The other is in its own account's list, unless it was retired.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def find(project: WebRpcs, name: str) -> BatchDetails:
 
     Raises:
         NotFound: nobody has a batch of this name.
-        NotOwner: another account has, and this one has none that is not retired.
-        RpcError: the project could not be asked.
+        NotOwner: another account has one, and this account has none that is not retired.
+        RpcError: the project could not be reached.
     """
     try:
         return project.query_batch(batch_name=name)

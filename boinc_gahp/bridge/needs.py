@@ -1,4 +1,4 @@
-"""Which files of a batch are still needed, while they are on their way to the project."""
+"""Which files of a batch are still needed while they are being sent to the project."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-#: Seconds for which an answer does in the middle of a file.
+#: Seconds for which an answer is used in the middle of a file.
 _LASTS = 0.5
 
 
 class Needs:
-    """Asks whoever wants the jobs; thread-safe. Every method raises what that raises.
+    """Asks the submitter which jobs it still wants; thread-safe. Methods raise what it raises.
 
     Args:
         wanted: see :meth:`boinc_gahp.bridge.journal.Journal.wanted`.
-        users: by file, the jobs that take it.
+        users: by file, the jobs that use it.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class Needs:
         self._asked = -_LASTS
 
     def of(self, files: Iterable[str], *, now: bool = True) -> list[str]:
-        """Return those of the files that a job still takes.
+        """Return those of the files that a job still needs.
 
         Args:
-            files: some of the batch's.
-            now: whether to ask; if not, half a second may pass from one answer to the next.
+            files: some of the batch's files.
+            now: whether to ask now; if not, an answer may be half a second old.
         """
         jobs = self._ask(now=now)
         if jobs is None:
@@ -45,7 +45,7 @@ class Needs:
         return [file for file in files if not jobs.isdisjoint(self._users[file])]
 
     def check(self) -> None:
-        """Ask now and then, for what is done for all jobs."""
+        """Ask now and then, during work for all jobs."""
         self._ask(now=False)
 
     def _ask(self, *, now: bool) -> frozenset[str] | None:

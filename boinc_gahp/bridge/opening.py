@@ -27,7 +27,7 @@ class Opener:
 
         Raises:
             ConfigError: it has no authenticator.
-            LedgerError: the ledger is refused where it is; says which setting to change.
+            LedgerError: the ledger cannot be used where it is; says which setting to change.
         """
         authenticator = authenticator_of(settings, project)
         options = ClientOptions.of(settings, project)
@@ -44,15 +44,15 @@ class Opener:
     def are_alike(
         one: tuple[Settings, ProjectSettings], other: tuple[Settings, ProjectSettings]
     ) -> bool:
-        """Tell whether a bridge that was opened with ``one`` does for ``other``.
+        """Tell whether a bridge that was opened with ``one`` can be used for ``other``.
 
-        That is decided here alone: a bridge, and the connections under it, keep what they were
+        This is only decided here: a bridge and its connections keep the settings that they were
         made with.
         """
         return _used(*one) == _used(*other)
 
     def ledger(self, settings: Settings) -> Ledger:
-        """Return the one ledger of this process, opened at the first call; raises LedgerError."""
+        """Return this process's ledger, opened at the first call; raises LedgerError."""
         with self._lock:
             if self._ledger is None:
                 self._ledger = Ledger(ledger_file(settings))
@@ -64,13 +64,13 @@ class Opener:
         return self._ledger
 
     def close(self) -> None:
-        """Close the ledger, for whoever makes several of these in one process."""
+        """Close the ledger, for programs that make several of these in one process."""
         with self._lock:
             if self._ledger is not None:
                 self._ledger.close()
 
 
 def _used(settings: Settings, project: ProjectSettings) -> tuple[object, ...]:
-    """Return what a bridge and its connections take from the settings."""
+    """Return the settings that a bridge and its connections use."""
     options = ClientOptions.of(settings, project)
     return options, project, settings.timeouts, settings.staging, settings.jobs

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Names of unknown state up to which each is looked at by itself. One query_batch costs a list
-#: of its jobs (10,000: 0.02 s and 1 MB); one query_batches costs a count of the jobs of every
-#: batch of the account, whatever is asked for (``web-rpcs.rst``, "Timings").
+#: Up to this many names of unknown state are looked up one by one. One query_batch costs a list
+#: of its jobs (10,000: 0.02 s and 1 MB); one query_batches always costs a count of the jobs of
+#: every batch of the account (``web-rpcs.rst``, "Timings").
 _SINGLE_LOOKS = 2
 
-#: Changes are told again from so many seconds before the time that is handed back. A change has
-#: the database's time at which its statement began, ``server_time`` is PHP's at the answer. What is
-#: told twice does no harm, and is no more than what changed in these minutes.
+#: Seconds before the given time from which changes are asked for again. A change has the database's
+#: time at which its statement began, ``server_time`` is PHP's at the answer. Repeated changes do no
+#: harm, and they are only those of these minutes.
 OVERLAP = 300
 
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
@@ -57,7 +57,7 @@ def query_batches(
         client: for a gridmanager the jobs that boinc_gahp aborted are left out.
 
     Raises:
-        BadRequest: ``min_mod_time`` is no number.
+        BadRequest: ``min_mod_time`` is not a number.
         NotFound: a batch is unknown; its message ends in ``no batch named `` and the name.
         RpcError: see :meth:`WebRpcs.query_batch2`.
     """
@@ -73,9 +73,9 @@ def query_batches(
     batches: list[tuple[tuple[str, str], ...]] = []
     for name, pairs in zip(names, answer.batches, strict=True):
         if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
-            # A gridmanager that recovers takes 0 jobs to mean that the batch has to be
-            # submitted, and any job that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks
-            # for a batch that was given up has not had the error: the submit gives it.
+            # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
+            # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
+            # a batch that was given up has not seen the error yet: the submit returns it.
             batches.append(())
         else:
             batches.append(pairs)
@@ -86,7 +86,7 @@ def query_batches(
 
 
 def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> BatchStatuses:
-    """Return what the project says of the batches; of some it does so only by their ids."""
+    """Return what the project says about the batches; some can only be asked for by their ids."""
     known = context.known
     by_id = {name: number for name in names if (number := known.shadowed(name)) is not None}
     while True:
@@ -102,7 +102,7 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             if name is None or (own is None and not client.gridmanager):
                 raise
             if own is None:
-                # So that a gridmanager that recovers submits it.
+                # With this answer a gridmanager that recovers submits it.
                 raise _named_last(error, name) from error
             known.remember_shadowed(name, own.id)
             by_id[name] = own.id
@@ -127,11 +127,11 @@ def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[s
 def _without_strangers(
     context: Context, names: Sequence[str], answer: BatchStatuses, client: Client
 ) -> BatchStatuses:
-    """Leave out jobs whose names say that they are in another batch, and say so once.
+    """Leave out jobs whose names say that they are in another batch, and warn once.
 
-    A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands"), and it looks
-    at the last part only: another batch's job would be taken for the one of this batch. Names that
-    say nothing of a batch are people's own.
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands"), and it only
+    looks at the last part: it would take another batch's job for one of this batch. Names without a
+    batch were chosen by people.
     """
     others = set(names)
 
@@ -157,15 +157,15 @@ def _without_strangers(
 
 
 def _foreign(error: NotOwner, names: Sequence[str]) -> str | None:
-    """Return the name that the project takes for another account's batch, if it is one of these."""
+    """Return which of ``names`` the project takes for another account's batch; None if none."""
     return _said_name(error.named, names)
 
 
 def _mod_time(value: str | float) -> int:
-    """Return what to ask for, so that no event is lost: minutes before (:data:`OVERLAP`).
+    """Return the time to ask for, so that no event is lost: minutes earlier (:data:`OVERLAP`).
 
-    Whatever the clocks, the project compares whole seconds with ``>``, so with the whole second of
-    an answer it does not tell what changed after it in that second (``web-rpcs.rst``, "Changes
+    Even with exact clocks, the project compares whole seconds with ``>``: asked with the second of
+    an answer, it leaves out later changes in that same second (``web-rpcs.rst``, "Changes
     since").
     """
     try:
@@ -174,7 +174,7 @@ def _mod_time(value: str | float) -> int:
         number = math.nan
     if not math.isfinite(number):
         raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
-    # 0 alone asks for everything.
+    # Only 0 asks for everything.
     return max(math.floor(number) - OVERLAP, 1) if number > 0 else 0
 
 
@@ -183,9 +183,9 @@ def _states(
 ) -> dict[str, BatchState | None]:
     """Return the states of those batches whose state matters and is not known.
 
-    It is asked for before query_batch2: a batch that is submitted in between is then reported with
-    0 jobs, and its repeated BOINC_SUBMIT finds it done; in the other order a half-made batch
-    would pass for a whole one.
+    They are asked for before query_batch2: a batch that is submitted in between is then reported
+    with 0 jobs, and its repeated BOINC_SUBMIT finds it done; in the other order a half-made batch
+    would pass for a complete one.
     """
     unknown = [
         name
@@ -204,7 +204,7 @@ def _states(
 
 def _look(context: Context, name: str) -> BatchState | None:
     try:
-        # No view will do: a batch in INIT may have left it since.
+        # An old view does not do: a batch that was in INIT may have left it since.
         view = context.known.view(name, lambda view: view.final)
     except (NotFound, PermissionDenied):
         return None  # query_batch2 says so in the words that a gridmanager looks for
@@ -214,9 +214,9 @@ def _look(context: Context, name: str) -> BatchState | None:
 def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
     """Return states from one query_batches.
 
-    A name that is not in the answer belongs to a retired batch, or to none of this account: it is
-    not in INIT, and query_batch2 tells the rest. A name that two batches have means the older one,
-    which may be retired and so not be in the answer: an INIT is looked at again by name.
+    A name that is not in the answer belongs to a retired batch, or to no batch of this account: it
+    is not in INIT, and query_batch2 tells the rest. If two batches have a name, it means the older
+    one, which may be retired and so missing from the answer: an INIT is checked again by name.
     """
     oldest: dict[str, BatchInfo] = {}
     for batch in sorted(context.known.batches(), key=lambda batch: batch.id):
@@ -234,9 +234,9 @@ def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState
 
 
 def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
-    """Return the error with the wording, and the name as it was asked for, at its end.
+    """Return the error so that it ends with the wording and the name as it was asked for.
 
-    The project's own words have the name with backslashes before its quotes.
+    In the project's own words the name has backslashes before its quotes.
     """
     if not isinstance(error, BatchNotFound) or not error.named:
         return error
@@ -255,7 +255,7 @@ def _named_last(error: ProjectError, name: str) -> BatchNotFound:
 
 
 def _said_name(said: str, names: Sequence[str]) -> str | None:
-    """Return which of ``names`` the project has said, if it can be told."""
+    """Return which of ``names`` the project means by ``said``; None if that is unclear."""
     if said in names:
         return said
     folded = checks.fold(_unslash(said))
@@ -268,7 +268,7 @@ def _unslash(text: str) -> str:
 
 
 def _debts(context: Context) -> tuple[BatchRow, ...]:
-    """Return what the ledger says of submissions that are under way or given up, by any process."""
+    """Return the ledger's submissions, by any process, that are under way or given up."""
     if context.ledger is None:
         return ()
     try:
@@ -279,7 +279,7 @@ def _debts(context: Context) -> tuple[BatchRow, ...]:
 
 
 def _put_off(context: Context, name: str) -> None:
-    """Let no process give a submission up that a gridmanager asks about."""
+    """Keep all processes from giving up a submission that a gridmanager asks about."""
     if context.ledger is None:
         return
     try:
@@ -289,7 +289,7 @@ def _put_off(context: Context, name: str) -> None:
 
 
 def _end_submit(context: Context, name: str) -> None:
-    """Strike the note of a submission that went well: somebody asks for the batch's jobs."""
+    """Delete the note of a submission that succeeded: the client now asks for the batch's jobs."""
     if context.ledger is None:
         return
     try:
@@ -306,7 +306,7 @@ def _without_aborted(
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
 
-    It takes an old batch's aborted job for the job's new incarnation, and holds that
+    It takes an old batch's aborted job for the same job in its new batch, and holds that
     (``gridmanager-boinc.rst``, "Hold of one job").
     """
     if context.ledger is None:

@@ -1,4 +1,4 @@
-"""One question at a time: many threads that want the same answer ask for it once."""
+"""One request at a time: threads that want the same answer share one request for it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class _Answer(Generic[V]):
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """A question that is under way, or would be if the one that is waited for failed.
+    """A request that is under way, or that would follow if the one it waits for failed.
 
     Attributes:
-        until: by when it ends, on ``time.monotonic()``.
-        asked: when it was asked, on the cache's own clock.
+        until: the time at which it ends, on ``time.monotonic()``.
+        asked: when it was sent, on the cache's own clock.
         landed: whether it has its answer, or its error.
         error: why it has no answer.
-        waiting: the questions of those who wait for this one.
-        heir: the one of them that is asked in the place of this one, which has failed.
+        waiting: the requests of the callers that wait for this one.
+        heir: the one of them that is sent instead, if this one has failed.
     """
 
     until: float
@@ -45,11 +45,11 @@ class _Flight:
 
 
 class SingleFlight(Generic[K, V]):
-    """Answers by key, each asked for by one thread at a time, the least recently used dropped.
+    """A cache of answers; one thread at a time asks for each, and the least recently used go.
 
     Args:
-        capacity: sum of the answers' weights that is kept (the newest answer always is).
-        weight: an answer's weight.
+        capacity: the largest sum of the answers' weights (the newest answer is always kept).
+        weight: returns an answer's weight.
     """
 
     def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
@@ -66,14 +66,14 @@ class SingleFlight(Generic[K, V]):
     ) -> V:
         """Return an answer that is ``good``, or one that was asked for after this call began.
 
-        An error of ``ask`` is raised in every thread that waited for that answer, so that a
-        project that is down is not asked by each of them in turn. But nobody fails because another
-        had less time: of those who have more, the one that has most asks once more, for all.
+        An error of ``ask`` is raised in every thread that waited for that answer, so that they do
+        not all ask a project that is down, one after the other. But no caller fails because another
+        had less time: of the callers with more time, the one with the most asks again, for all.
 
         Args:
-            key: what the answer is to.
+            key: the key of the answer.
             ask: gets an answer; returns or raises by ``until``.
-            good: whether an answer that was asked for before will do.
+            good: tells whether an older answer will do.
             until: ``time.monotonic()`` up to which this caller can wait.
         """
         mine = _Flight(until)
@@ -95,7 +95,7 @@ class SingleFlight(Generic[K, V]):
                     break
             mine.asked = self._tick()
         if flight is not mine:
-            return ask()  # this caller's time is over: that is what it will say
+            return ask()  # this caller's time is up: this raises the error that says so
         try:
             value = ask()
         except BaseException as error:
@@ -125,7 +125,7 @@ class SingleFlight(Generic[K, V]):
         return self._clock
 
     def _wait(self, flight: _Flight, mine: _Flight) -> bool:
-        """Wait for a question's answer or error; return whether it came in time."""
+        """Wait for a request's answer or error; return whether it came in time."""
         left = None if math.isinf(mine.until) else max(0.0, mine.until - time.monotonic())
         flight.waiting.append(mine)
         try:
@@ -139,7 +139,7 @@ class SingleFlight(Generic[K, V]):
             del self._flights[key]
             longest = max(flight.waiting, key=lambda waiting: waiting.until, default=flight)
             if flight.error is not None and longest.until > flight.until:
-                # Whose it is finds that it is its turn.
+                # The thread of that request will find that it is its turn.
                 flight.heir = self._flights[key] = longest
             self._changed.notify_all()
 

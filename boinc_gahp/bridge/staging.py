@@ -1,9 +1,9 @@
-"""Input files reach the project by content: each once, streamed, associated with its batch.
+"""Input files are sent to the project by content: each once, streamed, associated with its batch.
 
-What makes this longer than it should be is in ``web-rpcs.rst``, "Files": query_files and
-upload_files die when a row that they insert is there already, so a failure says little about the
-files themselves; PHP drops files past its limits; several clients may send the same file at once.
-So the rule is: after any failure ask what is absent, and go on with that.
+``web-rpcs.rst``, "Files", explains why this is long: query_files and upload_files die when a row
+that they insert is there already, so a failure says little about the files themselves; PHP drops
+files past its limits; several clients may send the same file at once. So the rule is: after any
+failure ask which files are absent, and go on with those.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Rounds of uploads in a row that brought nothing, after which the last error is passed on.
+#: Rounds of uploads in a row without progress, after which the last error is raised.
 _FRUITLESS_ROUNDS = 5
-#: Between such rounds, and between looks for files that the project is still at work on.
+#: Pauses between such rounds, and between looks for files that the project still works on.
 _BACKOFF = Backoff(0.25, 15.0, jitter=(0.5, 1.5))
-#: What a file adds to a POST besides its bytes: part headers, and its name in the request.
+#: Bytes that a file adds to a POST besides its own: part headers, and its name in the request.
 _PART_OVERHEAD = 512
-#: What has to be raised for a file that is too large, by who refused it (``web-rpcs.rst``,
+#: Which limit to raise for a file that is too large, by which part refused it (``web-rpcs.rst``,
 #: "Files").
 _UPLOAD_LIMIT = "upload_max_filesize, and post_max_size above it, in the web server's php.ini"
 _POST_LIMIT = "post_max_size, and upload_max_filesize with it, in the web server's php.ini"
@@ -61,9 +61,9 @@ _WEB_SERVER_LIMIT = (
     "the web server's limit on a request (LimitRequestBody, client_max_body_size), and "
     "upload_max_filesize and post_max_size in its php.ini"
 )
-#: HTTP's status where a front end has not waited for the answer.
+#: HTTP's status if a front end has not waited for the answer.
 _GATEWAY_TIMEOUT = 504
-#: Names of which is remembered when they were last sent.
+#: For how many names it is remembered when they were last sent.
 _LANDED = 20_000
 _TOO_MANY = re.compile(
     r"# of uploaded files \((\d{1,9})\) doesn't agree with request \((\d{1,9})\)"
@@ -71,7 +71,7 @@ _TOO_MANY = re.compile(
 
 
 def out_of_time(what: str) -> StagingError:
-    """Return the error for a submit that has to be answered before all is sent."""
+    """Return the error for a submit that has to be answered before everything is sent."""
     return StagingError(
         f"still staging, {what}; release the jobs to go on (or raise [timeouts] submit together "
         "with HTCondor's GRIDMANAGER_GAHP_CALL_TIMEOUT)"
@@ -89,7 +89,7 @@ class Physical:
         return self._files[path].md5 + checks.extension(path)
 
     def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
-        """Return one file for each physical name: equal contents travel once."""
+        """Return one file for each physical name: equal contents are sent once."""
         return {self.name_of(path): self._files[path] for path in paths}
 
 
@@ -99,7 +99,7 @@ def placeholder(path: str) -> str:
 
 
 class Uploads:
-    """Physical names that some thread of this process is sending, so that no two send one file."""
+    """Physical names that threads of this process are sending, so that no file is sent twice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -108,11 +108,11 @@ class Uploads:
 
     @contextmanager
     def claim(self, names: Iterable[str], asked: float) -> Iterator[dict[str, threading.Event]]:
-        """Yield those of ``names`` that nobody is sending: the caller's until released, or the end.
+        """Yield those of ``names`` that nobody is sending; the caller has them until released.
 
-        The values are set when their name is released. A name that was released after ``asked``,
-        when the project was asked for it (:func:`time.monotonic`), is not among them: it has to be
-        asked for again.
+        The end of the block releases them, too. The values are set when their name is released.
+        ``asked`` is when the project was asked for the names (:func:`time.monotonic`); a name
+        that was released after that is left out, because it has to be asked for again.
         """
         with self._lock:
             mine = {
@@ -127,7 +127,7 @@ class Uploads:
             self.release(mine, list(mine))
 
     def release(self, mine: dict[str, threading.Event], names: Iterable[str]) -> None:
-        """Take ``names`` out of a claim: others can go on with them."""
+        """Take ``names`` out of a claim, so that others can go on with them."""
         with self._lock:
             now = time.monotonic()
             for name in names:
@@ -136,7 +136,7 @@ class Uploads:
                 mine.pop(name).set()
 
     def wait(self, names: Iterable[str], timeout: float) -> None:
-        """Wait until those of ``names`` that another thread is sending are through."""
+        """Wait until other threads have sent those of ``names`` that they are sending."""
         deadline = time.monotonic() + timeout
         with self._lock:
             events = [self._flying[name] for name in names if name in self._flying]
@@ -146,12 +146,12 @@ class Uploads:
 
 @dataclass(slots=True)
 class _Round:
-    """One round of uploads: what is claimed for it, and what came of it."""
+    """One round of uploads: the names claimed for it, and its results."""
 
     mine: dict[str, threading.Event] = field(default_factory=dict)
     trouble: RpcError | None = None
     limit_learned: bool = False
-    #: Files that were sent whole without an answer in time, and how long it was awaited.
+    #: Files that were sent completely, but without an answer in time; seconds waited for it.
     late: set[str] = field(default_factory=set)
     awaited: float = 0.0
 
@@ -161,7 +161,7 @@ class _NotNeeded(Exception):
 
 
 class _Share:
-    """What one POST adds to the meter: no more than its files have, for all that is around them."""
+    """What one POST adds to the meter: only its files' bytes, not those of headers."""
 
     def __init__(self, meter: Meter, nbytes: int) -> None:
         self._meter = meter
@@ -174,7 +174,7 @@ class _Share:
 
     @property
     def is_sent(self) -> bool:
-        """Whether all of the files has gone out."""
+        """Whether all bytes of the files have been sent."""
         return not self._left
 
     def take_back(self) -> None:
@@ -186,10 +186,10 @@ class Staging:
 
     Args:
         project: its RPCs end by ``deadline``.
-        settings: how many files and bytes a POST may have, and how many POSTs go at a time.
+        settings: how many files and bytes a POST may have, and how many POSTs run at a time.
         files: by physical name.
         batch_id: the batch that uses them.
-        uploads: shared by all of a process that use this project and account.
+        uploads: shared by everything in this process that uses this project and account.
         deadline: ``time.monotonic()`` after which nothing more is sent, or None.
         meter: gets the bytes of the files that are sent.
         needs: which of the files are still needed; others are not sent. None: all are.
@@ -219,7 +219,7 @@ class Staging:
         self._limits = threading.Lock()
         self._files_per_post = settings.files_per_post
         self._bytes_per_post = settings.bytes_per_post
-        # Nothing is known to be there before the project was asked.
+        # Until the project is asked, no file is known to be there.
         self._absent = list(files)
         self._asked = 0.0
         self._arrived: set[str] = set()
@@ -227,11 +227,11 @@ class Staging:
         self._late_rounds = 0
 
     def run(self) -> None:
-        """Return when every file is on the project that is still needed.
+        """Return when every file that is still needed is on the project.
 
         Raises:
             StagingError: a file changed, is too large for the project, or time is up.
-            RpcError: the project could not be asked, or refuses the files.
+            RpcError: the project could not be reached, or refuses the files.
         """
         try:
             self._run()
@@ -254,7 +254,7 @@ class Staging:
             before = len(self._absent)
             sending = _Round()
             self._round(sending)
-            # A limit that was learned is worth a round: the next one is another.
+            # A round that taught a new limit is not fruitless: the next one sends other POSTs.
             in_vain = len(self._absent) >= before and not sending.limit_learned
             fruitless = fruitless + 1 if in_vain else 0
             if fruitless >= _FRUITLESS_ROUNDS:
@@ -264,7 +264,7 @@ class Staging:
         self._meter.finish()
 
     def _round(self, sending: _Round) -> None:
-        """Send what is absent and not being sent, then ask again."""
+        """Send the absent files that nobody else is sending, then ask again."""
         absent = self._absent
         with self._uploads.claim(absent, self._asked) as sending.mine:
             mine = set(sending.mine)
@@ -279,16 +279,16 @@ class Staging:
         self._await_late(sending)
         missing = set(self._absent)
         turned_up = [name for name in absent if name not in missing and name not in self._arrived]
-        # Other threads have sent theirs for their own batches. Of a POST of ours that failed, the
-        # files before the one that a rival had sent are associated.
+        # Other threads have sent their files for their own batches. Of our POST that failed, only
+        # the files before the one that another client had sent are associated.
         self._association.associate([name for name in turned_up if name not in mine])
         self._association.associate([name for name in turned_up if name in mine], mixed=True)
 
     def _await_late(self, sending: _Round) -> None:
-        """Look for files that the project may still be at work on, before they are sent again.
+        """Look for files that the project may still be working on, before they are sent again.
 
-        PHP may take longer over a large file than anybody waits for an answer. That is done for as
-        long again as the answer was awaited; the next time, twice as long.
+        PHP may need longer for a large file than clients wait for an answer. The look takes at most
+        as long again as the wait for the answer; the next time, twice as long.
         """
         if not sending.late:
             return
@@ -317,7 +317,7 @@ class Staging:
 
     def _post(self, group: Sequence[str], sending: _Round) -> None:
         if sending.limit_learned:
-            return  # the others wait for the next round, and go in smaller POSTs
+            return  # the rest goes in the next round, in smaller POSTs
         if self._time_is_up():
             raise self._out_of_time()
         group = self._needs.of(group)
@@ -360,12 +360,12 @@ class Staging:
             self._uploads.release(sending.mine, group)
 
     def _keep_going(self) -> None:
-        """Break an upload off when another one has shown that the batch cannot be staged."""
+        """Break off an upload if another one has shown that the batch cannot be staged."""
         if self._broken_off.is_set():
             raise StagingError("broken off: another file of the batch cannot be sent")
 
     def _groups(self, names: Sequence[str]) -> list[list[str]]:
-        """Split ``names`` so that no POST has more files or bytes than the project takes."""
+        """Split ``names`` so that no POST has more files or bytes than the project accepts."""
         groups: list[list[str]] = []
         room = files = 0
         for name in names:
@@ -379,9 +379,9 @@ class Staging:
         return groups
 
     def _learn(self, error: RpcError, group: Sequence[str]) -> bool:
-        """Take a limit out of a refusal, if it tells one; raise if sending again cannot help.
+        """Learn a limit from a refusal, if it tells one; raise if sending again cannot help.
 
-        The texts are PHP's and the server's own (``web-rpcs.rst``, "Files").
+        The texts are from PHP and the server (``web-rpcs.rst``, "Files").
         """
         if isinstance(error, (PermissionDenied, NotFound)):
             raise error
@@ -398,7 +398,7 @@ class Staging:
             if len(group) == 1:
                 limit = _WEB_SERVER_LIMIT if too_large else _POST_LIMIT
                 raise self._too_large(group[0], limit) from error
-            # Several POSTs of one size may be refused at the same time: each halves its own.
+            # Several POSTs of one size may be refused at the same time: each halves its own size.
             size = sum(self._files[name].nbytes + _PART_OVERHEAD for name in group)
             self._bytes_per_post = min(self._bytes_per_post, size // 2)
             return True
@@ -446,7 +446,7 @@ class Staging:
 
 
 def _is_late(error: RpcError) -> bool:
-    """Tell whether the project may still be at work on a request that it got."""
+    """Tell whether the project may still be working on a request that it got."""
     if not isinstance(error, TransportError) or not error.may_have_happened:
         return False
     if error.status is not None:

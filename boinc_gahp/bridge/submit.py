@@ -1,17 +1,17 @@
-"""A batch of jobs becomes workunits, once, whatever fails and whoever repeats it.
+"""A batch of jobs becomes workunits, exactly once, also after failures and repeated submits.
 
-The order of the steps is the whole point:
+The order of the steps matters:
 
-1. everything that can be judged without the project's help is judged
+1. everything that can be judged without the project is judged
    (:mod:`boinc_gahp.bridge.judging`), so that a refusal leaves nothing behind;
 2. the batch is looked up by name: its job list on the project, not anything remembered, tells
    what is still to be done;
 3. files are staged before the jobs that use them;
-4. jobs go into the batch in one request, and a request whose outcome is unclear is followed by
-   a look at the batch, never by a blind repetition. Jobs carry names that are unique over the
-   whole project, so a workunit cannot be made twice (``web-rpcs.rst``, "Job names").
+4. jobs go into the batch in one request. If its outcome is unclear, the batch is looked at; the
+   request is never simply repeated. Job names are unique over the whole project, so a workunit
+   cannot be made twice (``web-rpcs.rst``, "Job names").
 
-Those who submit differ in the journal alone (:class:`~boinc_gahp.bridge.journal.Journal`):
+The submitters differ only in their journal (:class:`~boinc_gahp.bridge.journal.Journal`):
 BOINC_SUBMIT (:mod:`boinc_gahp.bridge.boinc_submit`), HTCondor's BLAH jobs
 (:mod:`boinc_gahp.blah.sending_journal`), people (:mod:`boinc_gahp.remote.comparing`).
 """
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Looks at the batch, without progress between them, after which the last error is passed on.
+#: Looks at the batch without progress, after which the last error is raised.
 _ROUNDS = 5
-#: Between them.
+#: Pauses between them.
 _BACKOFF = Backoff(0.25, 8.0, jitter=(0.5, 1.5))
-#: Times that files are staged again because the project deleted one meanwhile.
+#: How often files are staged in all, if the project deletes one in the meantime.
 _STAGINGS = 3
 
 #: HTTP's status for a request that is too large.
@@ -76,19 +76,19 @@ def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
     """Make the batch's jobs exist on the project, each exactly once; return the batch's id there.
 
     Submitting the same request again, at any time and from any process, completes it or finds it
-    done.
+    complete.
 
     Raises:
         JobRefused: the project would mangle a job or choke on it; nothing was created.
         BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
-        StagingError: an input file cannot be read or sent, or is not on the project as was said.
-        RpcError: the project said no or could not be asked.
+        StagingError: an input file cannot be read or sent, or is not on the project as claimed.
+        RpcError: the project refused or could not be reached.
         Exception: what the journal and the request's ``progress`` raise.
     """
     submission = _Submission(context, request, journal)
     try:
         batch_id = submission.run()
-    except BaseException as error:  # whatever it is, the journal is told that it failed
+    except BaseException as error:  # the journal has to hear of every failure
         journal.failed(submission.sending, error)
         if isinstance(error, Interrupted):
             raise error.error from None
@@ -99,7 +99,7 @@ def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
 
 
 def _is_answered(error: RpcError) -> bool:
-    """Tell whether the project has answered a submit_batch, so that it is not running."""
+    """Tell whether the project has answered a submit_batch, so that it is no longer running."""
     if isinstance(error, TransportError):
         return not error.may_have_happened
     return isinstance(error, ProjectError) and not isinstance(error, ProjectDown)
@@ -110,7 +110,7 @@ def _is_over(end: float | None) -> bool:
 
 
 def _check_time(end: float | None, what: str) -> None:
-    """Raise StagingError if the time for a step is over; ``what`` says how far the submit is."""
+    """Raise StagingError if the time for a step is up; ``what`` says how far the submit is."""
     if _is_over(end):
         raise out_of_time(what)
 
@@ -120,7 +120,7 @@ def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalFile]:
 
 
 def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
-    """Return, by physical name, a job that wants the file on the project."""
+    """Return, by physical name, a job that uses the file on the project."""
     return {
         item.physical_name: name
         for name, items in inputs.items()
@@ -161,7 +161,7 @@ class _Submission:
             missing = self._missing(details)
             if not missing:
                 return details.batch.id
-        # The files of jobs that are there have done their duty; they may be gone by now.
+        # Jobs that are there do not need their files any more, which may be gone by now.
         inputs = {name: items for name, items in inputs.items() if name in missing}
         needs = Needs(self._journal.wanted)
 
@@ -180,7 +180,7 @@ class _Submission:
         self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
         if details is None:
             details = self._create()
-            self._missing(details)  # raises if somebody else has filled it meanwhile
+            self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
         self._context.known.remember_batch(self._request.batch_name, batch_id)
         self._stage(physical, inputs, batch_id)
@@ -199,10 +199,10 @@ class _Submission:
         return looking.missing(self._project, self._request, details)
 
     def _create(self) -> BatchDetails:
-        """Create the batch; return what its name then gives.
+        """Create the batch; return the batch that a look-up of its name finds.
 
-        create_batch takes a name twice, and the older batch is found afterwards: so the id that
-        counts is the one that a look-up gives (:mod:`boinc_gahp.bridge.naming`).
+        create_batch accepts a name twice, and look-ups then find the older batch: so the id that
+        counts is the one from a look-up (:mod:`boinc_gahp.bridge.naming`).
         """
         request = self._request
         lease = self._judged.lease() if request.lease is None else request.lease
@@ -274,7 +274,7 @@ class _Submission:
         ).run()
 
     def _check_staged(self, absent: Iterable[str]) -> None:
-        """Raise StagingError if a file is absent that the request says is on the project."""
+        """Raise StagingError if a file that the request takes for staged is absent."""
         for name in absent:
             job = self._staged.get(name)
             if job is not None:
@@ -315,7 +315,7 @@ class _Submission:
         try:
             details = self._project.query_batch(batch_id=batch_id)
         except RpcError as error:
-            # What went wrong first tells more than that the project cannot be asked about it.
+            # The first error tells more than that the look at the batch failed, too.
             raise trouble or error from None
         self.sending = self.sending.seen(details, self._request)
         return details
@@ -350,12 +350,12 @@ class _Submission:
         inputs: Mapping[str, tuple[Input, ...]],
         physical: Physical,
     ) -> RpcError:
-        """Return what a submit_batch ended in if the batch has to tell what came of it.
+        """Return a submit_batch's error if only the batch can tell what became of the request.
 
         Raises:
             RpcError: the project has refused it.
-            BatchTooLarge: it is more than the project takes.
-            StagingError: a file is absent that the request says is on the project.
+            BatchTooLarge: it is larger than the project accepts.
+            StagingError: a file that the request takes for staged is absent.
         """
         if isinstance(error, ProjectDown | BatchSubmitted | DuplicateJob):
             return error
@@ -401,7 +401,7 @@ class _Submission:
     def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
         filename = self._request.output_template_filename
         if filename is not None:
-            # That is how a project answers when there is no such file (``web-rpcs.rst``,
+            # A project answers like this if there is no such file (``web-rpcs.rst``,
             # "submit_batch").
             return JobsNotListed(
                 f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "

@@ -1,9 +1,9 @@
-"""Temporary files beside their destinations, renamed into place when they are whole.
+"""Temporary files beside their destinations, renamed into place when they are complete.
 
-Every one of them is in a registry, so that a daemon that stops leaves none behind (``gahp.rst``,
-"End of input"). Their names follow from the destination, so that what a killed
-daemon did leave is taken over by the next fetch of the same file; where somebody else put something
-under such a name, that is left alone, and another name taken.
+All of them are in a registry, so that a daemon that stops leaves none behind (``gahp.rst``,
+"End of input"). Their names follow from the destination, so that the next fetch of the same file
+takes over what a killed daemon left. If somebody else uses such a name, that file is left alone,
+and another name is taken.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.gate import Gate
     from boinc_gahp.bridge.leftovers import Held
 
-#: Jobs may share a directory and so a destination: that many fetches write it at the same time.
+#: Jobs may share a directory and so a destination: this many fetches can write it at the same time.
 _SLOTS = 1000
-#: After its own slot, a fetch looks at least up to this one for what a killed daemon left.
+#: A fetch looks for leftovers of a killed daemon in the slots after its own, at least up to this.
 _SWEPT = 4
 
 
 class NotNow(OutputError):
-    """A file cannot be written at this moment, for a reason that is no fault of anybody's."""
+    """A file cannot be written at this moment, and it is nobody's fault."""
 
     code = "BG-NOT-NOW"
 
@@ -110,7 +110,7 @@ class Temporaries:
                     try:
                         claimed = self._try(kind, path, at, destination, gate)
                     except leftovers.Taken:
-                        # A name that nobody can foresee.
+                        # A name that nobody can predict.
                         claimed = self._try(kind, _unforeseen(path), at, destination, gate)
                 elif _exists(path.name, at):
                     # Left by a daemon that was killed while several fetches wrote the same file.
@@ -135,13 +135,13 @@ class Temporaries:
     def _try(
         self, kind: type[_Kind], path: Path, at: int, destination: Path, gate: Gate
     ) -> _Kind | None:
-        """Return the temporary at ``path``, emptied and locked; None where another one has it.
+        """Return the temporary at ``path``, emptied and locked; None if another fetch has it.
 
         Raises:
-            Taken: something else has the name.
+            Taken: something that is not a temporary has the name.
         """
         with gate:
-            # Under the lock, so that none comes to be between remove_all and the process's end.
+            # Under the lock, so that none is made between remove_all and the end of the process.
             with self._lock:
                 self._check_open()
                 if path in self._active:
@@ -185,7 +185,7 @@ def _exists(name: str, at: int) -> bool:
 
 
 class _Place(NamedTuple):
-    """Where a temporary is, what it is for, and a descriptor of its own of the directory."""
+    """A temporary's path, its destination, and its own descriptor of the directory."""
 
     path: Path
     destination: Path
@@ -196,11 +196,11 @@ class _Temporary:
     """What the two kinds of temporaries have in common.
 
     Attributes:
-        path: for people, and for what can be told paths only.
-        destination: what it is for.
+        path: for people, and for functions that only take paths.
+        destination: the path that it is for.
     """
 
-    #: Of its name.
+    #: The suffix of its name.
     suffix: ClassVar[str]
 
     @staticmethod
@@ -222,15 +222,15 @@ class _Temporary:
         return self._held.descriptor
 
     def empty(self) -> None:
-        """Remove what an earlier one left, or has been written."""
+        """Remove its contents: what an earlier one left, or what was written."""
         if self._held is not None:
             with self._gate:
                 self._held.empty()
 
     def remove(self) -> None:
-        """Remove it from the disk; what still writes to it writes to nothing.
+        """Remove it from the disk; later writes to it are lost.
 
-        Where it was removed before, its name may be another fetch's by now: that is left alone.
+        If it was removed before, another fetch may have its name by now: that one is left alone.
         """
         with self._guard:
             if self._held is not None and self._held.is_at(self.path.name, self._at):
@@ -238,17 +238,17 @@ class _Temporary:
                     self._held.remove(self.path.name, self._at)
 
     def withdraw(self) -> None:
-        """Remove it for a gate that is being closed; never fails."""
+        """Remove it because the gate is being closed; never fails."""
         with suppress(OSError):
             self.remove()
 
     def discard(self) -> None:
-        """Remove it, and let go of it."""
+        """Remove it, and close it."""
         self.remove()
         self.close()
 
     def close(self) -> None:
-        """Let go of it; whatever is on the disk stays."""
+        """Release it; the disk is left as it is."""
         with self._guard:
             held, self._held = self._held, None
             if held is not None:
@@ -263,7 +263,7 @@ _Kind = TypeVar("_Kind", bound=_Temporary)
 
 
 class TemporaryFile(_Temporary):
-    """A file that is written here and appears at its destination whole, or not at all.
+    """A file that is written here and appears at its destination complete, or not at all.
 
     As a context manager it is discarded at the end unless it was committed.
 
@@ -309,13 +309,13 @@ class TemporaryFile(_Temporary):
     def contents(self) -> BinaryIO:
         """Return the file, open for reading and writing, at its beginning; the caller closes it.
 
-        ``size`` and ``md5`` do not follow what is written there.
+        ``size`` and ``md5`` do not change with what is written there.
 
         Raises:
             OutputError: it is gone.
         """
         try:
-            # A copy of the descriptor would have its place in the file in common with it.
+            # A copy of the descriptor would share its position in the file.
             flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
             file = os.fdopen(os.open(self.path.name, flags, dir_fd=self._at), "r+b")
             is_it = os.path.samestat(os.fstat(file.fileno()), os.fstat(self._descriptor))
@@ -327,7 +327,7 @@ class TemporaryFile(_Temporary):
         return file
 
     def commit(self) -> os.stat_result:
-        """Put the file under its final name, and both on the disk; return its status there.
+        """Give the file its final name, and sync both to the disk; return its status there.
 
         Raises:
             OutputError: the disk is full, the destination has become a directory, ...
@@ -361,7 +361,7 @@ class TemporaryFile(_Temporary):
 
 
 class TemporaryDirectory(_Temporary):
-    """A directory that is gone, with what is left in it, when its block ends."""
+    """A directory that is removed, with everything in it, when its block ends."""
 
     suffix = leftovers.DIRECTORY
 
@@ -383,12 +383,12 @@ class TemporaryDirectory(_Temporary):
     def place(
         self, name: str, destination: Path, inside: Path | None = None
     ) -> os.stat_result | None:
-        """Put a file of it that is on the disk in place; return its status there.
+        """Move one of its files, already synced to the disk, into place; return its status there.
 
         None: the destination is on another file system, and nothing was done.
 
         Raises:
-            OutputError: it cannot be put there.
+            OutputError: the file cannot be put there.
         """
         try:
             at = open_parent(destination, self._gate, inside)

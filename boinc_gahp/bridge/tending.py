@@ -1,4 +1,4 @@
-"""Looks after a process's ledger: it keeps its file, and that does not grow for ever."""
+"""Looks after a process's ledger: its file stays in place, and does not grow for ever."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.ledger")
 
-#: Seconds between looks whether the ledger is still where it was.
+#: Seconds between checks whether the ledger is still in its place.
 INTERVAL = 10.0
 #: Seconds after which HTCondor has asked about all jobs that it still has.
 HTCONDOR_HAS_ASKED = 3600.0
@@ -33,10 +33,10 @@ def tend_ledger(
     """Look after the ledger that ``opener`` has opened, until ``closing`` is set; never raises.
 
     Args:
-        opener: of the process's ledger.
+        opener: the opener of the process's ledger.
         forget_after: returns the setting.
-        closing: ends it.
-        end: ends the process: its ledger has no name any more, for another file has it.
+        closing: ends this function when it is set.
+        end: ends the process: another file has replaced its ledger.
     """
     began = time.monotonic()
     said = ""

@@ -1,4 +1,4 @@
-"""What the bridge is asked, and what it answers: values without protocol or network in them."""
+"""Requests to the bridge, and its answers: plain values without protocol or network."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError, RpcError
 
 
-#: Names of files that boinc_gahp keeps for itself beside outputs begin so.
+#: Prefix of the names of boinc_gahp's own files beside outputs.
 OWN = ".boinc_gahp"
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class LocalFile:
-    """A file on this machine: sent once, by content, whatever it is called.
+    """A file on this machine; equal contents are sent once, under any names.
 
     Attributes:
-        path: where it is; bytes that are no UTF-8 as surrogates (PEP 383).
-        expected: size in bytes and time of the last change in ns with which it was meant: with
-            others it is not sent. None: as it is.
+        path: its path; bytes that are not UTF-8 as surrogates (PEP 383).
+        expected: the size in bytes and the time of the last change in ns that it has to have;
+            otherwise it is not sent. None: it is sent as it is.
     """
 
     path: str
@@ -34,7 +34,7 @@ class LocalFile:
     def __init__(
         self, path: str | os.PathLike[str], expected: tuple[int, int] | None = None
     ) -> None:
-        """Name a file; nothing is looked at."""
+        """Name a file; the file itself is not looked at."""
         is_path = isinstance(path, os.PathLike)
         object.__setattr__(self, "path", os.fsdecode(path) if is_path else path)
         object.__setattr__(self, "expected", expected)
@@ -53,8 +53,8 @@ class RemoteFile:
 
     Attributes:
         url: its http(s) address.
-        nbytes: its size; None: it is fetched once, when jobs are submitted, and measured.
-        md5: in hex; None: likewise.
+        nbytes: its size; None: the file is fetched once, when jobs are submitted, and measured.
+        md5: its MD5 in hex; None: likewise.
     """
 
     url: str
@@ -64,19 +64,19 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class InlineFile:
-    """A file whose contents, text only and not empty, travel in the request itself."""
+    """A file whose contents, only text and not empty, are in the request itself."""
 
     text: str
 
 
 #: An input file of a job.
 Input = LocalFile | StagedFile | RemoteFile | InlineFile
-#: What may be given for one; a plain path stands for a :class:`LocalFile`.
+#: What callers may pass for one; a plain path stands for a :class:`LocalFile`.
 File = Input | str | os.PathLike[str]
 
 
 def by_open_name(files: Iterable[tuple[str, Input]]) -> dict[str, Input]:
-    """Return files by their open names, in order; a name that comes again gets a number."""
+    """Return files by their open names, in order; a repeated name gets a number."""
     found: dict[str, Input] = {}
     for name, file in files:
         key, number = name, 1
@@ -93,13 +93,13 @@ Step = Literal["reading", "staging", "submitting", "waiting", "fetching"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far something is that takes long; steps come in the order of :data:`Step`.
+    """The progress of a long operation; steps come in the order of :data:`Step`.
 
     Attributes:
         step: what is being done.
-        done: how much of ``total`` is through.
-        total: may grow while more becomes known; 0 where there is nothing to do.
-        unit: what the two count.
+        done: how much of ``total`` is done.
+        total: may grow as more becomes known; 0 if there is nothing to do.
+        unit: what ``done`` and ``total`` count.
     """
 
     step: Step
@@ -108,7 +108,8 @@ class Progress:
     unit: Literal["bytes", "files", "jobs"]
 
 
-#: Called now and then, by one thread at a time; returns quickly. What it raises ends the work.
+#: Called now and then, by one thread at a time. It has to return quickly; an exception ends the
+#: work.
 OnProgress = Callable[[Progress], None]
 
 
@@ -116,16 +117,16 @@ OnProgress = Callable[[Progress], None]
 class Parameters:
     """What a batch's jobs need, and may use; None leaves the choice to the app's template.
 
-    What is asked for counts, whatever a template says: it is filled into a copy of the template
-    that goes with the jobs, if that says otherwise. It cannot be asked for together with
-    ``input_template_filename``, a template that nobody can read from here.
+    Values given here override the template: if it differs, they are filled into a copy of it that
+    goes with the jobs. They cannot be combined with ``input_template_filename``, because such a
+    template cannot be read from here.
 
     Attributes:
         fpops_est: floating-point operations that a job takes, about.
-        fpops_bound: the number of them at which a volunteer gives it up.
+        fpops_bound: the number of them at which a volunteer's client aborts the job.
         memory_bound: bytes of memory.
         disk_bound: bytes of disk.
-        delay_bound: seconds that a volunteer has for it.
+        delay_bound: seconds that a volunteer has for a job.
     """
 
     fpops_est: float | None = None
@@ -136,7 +137,7 @@ class Parameters:
 
     @property
     def by_element(self) -> dict[str, float | None]:
-        """The same by the names of the elements of ``job_params`` and of templates."""
+        """The values by the names of their elements in ``job_params`` and in templates."""
         return {
             "rsc_fpops_est": self.fpops_est,
             "rsc_fpops_bound": self.fpops_bound,
@@ -151,16 +152,16 @@ class Job:
     """One job to be submitted.
 
     Attributes:
-        args: words, as they are; or one string, which is split as a shell would.
-        inputs: files by the open names of the input template, which are all to be there. Only
-            with a template that the project keeps (``input_template_filename``), whose names
-            nobody can look up, they go in the order given.
+        args: a list of words; or one string, which is split as a shell would split it.
+        inputs: files by the open names of the input template, all of which are needed. If the
+            template is a file on the project (``input_template_filename``), its names cannot be
+            looked up, and the files go in the order given.
         name: unique over the whole project, for ever; None: made of the batch's name and the job's
             number in it.
         priority: None: the batch's.
-        fpops: floating-point operations that it takes, about; None: the batch's. Counts as
-            :class:`Parameters` do.
-        input_template: XML text of its own; None: the app's.
+        fpops: floating-point operations that the job takes, about; None: the batch's. It overrides
+            the template as :class:`Parameters` do.
+        input_template: XML text of the job's own template; None: the app's.
         output_template: likewise.
     """
 
@@ -174,7 +175,7 @@ class Job:
 
     @property
     def files(self) -> dict[str, Input]:
-        """The inputs, with a :class:`LocalFile` for each plain path."""
+        """The inputs, with plain paths as :class:`LocalFile`."""
         plain = (str, os.PathLike)
         return {
             name: LocalFile(file) if isinstance(file, plain) else file
@@ -189,25 +190,26 @@ class SubmitRequest:
     Attributes:
         batch_name: unique over the whole project.
         app_name: the app that the jobs run.
-        jobs: each with the name that it has on the project, whatever its own; arguments are words.
+        jobs: pairs of the job's name on the project, which replaces its own, and the job, whose
+            arguments are words.
         parameters: what the jobs need and may use, where they do not say so themselves
             (:mod:`boinc_gahp.bridge.asking`).
-        app_version_num: run by this version of the app only; None: by any.
-        priority: of jobs without one of their own.
+        app_version_num: the only version of the app that may run them; None: any.
+        priority: of jobs without their own.
         input_template_filename: a file in the project's own directory of templates, for jobs
-            without a template of their own; None: the app's. Likewise for outputs.
-        by_name: whether input files fit by their open names only. Otherwise those of a job, if
-            none of its names fits and there are as many as are wanted, go in the order given: a
+            without their own template; None: the app's. Likewise for outputs.
+        by_name: whether input files are only matched by their open names. Otherwise, if none of a
+            job's names fits and the number of files is right, they go in the order given: a
             gridmanager knows files by their paths.
-        outputs: those that will be asked for, by jobs' names, where they are known: each has to be
-            one of the template's.
+        outputs: the outputs that will be asked for, by jobs' names, where they are known: each has
+            to be one of the template's.
         lease: seconds that a new batch is kept without a renewal; None: as long as the jobs may
             take by their deadlines and retries, ``[jobs] batch_lease`` at least.
-        progress: told how far the submit is.
-        answer_by: ``time.monotonic()`` at which the result has to be there: the submit ends in an
-            error in time to undo it. None: it may take as long as it needs.
-        name_is_given: whether the batch has to have this name though another account has a batch
-            of that name: whoever submits it cannot choose another.
+        progress: called with the progress of the submit.
+        answer_by: ``time.monotonic()`` at which the result is needed: the submit ends with an
+            error early enough to undo it. None: it may take as long as it needs.
+        name_is_given: whether the batch must have this name even if another account has a batch
+            of that name, because the submitter cannot choose another.
     """
 
     batch_name: str
@@ -228,19 +230,19 @@ class SubmitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What can be said of a :class:`SubmitRequest` before anything is created.
+    """The judgement on a :class:`SubmitRequest` before anything is created.
 
     Attributes:
-        refusal: what stands against the batch as a whole (its name, its size, ...); None: nothing.
-        refusals: what stands against jobs, by their names.
-        inputs: the files of each job against which nothing stands, in the order in which they go.
+        refusal: why the batch as a whole is refused (its name, its size, ...); None: it is not.
+        refusals: why jobs are refused, by their names.
+        inputs: the input files of each job that is not refused, in the order in which they go.
         files: the local files of these jobs: size in bytes by path.
-        staged: physical names of these jobs' files that are said to be on the project.
-        request_bytes: of the request that would hold these jobs; 0 if it cannot be written.
+        staged: physical names of these jobs' files that the request takes for staged.
+        request_bytes: size of the request that would hold these jobs; 0 if it cannot be written.
         max_post_bytes: the largest request that the project's settings allow.
-        lease: seconds that the batch would be kept without a renewal, if the request says nothing.
-        filled: what becomes of the sizes that each of these jobs asks for; not of one whose
-            template is a file of the project's, which cannot be read.
+        lease: seconds that the batch would be kept without a renewal, if the request has none.
+        filled: what becomes of the sizes that each of these jobs asks for; without jobs whose
+            template is a file on the project, which cannot be read.
     """
 
     refusal: GahpError | None
@@ -272,11 +274,11 @@ class BatchStatuses:
 
 @dataclass(frozen=True, slots=True)
 class BatchLook:
-    """A batch and all of its jobs, looked at by the project's id.
+    """A batch and all of its jobs, looked up by the project's id.
 
     Attributes:
         name: as the project has it.
-        complete: whether no job can be missing that is yet to be made.
+        complete: whether all its jobs have been made, so that none is still to appear.
         jobs: (job name, status word) pairs; words as in :class:`BatchStatuses`.
     """
 
@@ -287,16 +289,16 @@ class BatchLook:
 
 @dataclass(frozen=True, slots=True)
 class AdFiles:
-    """What a fetch for a job ad has beyond a BOINC_FETCH_OUTPUT; rules of its own come with it.
+    """What a fetch for a job ad has beyond a BOINC_FETCH_OUTPUT; it also has its own rules.
 
-    The directories of stdout and stderr are made where they are missing. ALL passes over specs that
-    name no output: remaps may speak of more than there is.
+    Missing directories of stdout and stderr are made. ALL ignores specs that do not name an output:
+    remaps may name more files than there are.
 
     Attributes:
         stdout: where stdout goes, absolute or relative to the request's ``directory``; None to
-            drop it. It gets the output of the same base name; else one called ``stdout`` or
-            ``stdout.txt`` that nothing else asks for; else nothing, and is an empty file.
-        batch_id: the project's id of the job's batch, where it is known.
+            drop it. It is the output of the same base name; else one called ``stdout`` or
+            ``stdout.txt`` that nothing else asks for; else an empty file.
+        batch_id: the project's id of the job's batch, if it is known.
         output_template: the job's own (XML text); None: the app's.
     """
 
@@ -312,8 +314,8 @@ class FetchRequest:
     Attributes:
         directory: the job's directory; absolute.
         stderr: where stderr goes, absolute or relative to ``directory``; None to drop it.
-        specs: (source, destination) pairs as they stood in the line.
-        ad: None for a line.
+        specs: (source, destination) pairs as the Request Line has them.
+        ad: None for a Request Line.
     """
 
     job_name: str
@@ -335,17 +337,18 @@ class FetchResult:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a project tells of a job that is in error.
+    """What a project says about a job that is in error.
 
     Attributes:
-        words: the project's own, for the bits of its error_mask.
+        words: the project's own words for the bits of its error_mask.
         why: the same, explained, on one line.
         exit_statuses: one for each instance that failed, in their order.
         report: lines for people: all of the above, and the state of each instance.
-        stderr: an instance's; empty where the project cannot tell, as most cannot.
+        stderr: an instance's stderr; empty if the project cannot tell, as most cannot.
         result: exit status (never 0) and times; None if no exit status is known.
         trouble: why the instances are not known; None: they are, or there is nothing to ask.
-        states: of all instances, in their order, in the project's words; empty: not known.
+        states: the states of all instances, in their order, in the project's words; empty if not
+            known.
     """
 
     words: tuple[str, ...]
@@ -365,12 +368,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks, and until when.
+    """The client, and until when it waits.
 
     Attributes:
         gridmanager: whether a response prefix was set when the Request Line was read.
-        answer_by: of a gridmanager's submit, ``time.monotonic()`` at which its result has to be
-            there; otherwise None.
+        answer_by: for a gridmanager's submit, ``time.monotonic()`` at which its result is needed;
+            otherwise None.
     """
 
     gridmanager: bool = False

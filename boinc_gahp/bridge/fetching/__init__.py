@@ -1,6 +1,6 @@
 """Fetching: a finished job's outputs, from the project to where they are wanted.
 
-One engine does it for everybody; begin to read there. Its parts, in the order of its steps:
+One engine does it for all callers; begin to read there. Its parts, in the order of its steps:
 
 =============  ====================================================================================
 engine         the steps, and the order in which they are done
@@ -16,10 +16,10 @@ download       one file, from the project into temporary files
 unzip          archives from the network
 =============  ====================================================================================
 
-Who has it fetch: ``fetch_output`` here, for BOINC_FETCH_OUTPUT and for ``blah.fetching``, to which
-``blah.fetching_queue`` gives one job of HTCondor's after the other; and for people
+Its callers are ``fetch_output`` here, for BOINC_FETCH_OUTPUT and for ``blah.fetching``, which gets
+HTCondor's jobs one after the other from ``blah.fetching_queue``; and, for people,
 ``remote.fetching``, whose sinks are in ``remote.folders`` and ``remote.zips``.
 
-Files come to be in place, whole and on the disk, by ``bridge.temporary``; ``bridge.gate`` keeps
-them out of directories that are not the job's any more.
+``bridge.temporary`` puts files in place, complete and on the disk; ``bridge.gate`` keeps them out
+of directories that are not the job's any more.
 """

@@ -1,6 +1,6 @@
 """Remembers which outputs were delivered, so that a repeated fetch leaves them alone.
 
-A convenience in the user's cache directory: where it cannot be kept, outputs are fetched again.
+It is a cache in the user's cache directory: if it cannot be used, outputs are fetched again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: What was delivered longer ago is forgotten, in seconds.
+#: Seconds after which deliveries are forgotten.
 _KEEP = 30 * 86400.0
 _CHUNK = 1 << 20
 
@@ -51,7 +51,7 @@ class Delivered:
     Keys are tuples of strings: project, account, instance, output, destination.
 
     Args:
-        cache_dir: None: nothing is remembered.
+        cache_dir: the user's cache directory; None: nothing is remembered.
     """
 
     def __init__(self, cache_dir: Path | None) -> None:
@@ -65,7 +65,7 @@ class Delivered:
             self._forget()
 
     def is_there(self, key: Sequence[str], destination: Path) -> bool:
-        """Return whether what was delivered to ``destination`` is still there, and the same."""
+        """Return whether the file delivered to ``destination`` is still there, unchanged."""
         row = self._one("select size, mtime_ns, inode, md5 from delivered where key = ?", key)
         if row is None:
             return False
@@ -133,9 +133,9 @@ def _open(path: Path) -> sqlite3.Connection:
         raise OSError(f"on a network file system ({kind})")
     connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
     try:
-        path.chmod(0o600)  # before there are WAL files: they take after it
+        path.chmod(0o600)  # before there are WAL files: they get the same mode
         connection.execute("pragma journal_mode = wal")
-        # Lost in a power failure: fetched again.
+        # Entries lost in a power failure only mean another fetch.
         connection.execute("pragma synchronous = normal")
         connection.executescript(_SCHEMA)
         for table in ("delivered", "archive"):

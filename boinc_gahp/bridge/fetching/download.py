@@ -1,4 +1,4 @@
-"""Brings one uploaded file into temporary files, whole."""
+"""Downloads one uploaded file completely into temporary files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.bridge")
 
-#: Times that a file is asked for whose transfer broke off.
+#: How often a file is asked for if its transfer breaks off.
 _ATTEMPTS = 3
 _BACKOFF = Backoff(0.5)
 
 _CHUNK = 1 << 20
-#: Bytes that are unpacked at a time: what follows a member is copied for each member in them.
+#: Bytes that are unpacked at a time: for each member in them, the rest after it is copied.
 _PIECE = 1 << 14
 _GZIP = b"\x1f\x8b"
 
@@ -37,20 +37,20 @@ def download(
     files: Sequence[TemporaryFile],
     count: Callable[[int], object],
 ) -> None:
-    """Write an output's contents into each of ``files``; they are complete, and not committed.
+    """Write an output's contents into each of ``files``; they are complete, but not committed.
 
     Args:
         context: the project, and the settings.
         uploaded: where it comes from.
         output: the output.
         files: where it goes.
-        count: is called with the number of bytes that have come, now and then; what comes once
-            more after a failure counts once more.
+        count: called now and then with the number of bytes that have arrived; bytes that are
+            repeated after a failure are counted again.
 
     Raises:
         Absent: the instance did not upload it.
         OutputError: it cannot be written or unpacked, is too large, or the project has deleted it.
-        RpcError: the project could not be asked, or broke off again and again.
+        RpcError: the project could not be reached, or broke off again and again.
     """
     what = f"output {output.name!r} of job {uploaded.job_name!r}"
     unpack = output.gzip and context.settings.jobs.gunzip_outputs
@@ -58,7 +58,7 @@ def download(
     for attempt in range(_ATTEMPTS):
         with uploaded.open(output.number, numbered=output.numbered) as stream:
             try:
-                # What cannot be compressed is a little larger then.
+                # gzip makes data that cannot be compressed a little larger.
                 sent = limit + limit // 100 + _CHUNK if unpack else limit
                 if stream.length is not None and stream.length > sent:
                     raise too_large
@@ -80,7 +80,7 @@ def download(
 
 
 def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:
-    """Return the most bytes that an output may have, and what to say of one that has more."""
+    """Return the most bytes that an output may have, and the error for one that has more."""
     if output.max_bytes is not None and output.max_bytes <= setting:
         return output.max_bytes, OutputError(
             f"{what} is larger than the {output.max_bytes} bytes that the job's output template "
@@ -107,7 +107,7 @@ def _at_most(limit: int, chunks: Iterator[bytes], too_large: OutputError) -> Ite
 
 
 def gunzip(chunks: Iterator[bytes], what: str) -> Iterator[bytes]:
-    """Yield what gzip data hold; data that are no gzip are passed through as they are.
+    """Yield the contents of gzip data; data that are not gzip are passed through unchanged.
 
     The client leaves a file as it is when it cannot compress it.
 

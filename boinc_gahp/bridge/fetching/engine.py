@@ -1,17 +1,17 @@
-"""The fetch engine: how the outputs of one job come to where they are wanted.
+"""The fetch engine: how the outputs of one job get to their destinations.
 
-Whoever asks, it goes the same way:
+The steps are the same for all callers:
 
-1. Somebody knows where the job is, or it is looked for (:mod:`.locate`).
+1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
 2. Its output template tells which outputs there are (:mod:`.outputs`).
 3. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
 4. stderr is written, without the client's wrapper (:mod:`.stderr`).
-5. What was delivered before, and is still there, is passed over (:mod:`.delivered`).
+5. Outputs that were delivered before, and are still there, are skipped (:mod:`.delivered`).
 6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
-   comes into a temporary file beside its destination (:mod:`.download`); an app's zip archive is
-   unpacked there (:mod:`.unzip`).
-7. What is whole gets its name, is put on the disk (:mod:`boinc_gahp.bridge.temporary`), and is
-   remembered.
+   is downloaded into a temporary file beside its destination (:mod:`.download`); an app's zip
+   archive is unpacked there (:mod:`.unzip`).
+7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.bridge.temporary`), and
+   is remembered.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """Where the files are that the sink did not have; ``stderr`` only if it was wanted."""
+    """Where the new files are, which the sink did not have; ``stderr`` only if it was wanted."""
 
     outputs: tuple[Path, ...]
     stderr: Path | None
@@ -67,27 +67,27 @@ def fetch(
     own_template: str | None = None,
     count: Callable[[int], object] = lambda _: None,
 ) -> Brought:
-    """Fetch what a sink wants of a job that has a canonical instance.
+    """Fetch the files that a sink wants from a job that has a canonical instance.
 
-    Each file appears under its name whole, or not at all, and is on the disk then. An optional
-    output that is absent is nowhere. Outputs that the job has beyond its output template are called
+    Each file appears under its name complete, or not at all, and is on the disk then. For an absent
+    optional output there is no file. Outputs that the job has beyond its output template are called
     ``output_N``.
 
     Args:
         context: the project.
         located: where the job is; None: in no batch that the project lists.
-        sink: whose files they are, and where they go.
-        gate: is entered for each change in the sink's directory, and asked before each question
+        sink: the job whose files they are, and where they go.
+        gate: is entered for each change in the sink's directory, and checked before each request
             to the project.
-        completed: what query_completed_job said, if it was asked.
+        completed: the answer of query_completed_job, if it was asked.
         own_template: the job's own output template (XML text); None: the app's.
-        count: is called with the number of bytes that have come, now and then; what comes once
-            more after a failure counts once more.
+        count: called now and then with the number of bytes that have arrived; bytes that are
+            repeated after a failure are counted again.
 
     Raises:
-        OutputError: something is wanted that is no output; an output is missing, deleted, damaged,
-            or cannot be written. Those that were complete by then stay.
-        RpcError: the project could not be asked, or refused.
+        OutputError: the sink wants something that is not an output; or an output is missing,
+            deleted, damaged, or cannot be written. Those that were complete by then stay.
+        RpcError: the project could not be reached, or refused.
         TemplateError: the output template cannot be read.
         Exception: what the gate raises when it is closed.
     """
@@ -97,7 +97,7 @@ def fetch(
     plain = plain_names([output.name for output in outputs])
     is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
     if not is_archive:
-        # A wrong name in the line is told before anything is written.
+        # A wrong name in the line is reported before anything is written.
         sink.select(plain)
     sink.prepare()
     stderr = sink.stderr(plain)
@@ -118,7 +118,7 @@ def fetch(
 
 
 def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
-    """Write stderr anew, if it is wanted: a fetch that is repeated must not double it.
+    """Write stderr from scratch, if it is wanted: a repeated fetch must not double it.
 
     Raises:
         OutputError: it cannot be written.
@@ -130,7 +130,7 @@ def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
 
 
 def write_no_stdout(sink: Sink, stdout: Delivery | None, gate: Gate) -> None:
-    """Leave an empty file where stdout is wanted, unless stderr is there; errors as above."""
+    """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
     if stdout is not None and not stdout.is_at(sink.stderr({})):
         _write(sink, stdout, "", gate)
 
@@ -161,11 +161,11 @@ class _Fetch:
         self._instance = sink.job_name if instance is None else instance.name
         self._delivered = Delivered(None) if sink.again else context.delivered
         self._stdout = sink.stdout({})
-        #: Where outputs are that are in place.
+        #: The paths of the outputs that are in place.
         self.places: list[Path] = []
 
     def files(self, outputs: Mapping[str, Output], plain: Mapping[str, str]) -> None:
-        """Bring plain outputs."""
+        """Fetch plain outputs."""
         self._stdout = self._sink.stdout(plain)
         wanted: dict[str, list[Delivery]] = {}
         for item in self._sink.select(plain):
@@ -176,7 +176,7 @@ class _Fetch:
             self._file(outputs[name], items)
 
     def stdout(self) -> None:
-        """Leave an empty file where stdout is wanted, if nothing else came to be there."""
+        """Write an empty file where stdout is wanted, if nothing else is there."""
         if self._stdout is not None and self._stdout.destination not in self.places:
             write_no_stdout(self._sink, self._stdout, self._gate)
 
@@ -201,7 +201,7 @@ class _Fetch:
                     self._note(item, file.commit(), file.md5.hexdigest())
 
     def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
-        """Bring an output; return False if it is absent, and may be."""
+        """Fetch an output; return False if it is absent and optional."""
         self._gate.check()
         try:
             download(self._context, self._uploaded, output, files, self._count)
@@ -216,13 +216,13 @@ class _Fetch:
         return True
 
     def archive(self, output: Output) -> None:
-        """Bring the files in the app's one output, a zip archive."""
+        """Fetch the files in the app's only output, a zip archive."""
         key = (*self._context.owner, self._instance, output.name)
         names = self._delivered.members(key)
         if names is not None and all(map(self._is_there, self._members(output, names))):
             return
         jobs = self._context.settings.jobs
-        # It gets no name of its own: this one only tells the temporary files of jobs apart.
+        # The archive is never put in place: this name only tells jobs' temporary files apart.
         job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
         archived = self._sink.directory / f"{OWN}-archive-{job}"
         with registry.file(archived, self._gate) as packed:
@@ -241,10 +241,10 @@ class _Fetch:
                 self._delivered.remember_members(key, archive.files)
 
     def _members(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
-        """Return what is asked for: members take the part of the outputs.
+        """Return what the sink wants, with the archive's members in place of outputs.
 
-        Whoever names what is wanted can still name the archive itself, and what keeps the
-        directories that it has in the archive gets them.
+        A request that names files can still name the archive itself. Members that keep their
+        directories from the archive get them.
         """
         members = {name: name for name in names}
         if not self._sink.takes_all:

@@ -1,4 +1,4 @@
-"""BOINC_FETCH_OUTPUT, and the same for job ads: what the fetch engine does for HTCondor's jobs."""
+"""BOINC_FETCH_OUTPUT, and the same for job ads: the fetch engine's work for HTCondor's jobs."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class NoResult(OutputError):
 def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
     """Put a job's outputs and stderr in place; return its exit status and times.
 
-    Fetching again gives the same files. Every file appears under its name whole, or not at all,
+    Fetching again gives the same files. Every file appears under its name complete, or not at all,
     and is on the disk with its directory when this returns.
 
     Args:
         context: the project.
-        request: what is asked for.
-        gate: is entered for each change in the job's directory, and asked before each question
-            to the project. When it is closed, temporary files vanish at once.
+        request: the request.
+        gate: is entered for each change in the job's directory, and checked before each request
+            to the project. When it is closed, temporary files are removed at once.
 
     Raises:
-        NoResult: of a job ad's job only, where a failed job's line would get its exit status.
+        NoResult: only for a job ad; a Request Line gets a failed job's exit status instead.
         NotFound: the project does not know the job.
-        OutputError: the job is not finished, or failed and nothing is known of it; a spec names
-            no output; an output is missing, damaged, or cannot be written.
-        RpcError: the project could not be asked.
+        OutputError: the job is not finished, or failed and nothing is known about it; a spec does
+            not name an output; an output is missing, damaged, or cannot be written.
+        RpcError: the project could not be reached.
         TemplateError: the app's output template cannot be read.
         Exception: what the gate raises when it is closed.
     """
@@ -77,9 +77,9 @@ def fetch_output(context: Context, request: FetchRequest, gate: Gate = OPEN) -> 
 
 
 def write_failure(request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
-    """Put what is known of a job that failed where its stderr is wanted; its stdout is empty.
+    """Write what is known about a failed job where its stderr is wanted; its stdout is empty.
 
-    Nothing is asked of the project; it has no outputs of such a job.
+    The project is not asked: it has no outputs of such a job.
 
     Raises:
         OutputError: it cannot be written.

@@ -1,7 +1,7 @@
 """A job's directory: which outputs HTCondor wants there, and where each goes.
 
-The rules are those of ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those of a job ad
-are told at :class:`~boinc_gahp.bridge.types.AdFiles`.
+The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are described at
+:class:`~boinc_gahp.bridge.types.AdFiles`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.types import AdFiles, FetchRequest
 
 DEV_NULL = "/dev/null"
-#: As a name for stderr these mean that it is not kept.
+#: If stderr has one of these names, it is not kept.
 _NOWHERE = (DEV_NULL, "NULL")
-#: Outputs that are a job's stdout, whatever the ad calls it.
+#: Names of outputs that are a job's stdout, under any name in the ad.
 _STDOUTS = ("stdout", "stdout.txt")
 
-#: Outputs that an error lists; archives can have very many.
+#: How many outputs an error lists; archives can have very many.
 _NAMED = 50
 
 
 class JobDirectory(Sink):
-    """A job's directory, as HTCondor asks for files in it.
+    """A job's directory, with the files that HTCondor asks for.
 
     Args:
         request: a BOINC_FETCH_OUTPUT, or what a job ad asks for.
@@ -54,17 +54,17 @@ class JobDirectory(Sink):
         else:
             wanted = self._all(outputs) if self.takes_all else self._some(outputs)
         stderr = self.stderr(outputs)
-        # One file for both gets what there is of stdout, and stderr where there is nothing.
+        # A file for both gets the stdout, or stderr if there is no stdout.
         is_one = stderr is None or stderr.is_at(self.stdout(outputs))
         return self.distinct(wanted, None if is_one else stderr)
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
-        """Return where the request wants it."""
+        """Return where the request wants stderr."""
         path = self._request.stderr
         return None if path is None or path in _NOWHERE else self._delivery("stderr", path)
 
     def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:
-        """Return where a job ad wants it, or a line that no output is for."""
+        """Return where a job ad wants stdout, or a Request Line whose stdout is not an output."""
         request = self._request
         if request.ad is None:
             at = self._stdout_at(outputs)
@@ -74,9 +74,9 @@ class JobDirectory(Sink):
         return self._delivery("stdout", request.ad.stdout)
 
     def prepare(self) -> None:
-        """Refuse a job ad's directory that is not there, before one is made for stdout.
+        """Refuse a job ad's directory that does not exist, before it is made for stdout.
 
-        Where its file system is not mounted, all would go to what is beneath.
+        If its file system is not mounted, all files would go below the mount point.
         """
         if self._request.ad is None:
             return
@@ -145,7 +145,7 @@ class JobDirectory(Sink):
             if name is not None:
                 standard.append(Delivery(name, stdout.destination))
         if self.takes_all:
-            # What is stdout under another name is not wanted under its own as well.
+            # An output that is delivered as stdout is not also delivered under its own name.
             own = {delivery.output for delivery in standard} - claimed
             others = {name: plain for name, plain in outputs.items() if name not in own}
             return self._all(others) + standard
@@ -162,11 +162,11 @@ class JobDirectory(Sink):
         return wanted + standard
 
     def _stdout_at(self, outputs: Mapping[str, str]) -> int | None:
-        """Return the place of the pair that is of the job's stdout; None where there is none such.
+        """Return the index of the pair that is for the job's stdout; None if there is none.
 
         A gridmanager appends ``basename(Out) Out`` and, unless Err is the same,
-        ``basename(Err) Err``: so it is the pair before that of stderr, or the last one. No
-        volunteer sends a stdout back: where the app has no output of that name it is an empty file.
+        ``basename(Err) Err``: so it is the pair before that of stderr, or the last one. Volunteers
+        do not send stdout back: if the app has no output of that name, it is an empty file.
         """
         specs = self._request.specs
         if self.takes_all:

@@ -1,8 +1,8 @@
 """Finds a job on the project: its batch, its workunit, its canonical instance.
 
-No RPC tells the batch of a job. query_completed_job tells only the canonical instance's id, and
-get_output.php wants its name; so the way goes from the batch (query_batch: workunit and instance
-ids of all its jobs) to the workunit (query_job: the instance's name).
+No RPC tells a job's batch. query_completed_job only tells the canonical instance's id, and
+get_output.php wants its name; so the way is from the batch (query_batch: workunit and instance ids
+of all its jobs) to the workunit (query_job: the instance's name).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge.types import JobIds
     from boinc_gahp.rpc import CompletedJob
 
-#: Seconds for a first question about a job whose batch is not known; where the job failed, most
+#: Seconds for the first request about a job whose batch is not known; if the job failed, most
 #: projects cannot answer it.
 _PATIENCE = 20.0
 
@@ -38,10 +38,10 @@ class Located:
 def find(
     context: Context, job_name: str, batch_id: int | None = None
 ) -> tuple[Located | None, CompletedJob | None]:
-    """Return where a job is, and what query_completed_job said if it was asked on the way.
+    """Return where a job is, and the answer of query_completed_job if it was asked on the way.
 
-    A job whose name tells nothing is first asked for by its name, so that one that does not exist
-    costs one RPC and not a list of every batch.
+    A job whose name does not tell its batch is first asked for by its name, so that a job that does
+    not exist costs one RPC and not a list of every batch.
 
     Args:
         context: the project.
@@ -50,7 +50,7 @@ def find(
 
     Raises:
         NotFound: the project does not know the job.
-        RpcError: the project could not be asked.
+        RpcError: the project could not be reached.
     """
     located = None
     if batch_id is not None:
@@ -92,7 +92,7 @@ def _near(context: Context, job_name: str) -> Located | None:
 def _far(context: Context, job_name: str) -> Located | None:
     """Look for the job in every batch of the account that is not retired, the newest first.
 
-    What is seen on the way is remembered: a batch that has been submitted gets no more jobs, so
+    Batches seen on the way are remembered: a batch that has been submitted gets no more jobs, so
     each is asked for once.
     """
     has_result = _has_result(job_name)

@@ -1,7 +1,7 @@
 """Names that a project or a volunteer gives to files, and which of them are used here.
 
-One job's outputs, the members of an archive: whatever it is that has a name from the network, it is
-looked at here before anything is called so.
+All names from the network, of a job's outputs or of an archive's members, are checked here before a
+file gets such a name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST, _DEEPEST = 255, 100
 
 
 def below(name: str) -> str | None:
-    """Return a name as a path below a directory, without empty parts and dots; None: it is none.
+    """Return a name as a path below a directory, without empty parts and dots; None if it is not.
 
     The empty path is the directory itself.
     """
@@ -34,14 +34,14 @@ def below(name: str) -> str | None:
 
 
 def new_file(name: str, whose: str) -> str:
-    """Return a name as that of a new file, as a path below the job's directory.
+    """Return a name for a new file, as a path below the job's directory.
 
     Args:
-        name: as it came from the network.
-        whose: what it is the name of, for an error.
+        name: the name from the network.
+        whose: what has this name, for an error.
 
     Raises:
-        OutputError: no file may be called so unless the job says it.
+        OutputError: a file may only have this name if the job asks for it.
     """
     path = below(name)
     parts = (path or "").split("/")
@@ -63,12 +63,12 @@ def new_file(name: str, whose: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name whose parts have no leading dots: ``%2E`` stands for them."""
+    """Return a name with ``%2E`` for the leading dots of its parts."""
     return "/".join(f"%2E{part[1:]}" if part.startswith(".") else part for part in name.split("/"))
 
 
 def plain_names(outputs: Sequence[str]) -> dict[str, str]:
-    """Return the file names that outputs get where nobody names another: their base names.
+    """Return the default file names of outputs: their base names.
 
     Two outputs that share a base name keep the path that the app's template gives them.
     """

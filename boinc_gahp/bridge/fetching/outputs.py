@@ -1,4 +1,4 @@
-"""Which outputs a job has: those of its output template, and those that its instance has beyond."""
+"""Which outputs a job has: those of its output template, and others that its instance has."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Output:
         name: its logical name (open_name).
         number: its number in the output template.
         numbered: whether the project's name for it ends in that number.
-        optional: whether an instance may do without it.
+        optional: whether it may be absent.
         gzip: whether the volunteer compresses it (gzip_when_done).
-        max_bytes: the most that the job's own template allows it (max_nbytes); None where the
-            template may be another than the job was made with.
+        max_bytes: the most that the job's own template allows it (max_nbytes); None if the job may
+            have been made with another template.
     """
 
     name: str
@@ -43,9 +43,9 @@ def outputs_of(
     instance: ResultInfo | None,
     own_template: str | None,
 ) -> list[Output]:
-    """Return the app's outputs, or the job's own template's, and those the instance has beyond.
+    """Return the outputs of the app's or the job's own template, and others the instance has.
 
-    A job that was submitted with an output template of its own can have more than its app; the
+    A job that was submitted with its own output template can have more outputs than its app; the
     project does not tell their names (``web-rpcs.rst``, "Queries").
 
     Args:
@@ -56,7 +56,7 @@ def outputs_of(
         own_template: the job's own output template (XML), if it is known here.
 
     Raises:
-        RpcError: the project could not be asked.
+        RpcError: the project could not be reached.
         TemplateError: the template cannot be read.
     """
     template: OutputTemplate
@@ -94,5 +94,5 @@ def outputs_of(
 
 
 def _bytes(limit: float | None) -> int | None:
-    """Return a number of bytes of a template's; None where it is no limit."""
+    """Return a template's limit in bytes; None if it does not limit anything."""
     return int(limit) if limit is not None and 0 < limit < 1 << 63 else None

@@ -1,7 +1,7 @@
-"""Where the files of one job go: what the fetch engine asks of a place for them.
+"""Sinks: where the files of one job go, as the fetch engine sees it.
 
 There is one for HTCondor, :class:`~boinc_gahp.bridge.fetching.job_directory.JobDirectory`, and one
-for people, :class:`~boinc_gahp.remote.folders.Folder`, of which an archive is made, too
+for people, :class:`~boinc_gahp.remote.folders.Folder`, which is also used to make archives
 (:mod:`boinc_gahp.remote.zips`).
 """
 
@@ -26,9 +26,9 @@ class Delivery:
 
     Attributes:
         output: its logical name.
-        destination: absolute.
-        inside: the directory below which the destination is made of a name from the network; None
-            where all of it was asked for.
+        destination: its absolute path.
+        inside: the directory below which the destination is a name from the network; None if the
+            request gave the whole path.
     """
 
     output: str
@@ -36,24 +36,24 @@ class Delivery:
     inside: Path | None = field(default=None, compare=False)
 
     def is_at(self, other: Delivery | None) -> bool:
-        """Return whether another one goes to the same place."""
+        """Return whether another delivery goes to the same place."""
         return other is not None and self.destination == other.destination
 
 
 class Sink(ABC):
     """A place for the files of one job.
 
-    Outputs are given to it as a mapping of their logical names to their plain file names
+    It gets the outputs as a mapping of their logical names to their plain file names
     (:func:`~boinc_gahp.bridge.fetching.names.plain_names`).
 
     Args:
         job_name: the job.
-        directory: where its files go; absolute.
+        directory: the absolute path of the directory for its files.
 
     Attributes:
-        again: whether to fetch also what was delivered before.
-        unpacks: whether an app's one output is unpacked if it is a zip archive.
-        takes_all: whether all outputs are wanted, and not only those that somebody named.
+        again: whether to fetch files again that were delivered before.
+        unpacks: whether an app's only output is unpacked if it is a zip archive.
+        takes_all: whether all outputs are wanted, not only those that the request names.
     """
 
     again = False
@@ -69,7 +69,7 @@ class Sink(ABC):
         """Return which outputs are wanted, and where each goes.
 
         Raises:
-            OutputError: something is wanted that is no output, or two files would get one name.
+            OutputError: a wanted file is not an output, or two files would get the same name.
         """
 
     @abstractmethod
@@ -85,22 +85,22 @@ class Sink(ABC):
         return False
 
     def prepare(self) -> None:  # noqa: B027
-        """Refuse what files cannot be put into; raises OutputError."""
+        """Raise OutputError if files cannot be put here."""
 
     def make_parent(self, item: Delivery, gate: Gate) -> None:  # noqa: B027
         """Make the directory for stderr or stdout, if that is done here; raises OutputError."""
 
     def whose(self, output: str) -> str:
-        """Return what a name is the name of, for errors."""
+        """Return a description of an output, for errors about its name."""
         return f"output {output!r} of job {self.job_name!r}"
 
     def distinct(
         self, wanted: Iterable[Delivery], stderr: Delivery | None = None
     ) -> tuple[Delivery, ...]:
-        """Return deliveries, each once.
+        """Return the deliveries without duplicates.
 
         Raises:
-            OutputError: two files would get one name, or one that of ``stderr``.
+            OutputError: two files would get the same name, or one that of ``stderr``.
         """
         deliveries = tuple(dict.fromkeys(wanted))
         taken = {} if stderr is None else {stderr.destination: stderr.output}

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 
 #: APPNOTE.TXT, 4.3.12: how a member's entry in the list begins, its size without its names, and
-#: where in it their lengths are.
+#: the offset of their lengths.
 _ENTRY = b"PK\x01\x02"
 _ENTRY_SIZE, _ENTRY_LENGTHS = 46, 28
-#: What an honest entry hardly exceeds on the average, and a list that is never too long, in bytes.
+#: In bytes: the average size that honest entries hardly exceed, and a list's size that is always
+#: allowed.
 _LARGE_ENTRY, _LEAST = 640, 1 << 20
 
 _TROUBLE = (
@@ -43,17 +44,17 @@ _TROUBLE = (
 class Archive:
     """The files in an archive, by their checked names; a context manager.
 
-    A name is a path below a directory (:func:`~boinc_gahp.bridge.fetching.names.below`); no two
-    names are the same, or one the other's directory; every member is a file or a directory.
+    A name is a path below a directory (:func:`~boinc_gahp.bridge.fetching.names.below`); no name
+    is there twice, or is the directory of another; every member is a file or a directory.
 
     Args:
         file: the archive, a real file; the caller closes it.
-        what: what it is, for error messages.
-        max_files: members that it may have, with the directories that these are in.
-        max_bytes: bytes that may be extracted from it in all, however much it declares.
+        what: its description, for error messages.
+        max_files: the most members that it may have, with their directories.
+        max_bytes: the most bytes that may be extracted in all, whatever sizes it declares.
 
     Raises:
-        OutputError: the archive is damaged, or holds something that is refused.
+        OutputError: the archive is damaged, or contains something that is refused.
     """
 
     def __init__(self, file: BinaryIO, what: str, *, max_files: int, max_bytes: int) -> None:
@@ -87,10 +88,10 @@ class Archive:
         return name in self._members and not self._members[name].is_dir()
 
     def extract(self, name: str, write: Callable[[bytes], object]) -> None:
-        """Hand a file's contents to ``write``, in pieces; its checksum is checked.
+        """Pass a file's contents to ``write``, in pieces; its checksum is checked.
 
         Raises:
-            OutputError: it is damaged, or all that was extracted is more than is allowed.
+            OutputError: it is damaged, or more was extracted in all than is allowed.
         """
         try:
             with self._zip.open(self._members[name]) as file:
@@ -108,7 +109,7 @@ class Archive:
     def _checked(self, max_files: int) -> dict[str, zipfile.ZipInfo]:
         members: dict[str, zipfile.ZipInfo] = {}
         for info in self._zip.infolist():
-            # The upper half is the file's mode where the archive was made on a Unix.
+            # The upper half is the file's mode if the archive was made on Unix.
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 what = "a link" if kind == stat.S_IFLNK else "no regular file"
@@ -121,7 +122,7 @@ class Archive:
             if name in members and not (info.is_dir() and members[name].is_dir()):
                 raise self._refused(f"it has two members {name!r}")
             members[name] = info
-        # What is in a directory comes right after it.
+        # The members of a directory come right after it.
         ordered = sorted(members, key=lambda name: name.replace("/", "\0"))
         for one, other in pairwise(ordered):
             if other.startswith(f"{one}/") and not members[one].is_dir():
@@ -146,9 +147,9 @@ class Archive:
 
 
 def _count(ordered: list[str], enough: int) -> int:
-    """Return how many files and directories come of sorted paths, those in between included.
+    """Return how many files and directories sorted paths make, with those in between.
 
-    Or some more than is enough.
+    Counting stops soon after ``enough``.
     """
     count, before = 0, [""]
     for name in ordered:
@@ -166,10 +167,10 @@ def _count(ordered: list[str], enough: int) -> int:
 
 
 class _Watched(io.BufferedReader):
-    """A file in which zipfile looks for a list of members, and finds none that is too long.
+    """A file in which zipfile looks for the list of members; refuses a list that is too long.
 
-    Where it looks, and what it believes there of several contradicting records, is its own
-    business: this sees what it reads at last.
+    Where zipfile looks, and which of contradicting records it believes, does not matter: this sees
+    what it finally reads.
     """
 
     def __init__(self, file: BinaryIO, max_files: int) -> None:
@@ -184,7 +185,7 @@ class _Watched(io.BufferedReader):
         """Return what zipfile asks for.
 
         Raises:
-            BadZipFile: it is a list of more members than there may be.
+            BadZipFile: it is a list of more members than are allowed.
         """
         if not self.watching:
             return super().read(size)
@@ -197,7 +198,7 @@ class _Watched(io.BufferedReader):
 
 
 def _entries(data: bytes, enough: int) -> int:
-    """Return how many members a list of them has, or one more than is enough."""
+    """Return how many members a list has; counts up to one more than ``enough``."""
     at = count = 0
     while count <= enough and data.startswith(_ENTRY, at) and at + _ENTRY_SIZE <= len(data):
         at += _ENTRY_SIZE + sum(struct.unpack_from("<HHH", data, at + _ENTRY_LENGTHS))

@@ -1,6 +1,6 @@
 """The files that a job's instance uploaded, by their number in the output template.
 
-get_output.php counts the files that were uploaded: where an optional one is absent, those after it
+get_output.php counts the files that were uploaded: if an optional one is absent, those after it
 move up, and it answers with another file's content. The name it gives the file,
 ``<result>_r<random>_<n>``, ends in the number in the template (``web-rpcs.rst``, "get_output").
 """
@@ -25,14 +25,15 @@ _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
 
 
 class Absent(Exception):
-    """The instance uploaded no file of that number."""
+    """The instance did not upload a file with that number."""
 
 
 def uploaded_by(context: Context, job_name: str, instance: ResultInfo | None) -> Uploaded:
     """Return the files that a job's canonical instance uploaded.
 
-    ``result_file`` has the authenticator in no URL; ``workunit_file`` has, and so in the project's
-    access log (``web-rpcs.rst``, "The RPCs"): it is for jobs whose instance cannot be found.
+    ``workunit_file`` has the authenticator in its URL, and so in the project's access log
+    (``web-rpcs.rst``, "The RPCs"); ``result_file`` has not. So the former is only used for jobs
+    whose instance cannot be found.
     """
     project = context.project
     if instance is None:
@@ -53,7 +54,7 @@ class Uploaded:
     ) -> None:
         self._open_file = open_file
         self.job_name = job_name
-        # The number in the template of the k-th uploaded file, as far as it was seen.
+        # The number in the template of the k-th uploaded file, as far as known.
         self._numbers: dict[int, int] = {}
         # Places without a file.
         self._empty: set[int] = set()
@@ -67,7 +68,7 @@ class Uploaded:
             numbered: False for a file whose name the template fixes: it does not end in a number.
 
         Raises:
-            Absent: there is none.
+            Absent: there is no such file.
             OutputError: the project has deleted it.
             RpcError: see :meth:`WebRpcs.result_file`.
         """
@@ -91,7 +92,7 @@ class Uploaded:
                 continue
             found = _NUMBER.search(stream.filename or "")
             if found is None:
-                return stream  # a project that does not tell: its count is all there is
+                return stream  # the project does not tell the number: only its count is known
             self._numbers[place] = int(found[1])
             if int(found[1]) == number:
                 return stream
@@ -118,13 +119,13 @@ class Uploaded:
         return high if low <= high else None
 
     def _learn_from(self, error: ProjectError, place: int, number: int) -> None:
-        """Take what an ``ERROR:`` page tells; raise if it is about the file that is wanted."""
+        """Learn from an ``ERROR:`` page; raise if it is about the wanted file."""
         if not isinstance(error, OutputGone | OutputNotFound):
             raise error
         found = _NUMBER.search(error.named.strip())
         if found is None or "/" not in error.named:
-            # No file has this place: the number is bad, or what is gone is no file but a directory
-            # of the project's (wire/get_output__workunit_file_num_out_of_range).
+            # No file has this place: the number is bad, or what is gone is not a file but one of
+            # the project's directories (wire/get_output__workunit_file_num_out_of_range).
             self._empty.add(place)
         elif int(found[1]) != number:
             self._numbers[place] = int(found[1])
