@@ -1,14 +1,14 @@
-"""The ledger's tables, as numbered steps: a ledger of any earlier version is brought up to date."""
+"""The ledger's tables, as numbered steps that update a ledger of any earlier version."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: What follows the scheme in a table's ``project_url``.
+#: The part of a table's ``project_url`` after the scheme.
 IDENTITY_SQL: Final = "substr(project_url, instr(project_url, ':') + 1)"
 
-#: Step n (counted from 1) takes a ledger from version n - 1 to version n. Steps that were ever
-#: released do not change; a later need is a later step.
+#: Step n (counted from 1) takes a ledger from version n - 1 to version n. Released steps never
+#: change; add a later step instead.
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         # Jobs that boinc_gahp aborted (gridmanager-boinc.rst, "Hold of one job"). batch_name is
