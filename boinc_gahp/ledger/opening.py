@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Seconds that a writer waits for another process's transaction.
 BUSY_TIMEOUT = 30.0
 
-#: Pages (4 kB) in the write-ahead log after which a commit carries them over into the file.
+#: The write-ahead log is written back into the file after so many pages (4 kB).
 CHECKPOINT_PAGES = 1000
 
 #: The write-ahead log is cut back to so many bytes after that.

@@ -209,6 +209,9 @@ class WebRpcs:
         The request is sent when the first job is wanted. Jobs are yielded only after the reply was
         found complete, so none can be missing; a long reply waits in a temporary file, and needs no
         more memory than a short one.
+
+        Raises:
+            NoRoom: there is no room for the temporary file.
         """
         with SpooledJobs(f"batch {batch_id}") as jobs:
             self._one_batch(batch_id, jobs, get_job_details=True)
