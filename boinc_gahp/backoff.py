@@ -34,7 +34,7 @@ class Backoff:
     jitter: tuple[float, float] = (1.0, 1.0)
 
     def seconds(self, failures: int) -> float:
-        """Return the pause after an attempt that ``failures`` others had failed before; from 0."""
+        """Return the pause after an attempt that ``failures`` other failures preceded; from 0."""
         grown = self.first * self.factor ** min(failures, _STEPS)
         return self.jittered(min(grown, max(self.first, self.longest)))
 
