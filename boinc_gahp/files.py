@@ -42,20 +42,20 @@ class NotOurs(OSError):
 
 
 def open_directory(path: Path, *, make: Make | None = None, private: bool = False) -> int:
-    """Return a descriptor for use as ``dir_fd``; what is done with it is done in that directory.
+    """Return a descriptor of a directory for use as ``dir_fd``, which always means this directory.
 
-    Links on the way are followed as the kernel's ``protected_symlinks`` would (proc(5)), here
-    also before the last part of the path: in a sticky directory that everyone can write, such as
-    /tmp, only those of this user and of the directory's owner.
+    Links in the path are followed as the kernel's ``protected_symlinks`` does (proc(5)), here also
+    before the last part of the path: in a sticky directory that everyone can write, such as /tmp,
+    only links of this user and of the directory's owner.
 
     Args:
         path: the directory.
-        make: called for what is missing, but not behind a link that leads nowhere.
-        private: follow only links of this user and of root, wherever they are.
+        make: called for missing directories, but not behind a link that leads nowhere.
+        private: follow only links of this user and of root, anywhere.
 
     Raises:
-        NotOurs: there is another link on the way.
-        OSError: the path cannot be gone along.
+        NotOurs: the path has another link.
+        OSError: the path cannot be followed.
     """
     parts, behind_link = deque(path.absolute().parts), deque[str]()
     at, where, links = -1, Path("/"), 0

@@ -109,7 +109,7 @@ class Ledger:
         If the daemon dies before :meth:`end_submit`, the next one finds the note.
 
         Returns:
-            Whether it may be sent. If an abort of the batch is owed, it may not, and stays owed.
+            Whether it may be sent: not if an abort of the batch is owed by now, which stays owed.
         """
         row = (project_url, account, batch_id, text(batch_name), "sent", give_up_at)
         changed = self._change(

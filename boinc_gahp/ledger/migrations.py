@@ -173,10 +173,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (
         # BOINC_SUBMIT's batches become batches like HTCondor's others, without jobs. They have no
-        # project_id, so that daemons of earlier versions, which may still run, do not find them
-        # in this table; and only with the project and the account their id tells which they are.
-        # sent: of these, when the last submit_batch was about to be sent. What is in joins has no
-        # new name that is another table's: those daemons name columns without their table.
+        # project_id, so daemons of earlier versions, which may still run, do not find them in
+        # this table. Their id is only unique together with the project and the account.
+        # sent: of these, when the last submit_batch was about to be sent. New columns of joined
+        # tables have no name of another table's: those daemons name columns without the table.
         f"""
         CREATE TABLE batch_5 (
             id               INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -227,8 +227,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             CASE kind WHEN 'abort' THEN 'giving_up' ELSE 'sent' END,
             batch_id, recorded, recorded, 0, due, recorded FROM debt
         """,
-        # Daemons of earlier versions have these rows in debt: what they write there is written
-        # into batch, and what is written into batch they find there. Nobody else uses debt.
+        # Daemons of earlier versions keep these rows in debt. What they write there is copied to
+        # batch, and what is written to batch is copied there. Nothing else uses debt.
         """
         CREATE TRIGGER debt_inserted AFTER INSERT ON debt
         WHEN NOT EXISTS (SELECT * FROM batch WHERE project_id IS NULL

@@ -77,7 +77,7 @@ def open_session(
         name: the NAME of the section ``[projects.NAME]`` to try first.
 
     Raises:
-        BadRequest: ``url`` is no project's address.
+        BadRequest: ``url`` is not a project's address.
     """
     settings = settings or Settings()
     if not isinstance(authenticator, Authenticator):
