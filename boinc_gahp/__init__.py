@@ -1,7 +1,7 @@
-"""HTCondor jobs, and anybody's, on a BOINC project's volunteers.
+"""Sends jobs, HTCondor's and others, to the volunteers of a BOINC project.
 
-Importing this package is cheap on purpose: the daemon prints its banner before anything heavy is
-loaded. The Python API (:mod:`boinc_gahp.remote`) is fetched at first use.
+Importing this package is deliberately quick: the daemon prints its banner before it loads anything
+slow. The Python API (:mod:`boinc_gahp.remote`) is imported at first use.
 """
 
 from __future__ import annotations

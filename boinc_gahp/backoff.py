@@ -1,4 +1,4 @@
-"""Growing pauses between attempts: one rhythm, and each user's figures as data."""
+"""Growing pauses between attempts: one rule, with each user's numbers as data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import threading
 import time
 from dataclasses import dataclass
 
-#: Pauses grow this often at most, so that no number is too large.
+#: Pauses grow at most so many times, which keeps the numbers small.
 _STEPS = 60
-#: One of our own: the state of Python's belongs to those who seed it.
+#: Our own generator, because programs may seed Python's.
 _LOT = random.Random()  # noqa: S311  (no secret)
 
 
@@ -18,14 +18,14 @@ _LOT = random.Random()  # noqa: S311  (no secret)
 class Backoff:
     """How long to wait before something is tried again. Times are seconds.
 
-    Each pause is ``factor`` times as long as the one before, until they are ``longest``. Then they
-    are spread by lot, so that those who began together do not come back together.
+    Each pause is ``factor`` times as long as the one before, up to ``longest``. The pauses are then
+    varied at random, so that clients that began together do not come back together.
 
     Attributes:
         first: the first pause.
-        longest: what pauses grow to, before jitter; if less than ``first``, all are ``first``.
+        longest: the longest pause, before jitter; if less than ``first``, all pauses are ``first``.
         factor: at least 1.
-        jitter: the least and the most that a pause is multiplied by.
+        jitter: the smallest and the largest factor by which a pause is varied.
     """
 
     first: float
@@ -34,16 +34,16 @@ class Backoff:
     jitter: tuple[float, float] = (1.0, 1.0)
 
     def seconds(self, failures: int) -> float:
-        """Return the pause after an attempt that ``failures`` others had failed before; from 0."""
+        """Return the pause after an attempt that ``failures`` other failures preceded; from 0."""
         grown = self.first * self.factor ** min(failures, _STEPS)
         return self.jittered(min(grown, max(self.first, self.longest)))
 
     def after(self, pause: float) -> float:
-        """Return the pause that follows on ``pause``, not spread: for who lets it shrink, too."""
+        """Return the pause after ``pause``, without jitter: for callers that also shrink it."""
         return min(max(self.first, pause * self.factor), max(self.first, self.longest))
 
     def jittered(self, pause: float) -> float:
-        """Return ``pause``, longer or shorter by lot."""
+        """Return ``pause``, varied at random."""
         return pause * _LOT.uniform(*self.jitter)
 
     def wait(

@@ -1,8 +1,8 @@
-"""The exit statuses that BOINC's client reports instead of a program's own.
+"""Exit statuses that BOINC's client reports instead of a program's own.
 
-The client reports one number for each instance that came to nothing. It is the program's own exit
-status; or, where the program crashed or could not even run, one of the client's, or of Windows
-(``lib/error_numbers.h``; ``client/app_control.cpp``, handle_exited_app).
+The client reports one number for each failed instance. It is the program's own exit status; or, if
+the program crashed or could not run, one of the client's, or of Windows (``lib/error_numbers.h``;
+``client/app_control.cpp``, handle_exited_app).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXIT_ABORTED_BY_PROJECT = 202
 EXIT_ABORTED_VIA_GUI = 203
 EXIT_OUT_OF_MEMORY = 205
 
-#: What they mean, for people.
+#: Their meanings, for people.
 MEANINGS = {
     ERR_FILE_TOO_BIG: "an output file is larger than the app's output template allows (max_nbytes)",
     ERR_NOT_FOUND: "an output file was missing",

@@ -3,71 +3,71 @@
 ::
 
     GahpError
-    ├── BadRequest           whoever wrote the line (or called the API): its form is wrong
-    ├── ConfigError          the submit node's admin, or the user who keeps a settings file
+    ├── BadRequest           the author of the line (or the API's caller): its form is wrong
+    ├── ConfigError          the submit node's admin, or the owner of a settings file
     ├── JobRefused           the job's owner: the project would mangle this job or choke on it
     │   └── BatchTooLarge    the submitter: too many jobs for one request
     ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
-    │   ├── BatchGivenUp     another name: this one's batch is being aborted
-    │   └── JobsNotListed    the project's admin: jobs that were taken do not exist
-    ├── WrongBatch           whoever named a batch: what the name stands for has to be made clear
+    │   ├── BatchGivenUp     another name is needed: this one's batch is being aborted
+    │   └── JobsNotListed    the project's admin: accepted jobs do not exist
+    ├── WrongBatch           the caller: the word does not identify one batch of the account
     │   ├── NoSuchBatch      ... no batch of the account has this name or id
     │   ├── AmbiguousBatch   ... several have
-    │   └── ForeignBatch     ... it is another account's
-    ├── NoSuchJob            whoever named a job: the batch has none of this name or id
+    │   └── ForeignBatch     ... it belongs to another account
+    ├── NoSuchJob            the caller: the batch has no job of this name or id
     ├── LedgerError          the submit node's admin: the state directory
     └── RpcError             has .rpc and .host
         ├── TransportError   the network, or the project's web server
-        ├── ProtocolError    the project's admin: what answered is no BOINC reply
-        └── ProjectError     the project said no; has .number, .words and .named
+        ├── ProtocolError    the project's admin: the answer is not a BOINC reply
+        └── ProjectError     the project refused; has .number, .words and .named
             ├── ProjectDown       wait: web stopped (-183), database down (-138)
-            ├── DatabaseTrouble   wait: its database could not do it just now
+            ├── DatabaseTrouble   wait: its database failed just now
             ├── QuotaExceeded     wait: the account has as many unfinished jobs as it may have
             ├── PermissionDenied  the account, or its rights on the project
             │   ├── BadAuthenticator  ... no account has this authenticator
             │   ├── NoSubmitAccess    ... it may not submit (to this app)
             │   ├── NoFileAccess      ... it may not send files, so it may not submit at all
-            │   └── NotOwner          ... the batch, or the job's batch, is another account's
+            │   └── NotOwner          ... the batch (or the job's) belongs to another account
             ├── NotFound          a name or id that the project does not know
             │   ├── AppNotFound, BatchNotFound, JobNotFound
             │   ├── OutputNotFound    ... an instance uploaded no output of this number
             │   └── OutputGone        ... it did, and the project has deleted it
-            ├── DuplicateJob      a job of this name exists, somewhere on the project
+            ├── DuplicateJob      a job of this name exists on the project
             ├── BatchSubmitted    the batch has been submitted already
             ├── InputGone         an input file is not on the project (any more)
-            ├── RequestTooLarge   PHP did not take the request for its size
-            ├── TooManyFiles      PHP takes fewer files in a request
-            ├── FileTooLarge      PHP takes no file of this size
+            ├── RequestTooLarge   the request is too large for PHP
+            ├── TooManyFiles      the request has too many files for PHP
+            ├── FileTooLarge      the file is too large for PHP
             └── FileDiffers       the project has a file of this name with other contents
 
-``str()`` of any of them is one line for the person who must act: what was asked of whom, what came
-back, what to do. None of them ever holds an authenticator. :meth:`GahpError.told` has
-the class's code behind it; that is what is shown by commands, in HoldReason and on Result Lines.
+``str()`` of an error is one line for the person who must act: the request, the answer, the remedy.
+It never contains an authenticator. :meth:`GahpError.told` adds the class's code; commands,
+HoldReason and Result Lines show that.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-#: The project's words; a gridmanager takes everything after them as the name (``gahp.rst``,
+#: The project's words; a gridmanager reads everything after them as the name (``gahp.rst``,
 #: "BOINC_QUERY_BATCHES").
 NO_BATCH_NAMED = "no batch named "
 
 
 class GahpError(Exception):
-    """Anything that boinc_gahp reports on purpose.
+    """An error that boinc_gahp reports on purpose.
 
     Attributes:
-        code: a name for the class that stays when texts and classes are renamed. Each class has its
-            own, and each of them an entry in ``docs/troubleshooting.rst``.
+        code: a name for the class that never changes, even if texts and classes do. Each class has
+            its own, with an entry in ``docs/troubleshooting.rst``.
     """
 
     code: ClassVar[str] = "BG-GAHP"
 
     def told(self, text: str | None = None) -> str:
-        """Return what people are told: the text, or one that is made of it, and the code."""
+        """Return the text for people: ``text`` or the error's own, and the code."""
         return f"{self if text is None else text} [{self.code}]"
 
 
@@ -87,7 +87,7 @@ class JobRefused(GahpError):
     """A job that the project would mangle or choke on; nothing was created.
 
     Attributes:
-        job_name: the job, where one is to blame.
+        job_name: the job to blame, if there is one.
     """
 
     code = "BG-JOB-REFUSED"
@@ -98,7 +98,7 @@ class JobRefused(GahpError):
 
 
 class BatchTooLarge(JobRefused):
-    """A batch whose request is larger than the project takes; smaller ones may go.
+    """A batch whose request is too large for the project; smaller batches may fit.
 
     Attributes:
         nbytes: the request's size.
@@ -115,8 +115,8 @@ class StagingError(GahpError):
     """An input file cannot be read, changed while it was sent, or is too large for the project.
 
     Attributes:
-        path: the file, where one is to blame.
-        errno: what the operating system said about it, 0 if it said nothing.
+        path: the file to blame, if there is one.
+        errno: the operating system's error number, 0 without one.
     """
 
     code = "BG-STAGING"
@@ -128,34 +128,34 @@ class StagingError(GahpError):
 
 
 class OutputError(GahpError):
-    """An output is missing, damaged, or cannot be written where it was asked for."""
+    """An output is missing, damaged, or cannot be written to its destination."""
 
     code = "BG-OUTPUT"
 
 
 class BatchConflict(GahpError):
-    """The batch's name is taken, or the batch is in a state that excludes what was asked."""
+    """The batch's name is taken, or its state does not allow the request."""
 
     code = "BG-BATCH-CONFLICT"
 
 
 class BatchGivenUp(BatchConflict):
-    """An error was answered for the batch before, and an abort of it is owed."""
+    """An error was reported for this batch before, and its abort is owed."""
 
     code = "BG-BATCH-GIVEN-UP"
 
 
 class JobsNotListed(BatchConflict):
-    """The project has taken a batch's jobs without an error, and does not list them."""
+    """The project has accepted a batch's jobs without an error, but does not list them."""
 
     code = "BG-JOBS-NOT-LISTED"
 
 
 class WrongBatch(GahpError):
-    """What was said does not stand for one batch of this account.
+    """A name or id does not stand for one batch of this account.
 
     Attributes:
-        said: what the batch was called.
+        said: the name or id.
     """
 
     code = "BG-WRONG-BATCH"
@@ -172,13 +172,13 @@ class NoSuchBatch(WrongBatch):
 
 
 class AmbiguousBatch(WrongBatch):
-    """Several batches are called so, or one has as its id what another has as its name."""
+    """Several batches have this name, or one has it as its id and another as its name."""
 
     code = "BG-AMBIGUOUS-BATCH"
 
 
 class ForeignBatch(WrongBatch):
-    """The batch is another account's."""
+    """The batch belongs to another account."""
 
     code = "BG-FOREIGN-BATCH"
 
@@ -196,12 +196,12 @@ class LedgerError(GahpError):
 
 
 class RpcError(GahpError):
-    """An exchange with a project went wrong.
+    """An exchange with a project failed.
 
     Attributes:
         rpc: the RPC's name, for example ``create_batch``.
-        host: the project's host (and port, where it is not the scheme's own).
-        may_have_happened: whether the project may have carried the request out all the same.
+        host: the project's host (and port, unless it is the scheme's default).
+        may_have_happened: whether the project may have carried out the request nevertheless.
     """
 
     code = "BG-RPC"
@@ -219,8 +219,8 @@ class TransportError(RpcError):
     """No answer: connection refused, reset, timed out, certificate, redirect, HTTP 4xx or 5xx.
 
     Attributes:
-        status: the HTTP status, where there was one.
-        permanent: whether asking again cannot help until someone changes something.
+        status: the HTTP status, if there was one.
+        permanent: whether asking again is useless until something is changed.
     """
 
     code = "BG-TRANSPORT"
@@ -241,12 +241,12 @@ class TransportError(RpcError):
 
 
 class ProtocolError(RpcError):
-    """An answer that is no complete reply: HTML, empty, cut off, a PHP fatal error.
+    """An answer that is not a complete reply: HTML, empty, cut off, a PHP fatal error.
 
     Attributes:
-        php_fatal: whether the project's PHP died of this request, as it will do again
+        php_fatal: whether the project's PHP crashed on this request, as it will again
             (``web-rpcs.rst``, "query_completed_job" and "Files").
-        cut: whether the reply ended early or was empty: the next one may be whole.
+        cut: whether the reply ended early or was empty; the next one may be complete.
     """
 
     code = "BG-PROTOCOL"
@@ -267,13 +267,14 @@ class ProtocolError(RpcError):
 
 
 class ProjectError(RpcError):
-    """A complete reply that says no.
+    """A complete reply in which the project refuses.
 
     Attributes:
         number: the project's ``error_num`` (nearly always -1).
-        words: the project's ``error_msg``, whole.
-        named: what the words name, as the project wrote it; "" where they name nothing. The class
-            tells what it is: a batch, a job, a file, or for TooManyFiles how many there may be.
+        words: the project's ``error_msg``, in full.
+        named: the object that the words name, as the project wrote it; "" if they name none. The
+            class tells its kind: a batch, a job, a file, or for TooManyFiles the highest number of
+            files.
     """
 
     code = "BG-PROJECT"
@@ -302,7 +303,7 @@ class ProjectDown(ProjectError):
 
 
 class DatabaseTrouble(ProjectError):
-    """The project's database could not do it just now: a deadlock, a full disk, a lost server."""
+    """The project's database failed just now: a deadlock, a full disk, a lost server."""
 
     code = "BG-DATABASE-TROUBLE"
 
@@ -344,7 +345,7 @@ class NotOwner(PermissionDenied):
 
 
 class NotFound(ProjectError):
-    """The project does not know the batch, job, app or file that was named."""
+    """The project does not know the named batch, job, app or file."""
 
     code = "BG-NOT-FOUND"
 
@@ -374,7 +375,7 @@ class OutputNotFound(NotFound):
 
 
 class OutputGone(NotFound):
-    """The instance uploaded this output, and the project has deleted it; ``named``: its path."""
+    """The instance uploaded this output, but the project has deleted it; ``named``: its path."""
 
     code = "BG-OUTPUT-GONE"
 
@@ -386,7 +387,7 @@ class DuplicateJob(ProjectError):
 
 
 class BatchSubmitted(ProjectError):
-    """The batch has been submitted already: jobs cannot be added to it."""
+    """The batch was already submitted: jobs cannot be added to it."""
 
     code = "BG-BATCH-SUBMITTED"
 
@@ -398,19 +399,19 @@ class InputGone(ProjectError):
 
 
 class RequestTooLarge(ProjectError):
-    """PHP did not take the request for its size."""
+    """The request is too large for PHP."""
 
     code = "BG-REQUEST-TOO-LARGE"
 
 
 class TooManyFiles(ProjectError):
-    """PHP takes fewer files in one request; ``named``: how many."""
+    """The request has more files than PHP accepts; ``named``: how many it accepts."""
 
     code = "BG-TOO-MANY-FILES"
 
 
 class FileTooLarge(ProjectError):
-    """PHP takes no file of this size; ``named``: the file's physical name."""
+    """The file is too large for PHP; ``named``: its physical name."""
 
     code = "BG-FILE-TOO-LARGE"
 

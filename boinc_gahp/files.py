@@ -1,9 +1,9 @@
-"""Files: opened where nobody else can have put them, written whole or not at all, on the disk.
+"""Opens files where no other user can have put them, and writes them completely or not at all.
 
-On a submit node, users share directories: /tmp, a group's, one of the admin's for all users' state.
-Others can put links and files there, under names that they foresee, and what is then written
-through them is written with the rights of whoever runs this. Nothing here is a guard against root,
-or against the owner of a directory.
+On a submit node, users share directories: /tmp, a group's, the admin's directory for all users'
+state. Others can create links and files there, under names that they guess. Writing through these
+would use the rights of this process's user. This module does not protect against root, or against
+the owner of a directory.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-#: Makes the directory that is called so in the one with this descriptor.
+#: Makes the directory of this name in the one with this descriptor.
 Make = Callable[[str, int], object]
 
-#: A descriptor that only stands for a directory: none of the rights to read it is needed.
+#: A descriptor that only identifies a directory; needs no right to read it.
 _STAND = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Links in a path, as many as the kernel follows.
+#: The most links in a path, the same limit as the kernel's.
 _MOST_LINKS = 40
 
-#: A directory that can be written but not read cannot be opened to be put on the disk, and some
-#: file systems have no such thing: a file's own fsync is all that there is then.
+#: A directory that can be written but not read cannot be opened for syncing, and some file systems
+#: cannot sync directories. Then only the file's own fsync remains.
 _CANNOT_SYNC = {errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS}
 
 
 class NotOurs(OSError):
-    """What is in a path is another user's, or others can change it; says which, and what to do."""
+    """A part of a path is another user's, or others can change it; says which, and the remedy."""
 
 
 def open_directory(path: Path, *, make: Make | None = None, private: bool = False) -> int:
-    """Return a descriptor for use as ``dir_fd``; what is done with it is done in that directory.
+    """Return a descriptor of a directory for use as ``dir_fd``, which always means this directory.
 
-    Links on the way are followed as the kernel's ``protected_symlinks`` would (proc(5)), here
-    also before the last part of the path: in a sticky directory that everyone can write, such as
-    /tmp, only those of this user and of the directory's owner.
+    Links in the path are followed as the kernel's ``protected_symlinks`` does (proc(5)), here also
+    before the last part of the path: in a sticky directory that everyone can write, such as /tmp,
+    only links of this user and of the directory's owner.
 
     Args:
         path: the directory.
-        make: called for what is missing, but not behind a link that leads nowhere.
-        private: follow only links of this user and of root, wherever they are.
+        make: called for missing directories, but not behind a link that leads nowhere.
+        private: follow only links of this user and of root, anywhere.
 
     Raises:
-        NotOurs: there is another link on the way.
-        OSError: the path cannot be gone along.
+        NotOurs: the path has another link.
+        OSError: the path cannot be followed.
     """
     parts, behind_link = deque(path.absolute().parts), deque[str]()
     at, where, links = -1, Path("/"), 0
@@ -85,10 +85,10 @@ def open_directory(path: Path, *, make: Make | None = None, private: bool = Fals
 
 
 def open_below(at: int, name: str, make: Make | None = None) -> int:
-    """Return a descriptor of the directory ``name``, one part, in another; a link is none.
+    """Return a descriptor of the directory ``name``, a single part, in another one; not of a link.
 
     Raises:
-        OSError: ENOTDIR where it is a link, or no directory.
+        OSError: ENOTDIR if it is a link, or not a directory.
     """
     return _step(name, at, make)
 
@@ -107,11 +107,11 @@ def _step(part: str, at: int, make: Make | None) -> int:
 
 
 def _target(part: str, at: int, where: Path, *, private: bool) -> str:
-    """Return what a link leads to; ``where`` is for people.
+    """Return the target of a link; ``where`` is for messages.
 
     Raises:
-        NotOurs: it is not to be followed.
-        NotADirectoryError: it is no link.
+        NotOurs: the link must not be followed.
+        NotADirectoryError: it is not a link.
     """
     link = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     try:
@@ -139,21 +139,21 @@ def _target(part: str, at: int, where: Path, *, private: bool) -> str:
 def whole_file(
     path: Path, mode: int = 0o666, *, replace: bool = True, durable: bool = False
 ) -> Iterator[BinaryIO]:
-    """Lend a file to write; it gets its name when the block ends, and is gone if that fails.
+    """Lend a file to write; it gets its name when the block ends, and is deleted if that fails.
 
-    Whoever reads, writes the same or is killed meanwhile finds a whole file or none.
+    Readers, other writers and a killed process leave or find a complete file, or none.
 
     Args:
         path: its name.
-        mode: its rights, subject to the umask.
-        replace: whether it takes the place of what is there.
-        durable: whether it is on the disk then, with its name.
+        mode: its permissions, subject to the umask.
+        replace: whether to replace an existing file.
+        durable: whether to sync the file and its name to the disk.
 
     Raises:
-        FileExistsError: the name is taken, and not to be replaced.
-        OSError: it cannot be written; what was there is there still.
+        FileExistsError: the name is taken, and ``replace`` is not set.
+        OSError: it cannot be written; an existing file is unchanged.
     """
-    # Two at once must not write into the same file, nor take it away from each other.
+    # Two writers must not use the same temporary file, or remove each other's.
     new = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
@@ -171,13 +171,13 @@ def whole_file(
 
 
 def write_whole(path: Path, contents: str | bytes, mode: int = 0o666) -> None:
-    """Write a :func:`whole_file`, in place of what is there; text as UTF-8. Errors likewise."""
+    """Write a :func:`whole_file`, replacing any other; text as UTF-8. Raises the same errors."""
     with whole_file(path, mode) as file:
         file.write(contents.encode("utf-8") if isinstance(contents, str) else contents)
 
 
 def _linked(new: Path, path: Path) -> bool:
-    """Give a file another name, which must be free; False: the file system has no links."""
+    """Give a file another name, which must be free; False if the file system has no links."""
     try:
         path.hardlink_to(new)
     except FileExistsError:
@@ -188,7 +188,7 @@ def _linked(new: Path, path: Path) -> bool:
 
 
 def sync_directory(path: Path) -> None:
-    """Put the names in a directory on the disk; errors as :func:`sync`."""
+    """Sync the names in a directory to the disk; raises as :func:`sync`."""
     descriptor = open_directory(path)
     try:
         sync(descriptor)
@@ -197,7 +197,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync(directory: int) -> None:
-    """Put the names in a directory on the disk, where the file system can.
+    """Sync the names in a directory to the disk, if the file system can.
 
     Raises:
         OSError: the disk failed, ...
@@ -214,15 +214,15 @@ def sync(directory: int) -> None:
 
 
 def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
-    """Make a directory, and those above it, if it is missing; see that it is this user's alone.
+    """Create a directory and its parents if missing; check that it is this user's alone.
 
     Args:
         path: the directory.
-        or_shared: root's will do as well, if nobody can touch another's files in it.
+        or_shared: also accept root's directory, if no user can touch another's files in it.
 
     Raises:
-        NotOurs: it is another user's, or others can write it.
-        OSError: it cannot be made.
+        NotOurs: it belongs to another user, or others can write it.
+        OSError: it cannot be created.
     """
     descriptor = open_directory(path, make=_make_private, private=True)
     try:
@@ -253,13 +253,13 @@ def _make_private(name: str, at: int) -> None:
 
 
 def open_private_file(path: Path, flags: int) -> int:
-    """Open a file of this user's own, mode 600 if it is made, in a directory as above.
+    """Open a file of this user, with mode 600 if it is new, in a directory as above.
 
     Raises:
         NotOurs: it is a link, or another user's.
         OSError: it cannot be opened.
     """
-    # Without O_NONBLOCK, a named pipe would keep the process waiting for its other end.
+    # Without O_NONBLOCK, the process would wait for the other end of a named pipe.
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -276,10 +276,10 @@ def open_private_file(path: Path, flags: int) -> int:
 
 
 def check_private_file(path: Path) -> None:
-    """Refuse what :func:`open_private_file` would refuse; a file that is missing is none.
+    """Refuse a file that :func:`open_private_file` would refuse; a missing one is accepted.
 
     Raises:
-        NotOurs: likewise.
+        NotOurs: it is a link, or another user's.
     """
     with suppress(FileNotFoundError):
         os.close(open_private_file(path, os.O_PATH))
@@ -308,7 +308,7 @@ def _is_link(path: Path) -> NotOurs:
 
 
 def _is_roots_device(status: os.stat_result) -> bool:
-    """Tell whether it is /dev/null or the like."""
+    """Tell whether it is /dev/null or a similar device."""
     return stat.S_ISCHR(status.st_mode) and status.st_uid in trusted_users()
 
 
@@ -318,17 +318,17 @@ def _is_ours(directory: Path) -> bool:
 
 
 def trusted_users() -> set[int]:
-    """Return the users who can do nothing here that they could not do anyway: this one and root.
+    """Return the users who can do everything here anyway: this one and root.
 
-    In a container that root of the machine is not root of, what is root's seems to be nobody's.
+    In a container whose root is not the machine's root, root's files seem to belong to nobody.
     """
     return {os.geteuid(), 0, os.stat("/").st_uid}  # noqa: PTH116
 
 
 def who_else_can_write(status: os.stat_result) -> str | None:
-    """Return who can write a file or directory beside its owner and root, in words; None: nobody.
+    """Return who can write a file or directory besides its owner and root, in words; None: nobody.
 
-    On many systems each user has a group of the same name, alone, and a umask that lets it write.
+    On many systems each user is alone in a group of the same name, and the umask lets it write.
     """
     if status.st_mode & stat.S_IWOTH:
         return "everyone"

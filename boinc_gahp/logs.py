@@ -1,8 +1,8 @@
-"""The log: one rotating file per user, which several daemons may write, without secrets.
+"""The log: one rotating file per user, written by several daemons, without secrets.
 
-What is written: one line a record, with time, process and level. Nothing is ever written to
-stdout, which belongs to the GAHP conversation, and trouble with the log itself stops nobody: it is
-told once, on stderr.
+Each record is one line, with time, process and level. Nothing is ever written to stdout, which
+belongs to the GAHP conversation. Problems with the log itself stop nothing: they are reported once,
+on stderr.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LEVELS = {
 
 MASK = "<authenticator>"
 
-#: Where an authenticator can stand in what libraries and servers say: URLs of get_output.php,
-#: request documents, settings, and the line that selects a project.
+#: Where an authenticator can be in texts of libraries and servers: URLs of get_output.php, request
+#: documents, settings, and the line that selects a project.
 _SECRET_PLACES = (
     re.compile(r"(auth_str=)[^&\s\"'<>)]+", re.IGNORECASE),
     re.compile(r"(<authenticator>)(?:[^<]*(?=</authenticator)|[\w.+-]{6,})", re.IGNORECASE),
@@ -51,7 +51,7 @@ _SECRET_PLACES = (
 
 
 def redact(text: str) -> str:
-    """Return ``text`` without the authenticators that this process knows or can recognise."""
+    """Return ``text`` without authenticators that this process knows or can recognise."""
     masked = secret.mask(text, MASK)
     for place in _SECRET_PLACES:
         masked = place.sub(rf"\1{MASK}", masked)
@@ -59,7 +59,7 @@ def redact(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """One line a record (and a traceback's lines below it), redacted as a whole."""
+    """Puts a record on one line, a traceback on the lines below it, and removes secrets."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -69,30 +69,30 @@ class RedactingFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
-        """Keep a message on its line: parts of it may be anybody's words."""
+        """Keep a message on its line: parts of it may come from outside."""
         record.message = visible(redact(record.message))
         return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text, traceback included, without secrets and without control characters."""
+        """Return the text, with any traceback, without secrets and control characters."""
         return "\n".join(map(visible, redact(super().format(record)).split("\n")))
 
 
 class SharedLogHandler(logging.Handler):
-    """Appends to a file that other processes append to and rotate as well.
+    """Appends to a file that other processes append to and rotate, too.
 
-    Whoever finds the file too large takes a lock beside it and renames; everyone looks before each
-    line whether the file still has its name. (The stdlib's rotating handler goes on writing to a
-    file that another process has renamed.) A record is one write at the end of the file, so lines
-    of several processes do not mix.
+    A process that finds the file too large takes a lock beside it and renames it; before each line,
+    every process checks whether the file still has its name. (The stdlib's rotating handler keeps
+    writing to a file that another process has renamed.) A record is one write at the end of the
+    file, so lines of several processes do not mix.
 
     Args:
         path: the log; ``path.1`` … ``path.<keep>`` are the old ones, ``path.lock`` the lock.
-        max_bytes: a file that has reached this is rotated before the next line.
+        max_bytes: a file of this size is rotated before the next line.
         keep: number of old files.
 
     Attributes:
-        path: the log; the daemon looks for it to name it in an error.
+        path: the log; the daemon names it in errors.
 
     Raises:
         OSError: the file cannot be opened for writing.
@@ -107,7 +107,7 @@ class SharedLogHandler(logging.Handler):
         self._file = _open(path)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; rotate first if it is time."""
+        """Write a record; rotate first if necessary."""
         try:
             self._rotate_if_due()
             if self._file.closed or not self._has_its_name():
@@ -123,7 +123,7 @@ class SharedLogHandler(logging.Handler):
         super().close()
 
     def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
-        """Tell once, on stderr: losing log lines is no reason to lose jobs."""
+        """Report once, on stderr: losing log lines is no reason to lose jobs."""
         if not self._failed:
             self._failed = True
             _warn(f"the log {self.path} cannot be written: {sys.exc_info()[1]}")
@@ -142,7 +142,7 @@ class SharedLogHandler(logging.Handler):
             self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT
         )
         try:
-            # Whoever holds the lock is rotating; there is nothing to wait for.
+            # The process with the lock is rotating; there is no need to wait.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Another process may have rotated since.
             if self._is_due():
@@ -170,13 +170,13 @@ class SharedLogHandler(logging.Handler):
 
 
 def start(settings: Settings) -> Path | None:
-    """Begin to write the log that ``settings`` ask for; return its path, or None without one.
+    """Start the log that ``settings`` ask for; return its path, or None without one.
 
-    Raises nothing: where the log cannot be written, one line on stderr says so.
+    Never raises: if the log cannot be written, one line on stderr says so.
     """
     root = logging.getLogger()
     ours = logging.getLogger("boinc_gahp")
-    # Without any handler, logging would print warnings to stderr.
+    # Without a handler, logging would print warnings to stderr.
     if not root.handlers:
         root.addHandler(logging.NullHandler())
     level = _LEVELS.get(settings.logging.level)
@@ -201,7 +201,7 @@ def start(settings: Settings) -> Path | None:
 
 
 def stop() -> None:
-    """Close the log that :func:`start` began, if any."""
+    """Close the log that :func:`start` opened, if any."""
     root = logging.getLogger()
     for handler in [each for each in root.handlers if isinstance(each, SharedLogHandler)]:
         root.removeHandler(handler)
@@ -214,6 +214,6 @@ def _open(path: Path) -> FileIO:
 
 
 def _warn(text: str) -> None:
-    # stderr may be closed, or a pipe that nobody reads any more.
+    # stderr may be closed, or a pipe without a reader.
     with suppress(OSError, ValueError):
         os.write(2, f"boinc_gahp: {redact(text)}\n".encode("utf-8", "backslashreplace"))

@@ -1,4 +1,4 @@
-"""The authenticator: a value that cannot be printed by accident; and logins in URLs."""
+"""The authenticator, as a value that cannot be printed by accident; and logins in URLs."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Shorter texts are not masked: no project gives such authenticators, and ordinary words would go.
+#: Shorter texts are not masked: they are not real authenticators, and may be ordinary words.
 _SHORTEST = 6
 
-#: By account: how to get at the text of every authenticator that this process has met.
+#: By account: a function that returns the text of each authenticator seen by this process.
 _known: dict[str, Callable[[], str]] = {}
 
 
-#: A user's name and password in a URL: of a proxy, or in a project's address, where none belongs.
+#: A user's name and password in the URL of a proxy, or in a project's address by mistake.
 _LOGIN = re.compile(r"(?<=://)[^/\s\"'<>]*@")
 
 
 def hide_logins(text: str) -> str:
-    """Return ``text`` without the names and passwords in the URLs that it quotes."""
+    """Return ``text`` without names and passwords in URLs."""
     return _LOGIN.sub("<login>@", text)
 
 
 def mask(text: str, instead: str = "<authenticator>") -> str:
-    """Return ``text`` without any authenticator that this process knows, and without logins."""
+    """Return ``text`` without logins and without any authenticator that this process knows."""
     text = hide_logins(text)
     for reveal in list(_known.values()):
         authenticator = reveal()
@@ -38,8 +38,8 @@ def mask(text: str, instead: str = "<authenticator>") -> str:
 class Authenticator:
     """An account's authenticator.
 
-    It has no readable ``str``, ``repr`` or format, cannot be pickled, and keeps its text in a
-    closure so that no attribute dump shows it. :meth:`reveal` is for the one place that builds
+    It has no readable ``str``, ``repr`` or format, and cannot be pickled. Its text is kept in a
+    closure, so that no dump of attributes shows it. :meth:`reveal` is only for the code that builds
     requests.
     """
 
@@ -56,12 +56,12 @@ class Authenticator:
         _known[self._account] = reveal
 
     def reveal(self) -> str:
-        """Return the text itself."""
+        """Return the text."""
         return self._reveal()
 
     @property
     def account(self) -> str:
-        """16 hex digits that tell accounts apart and give nothing away; kept in the ledger."""
+        """16 hex digits that identify the account and reveal nothing; kept in the ledger."""
         return self._account
 
     def __eq__(self, other: object) -> bool:
@@ -73,11 +73,11 @@ class Authenticator:
         return hash(self._account)
 
     def __repr__(self) -> str:
-        """Show that there is one, not which."""
+        """Show that there is an authenticator, but not its text."""
         return "<authenticator>"
 
     __str__ = __repr__
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: a pickle would hold the text."""
+        """Refuse to be pickled, because a pickle would contain the text."""
         raise TypeError("an authenticator is not to be written anywhere")

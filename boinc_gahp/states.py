@@ -1,8 +1,8 @@
-"""What jobs and batches are doing: one set of words, and what others say for the same.
+"""States of jobs and batches: one set of words, and their translations.
 
-Words for people are those of :class:`JobState` and :class:`BatchState`: on the command line, in the
+People see the words of :class:`JobState` and :class:`BatchState`: on the command line, in the
 Python API, on the local project's pages and in the documentation. A project, HTCondor and the
-ledger have words of their own; the tables here lead from theirs to these.
+ledger have words of their own; the tables here translate them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 
 class JobState(Enum):
-    """How a job is doing; the values are words for people."""
+    """A job's state; the values are words for people."""
 
     QUEUED = "queued"
     """No volunteer has it yet."""
@@ -21,13 +21,13 @@ class JobState(Enum):
     DONE = "done"
     """It has a canonical instance: its outputs can be fetched."""
     FAILED = "failed"
-    """It came to nothing, or was aborted before it was done."""
+    """It failed, or was aborted before it was done."""
     UNKNOWN = "unknown"
-    """A word that this program does not know; never read as success."""
+    """A word that this program does not know; never taken for success."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the job is done, or has failed."""
+        """Whether the job is done or has failed."""
         return self in (JobState.DONE, JobState.FAILED)
 
 
@@ -35,16 +35,16 @@ class BatchState(IntEnum):
     """A batch's state (``web-rpcs.rst``, "Batch states")."""
 
     INIT = 0
-    """Made by create_batch; its submit_batch has not ended, or ended half way."""
+    """Created by create_batch; its submit_batch has not ended, or failed half way."""
     IN_PROGRESS = 1
-    """Submitted; COMPLETE is only noticed by query_batch and query_batches."""
+    """Submitted; the project only notices COMPLETE in query_batch and query_batches."""
     COMPLETE = 2
     """Every job has a canonical instance or an error."""
     ABORTED = 3
     RETIRED = 4
     """Its files and records may be deleted; query_batches leaves it out."""
     UNKNOWN = -1
-    """A number this program does not know; never read as success."""
+    """A number that this program does not know; never taken for success."""
 
     @property
     def words(self) -> str:
@@ -69,7 +69,7 @@ class HTCondorState(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-#: What BOINC_QUERY_BATCHES says of jobs: query_batch2's words (``web-rpcs.rst``, "Queries").
+#: BOINC_QUERY_BATCHES' words for jobs: those of query_batch2 (``web-rpcs.rst``, "Queries").
 STATUS_WORDS = {
     JobState.QUEUED: "UNSENT",
     JobState.IN_PROGRESS: "IN_PROGRESS",
@@ -77,7 +77,7 @@ STATUS_WORDS = {
     JobState.FAILED: "ERROR",
 }
 
-#: A project's words for how a job is doing (``web-rpcs.rst``, "The RPCs" and "Queries").
+#: A project's words for job states (``web-rpcs.rst``, "The RPCs" and "Queries").
 _PROJECTS_WORDS = {word: state for state, word in STATUS_WORDS.items()} | {
     # query_batch2 of older projects.
     "QUEUED": JobState.QUEUED,
@@ -90,11 +90,11 @@ _PROJECTS_WORDS = {word: state for state, word in STATUS_WORDS.items()} | {
 
 
 def job_state(word: str) -> JobState:
-    """Return what a project's word for a job means, of query_batch or of query_batch2."""
+    """Return the state for a project's word, from query_batch or query_batch2."""
     return _PROJECTS_WORDS.get(word, JobState.UNKNOWN)
 
 
-#: What the ledger calls the states of jobs that are on a project.
+#: The ledger's names of states in which jobs are on a project.
 LEDGER_STATES: dict[JobState, Literal["queued", "running", "finished"]] = {
     JobState.QUEUED: "queued",
     JobState.IN_PROGRESS: "running",
@@ -103,9 +103,9 @@ LEDGER_STATES: dict[JobState, Literal["queued", "running", "finished"]] = {
 
 
 class LedgerWords(NamedTuple):
-    """What a state of the ledger's is for HTCondor, and in words for people.
+    """HTCondor's equivalent of a state in the ledger, and words for people.
 
-    ``failed`` are the words where the job's program failed, with ``{}`` for its exit code.
+    ``failed`` are the words if the job's program failed, with ``{}`` for its exit code.
     """
 
     htcondor: HTCondorState
@@ -113,13 +113,14 @@ class LedgerWords(NamedTuple):
     failed: str = ""
 
 
-#: Of the states that HTCondor's jobs have in the ledger (:data:`boinc_gahp.ledger.rows.STATES`).
+#: For the states of HTCondor's jobs in the ledger (:data:`boinc_gahp.ledger.rows.STATES`).
 LEDGER_WORDS = {
     "waiting": LedgerWords(HTCondorState.IDLE, "waiting to be sent"),
     "sending": LedgerWords(HTCondorState.IDLE, "being sent"),
     "queued": LedgerWords(HTCondorState.IDLE, "queued on the project"),
     "running": LedgerWords(HTCondorState.RUNNING, "in progress on the project"),
-    # Running until all files are in place: HTCondor hands them over as soon as it hears of the end.
+    # Running until all files are in place: HTCondor hands them over as soon as it learns of the
+    # end.
     "finished": LedgerWords(
         HTCondorState.RUNNING, "outputs to be fetched", "failed, stderr to be written"
     ),
@@ -129,7 +130,7 @@ LEDGER_WORDS = {
     "cancelled": LedgerWords(HTCondorState.REMOVED, "cancelled"),
 }
 
-#: A project's words for why a job failed, the bits of its error_mask, and what they mean
+#: A project's words for why a job failed, the bits of its error_mask, and their meanings
 #: (``web-rpcs.rst``, "Queries").
 ERROR_MEANINGS = {
     "couldnt_send_result": "no volunteer could take it",
@@ -140,5 +141,5 @@ ERROR_MEANINGS = {
     "canceled": "it was cancelled",
     "no_canonical_result": "no instances agreed",
 }
-#: Those of them that say that somebody aborted the job.
+#: Those that mean that somebody aborted the job.
 CANCELLED = frozenset({"cancelled", "canceled"})

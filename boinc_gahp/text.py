@@ -1,4 +1,4 @@
-"""Text for people: made short, quoted, visible; numbers of things, amounts, spans of time."""
+"""Text for people: shortened, quoted, made visible; counts, amounts, spans of time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-#: Characters of the server's own words that an error keeps; replies of 1 MB have been seen
+#: How many characters of a server's message an error keeps; replies of 1 MB have been seen
 #: (``web-rpcs.rst``, "Transport and framing").
 MAX_WORDS = 400
-#: So many times as many are looked at: most of them may be white space.
+#: So many times as many are read, because most of them may be white space.
 _LOOKED_AT = 32
 
 
 def shorten(words: str, limit: int = MAX_WORDS) -> str:
-    """Return ``words`` on one line and at most ``limit`` characters long, cut in the middle."""
+    """Return ``words`` on one line of at most ``limit`` characters, cut in the middle."""
     if len(words) > _LOOKED_AT * limit:
-        # Of a megabyte nothing but its ends is shown.
+        # Only the ends of a megabyte are shown.
         half = _LOOKED_AT * limit // 2
         words = f"{words[:half]} {words[-half:]}"
     line = " ".join(words.split())
@@ -37,16 +37,16 @@ def show(character: str) -> str:
 
 
 def visible(text: str, show: Callable[[str], str] = show) -> str:
-    r"""Return ``text`` with what cannot be seen in it shown as Python would write it.
+    r"""Return ``text`` with its invisible characters shown as Python would write them.
 
-    That are line ends and all other control characters (ESC, those of C1), marks that change the
-    direction of what is shown or are not shown themselves (U+202E, U+200B), separators but the
-    space, and what is no character. Words of a project go through this on their way to people: into
-    the log, into errors, onto a terminal, into JSON.
+    These are line ends and all other control characters (ESC, those of C1), marks that are
+    invisible or change the direction of text (U+202E, U+200B), separators except the space, and
+    values that are not characters. A project's messages pass through this on their way to people:
+    into the log, errors, terminals and JSON.
 
     Args:
-        text: with bytes that are no UTF-8 as surrogates (PEP 383), if there are some.
-        show: returns what stands for a character.
+        text: bytes that are not UTF-8 may be in it as surrogates (PEP 383).
+        show: returns the replacement of a character.
     """
     if text.isprintable():
         return text
@@ -54,7 +54,7 @@ def visible(text: str, show: Callable[[str], str] = show) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text on one line that cannot do anything to a terminal."""
+    """Return text on one line that cannot control a terminal."""
     if text.isascii() and text.isprintable() and "  " not in text and text == text.strip():
         return text
     return visible(" ".join(text.split()))
@@ -67,20 +67,20 @@ def quoted(text: str, limit: int = 80) -> str:
 
 
 def listed(words: Sequence[str], most: int) -> str:
-    """Return words with commas between: ``a, b``, ``none``; ``a, b and 3 more`` beyond ``most``."""
+    """Return words joined by commas: ``a, b``, ``none``; ``a, b and 3 more`` beyond ``most``."""
     shown = ", ".join(words[:most]) or "none"
     return f"{shown} and {len(words) - most} more" if len(words) > most else shown
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number of things: ``1 job``, ``2 jobs``, ``10,000 batches``."""
+    """Return a count with its noun: ``1 job``, ``2 jobs``, ``10,000 batches``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def amount(value: float, unit: str) -> str:
     """Return a number with a decimal prefix: ``16 GB``, ``1.5 kB``, ``1 GFLOPS``."""
     prefixes = ["", "k", "M", "G", "T", "P"]
-    # What rounds to 1000 belongs to the next prefix.
+    # A value that rounds to 1000 gets the next prefix.
     while abs(value) >= 999.5 and len(prefixes) > 1:
         value /= 1000
         del prefixes[0]
@@ -89,7 +89,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def size(nbytes: float) -> str:
-    """Return a size in bytes as people read it: ``999 bytes``, ``1.5 kB``, ``12 MB``."""
+    """Return a size in bytes for people: ``999 bytes``, ``1.5 kB``, ``12 MB``."""
     return count(int(nbytes), "byte") if nbytes < 1000 else amount(nbytes, "B")
 
 
@@ -97,7 +97,7 @@ _UNITS = ((86400.0, "day"), (3600.0, "h"), (60.0, "min"))
 
 
 def span(seconds: float) -> str:
-    """Return a time span in the largest unit that it has two of, or else in seconds."""
+    """Return a time span in the largest unit of which it has at least two, or else in seconds."""
     for unit, name in _UNITS:
         if seconds >= 2 * unit:
             number = int(seconds // unit)
@@ -106,7 +106,7 @@ def span(seconds: float) -> str:
 
 
 def character_name(character: str) -> str:
-    """Return what to call a character that cannot be shown."""
+    """Return a name for a character that cannot be shown."""
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
         return f"the byte {code - 0xDC00:#04x}, which is not UTF-8"
@@ -122,13 +122,13 @@ def nearest(
     *,
     alike: float = 0.6,
 ) -> str | None:
-    """Return the name that is most like what was said, for a "did you mean"; None: none is.
+    """Return the name most similar to ``said``, for a "did you mean"; None if none is similar.
 
     Args:
-        said: what was said, where one of the names was expected.
-        names: those that there are.
-        fold: names that it makes equal are one name.
-        alike: how much alike two names have to be, from 0 to 1.
+        said: the word, where one of the names was expected.
+        names: the existing names.
+        fold: names that it makes equal count as one name.
+        alike: how similar two names must be, from 0 to 1.
     """
     from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
 

@@ -1,7 +1,7 @@
-"""Work on threads: on one of its own, task by task, in turns of projects, on many things at once.
+"""Runs work on threads: on a thread of its own, as tasks, fairly by project, or in parallel.
 
-They are daemon threads, for which no exit waits: those of ``concurrent.futures`` are joined when
-the interpreter ends, and a process whose client is gone must not wait for a slow project.
+They are daemon threads, so that no exit waits for them: those of ``concurrent.futures`` are joined
+at interpreter exit, and a process without a client must not wait for a slow project.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ log = logging.getLogger("boinc_gahp.threads")
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Seconds after which a thread that has nothing to do ends.
+#: Seconds after which an idle thread ends.
 _IDLE = 30.0
-#: So many times the threads of one project are there for all together.
+#: All projects together have so many times the threads of one.
 _TOGETHER = 2
 
 
 def start(work: Callable[[], object], name: str) -> threading.Thread:
-    """Have ``work`` done by a thread of its own; what it raises goes into the log.
+    """Run ``work`` on its own thread; exceptions go into the log.
 
     Raises:
-        RuntimeError: the system gives no thread.
+        RuntimeError: the system cannot start a thread.
     """
 
     def run() -> None:
@@ -46,12 +46,12 @@ def start(work: Callable[[], object], name: str) -> threading.Thread:
 
 
 class Workers:
-    """Threads that do tasks, each started when a task finds none that is idle; thread-safe.
+    """Threads that run tasks; a new one is started if none is idle. Thread-safe.
 
-    What a task raises goes into the log, and keeps no other from being done.
+    A task's exceptions go into the log and do not affect other tasks.
 
     Args:
-        name: what the threads are called.
+        name: the threads' name.
         on_end: called after each task, on its thread.
     """
 
@@ -61,9 +61,9 @@ class Workers:
         self._lock = threading.Lock()
         self._came = threading.Condition(self._lock)
         self._went = threading.Condition(self._lock)
-        #: Tasks that the next idle thread is to do, by their numbers.
+        #: Tasks for the next idle thread, with their numbers.
         self._ready: deque[tuple[int, Callable[[], object]]] = deque()
-        #: Key and slot of each task that is ready or being done, by its number.
+        #: Key and slot of each task that is waiting or running, by its number.
         self._held: dict[int, tuple[Hashable, Hashable]] = {}
         self._slots: Counter[Hashable] = Counter()
         self._numbers = itertools.count(1)
@@ -75,16 +75,16 @@ class Workers:
     def start(
         self, task: Callable[[], object], key: Hashable = None, slot: Hashable = None
     ) -> bool:
-        """Have ``task`` done by a thread; returns at once.
+        """Let a thread run ``task``; returns at once.
 
         Args:
             task: what to do.
-            key: two tasks of one key are not under way at a time; None: it has none.
-            slot: what it counts as.
+            key: only one task with this key runs at a time; None: no limit.
+            slot: the kind under which the task is counted.
 
         Returns:
-            Whether that will be: not if one with the key is under way, and not if there is no
-            thread and the system gives none.
+            Whether it will run: not if another with the key is under way, and not if there is no
+            thread and none can be started.
         """
         with self._lock:
             if key is not None and self._has(key):
@@ -99,7 +99,7 @@ class Workers:
             try:
                 name = f"{self._name}-{next(self._thread_numbers)}"
                 self._threads.append(start(self._run, name))
-            except RuntimeError as error:  # a limit on threads: those that there are do it all
+            except RuntimeError as error:  # a limit on threads: the existing ones do it all
                 if not self._threads:
                     log.warning("Work of %r has to wait: %s", self._name, error)
                     self._ready.pop()
@@ -108,12 +108,12 @@ class Workers:
             return True
 
     def is_running(self, key: Hashable) -> bool:
-        """Return whether a task is under way."""
+        """Return whether a task with this key is under way."""
         with self._lock:
             return self._has(key)
 
     def count(self, slot: Hashable) -> int:
-        """Return how many tasks that count as ``slot`` are under way."""
+        """Return how many tasks of this slot are under way."""
         with self._lock:
             return self._slots[slot]
 
@@ -122,22 +122,22 @@ class Workers:
         return len(self._held)
 
     def numbers(self) -> frozenset[int]:
-        """Return a number for each task that is under way; none is used twice."""
+        """Return a number for each task that is under way; numbers are never reused."""
         with self._lock:
             return frozenset(self._held)
 
     def wait(self, deadline: float | None = None) -> bool:
-        """Wait until none is under way, or ``time.monotonic()`` is ``deadline``; return whether."""
+        """Wait for the tasks, until ``time.monotonic()`` is ``deadline``; return if all ended."""
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         with self._lock:
             return self._went.wait_for(lambda: not self._held, timeout)
 
     def close(self, timeout: float = 0.0, *, drop: bool = True) -> None:
-        """Have the threads end; wait for them, at most ``timeout`` seconds.
+        """End the threads; wait for them at most ``timeout`` seconds.
 
         Args:
             timeout: in seconds.
-            drop: leave out tasks that no thread has begun.
+            drop: leave out tasks that have not begun.
         """
         deadline = time.monotonic() + timeout
         with self._lock:
@@ -147,7 +147,7 @@ class Workers:
                     self._let_go(number)
                 self._ready.clear()
             self._came.notify_all()
-        # A task may start another one, whose thread is then last in the list.
+        # A task may start another one, whose thread is then appended to the list.
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -168,17 +168,17 @@ class Workers:
             del found
             try:
                 task()
-            except BaseException:  # whatever it is, the others' work goes on
+            except BaseException:  # whatever it is, the other tasks go on
                 log.exception("a task of %r went wrong", self._name)
-            del task  # a submit of 100,000 jobs is not kept until the next task comes
+            del task  # do not keep a submit of 100,000 jobs until the next task comes
             with self._lock:
                 self._let_go(number)
                 self._went.notify_all()
-                self._idle += 1  # what is begun now is done by this thread
+                self._idle += 1  # this thread runs the task that is started now
             self._on_end()
 
     def _next(self) -> tuple[int, Callable[[], object]] | None:
-        """Wait for a task; None: the thread is to end."""
+        """Wait for a task; None: the thread must end."""
         with self._lock:
             is_needed = self._came.wait_for(lambda: self._ready or self._closed, _IDLE)
             self._idle -= 1
@@ -188,29 +188,28 @@ class Workers:
 
 
 class Pool:
-    """Workers shared by the projects that tasks are for.
+    """Workers shared by the projects that tasks belong to.
 
-    A project has at most half of the threads that the others leave of twice ``size()``, and always
-    one: alone ``size()`` of them, a second project half as many, and so on. So one that hangs, and
-    holds all that it may, leaves as many for those that come. All together have less than twice
-    ``size()``, and one for each project that comes when there are none left.
+    A project may use at most half of the threads that the others leave of twice ``size()``, and
+    always one: alone ``size()`` of them, a second project half as many, and so on. So a project
+    that hangs with all its threads leaves as many for the others. All together have less than twice
+    ``size()``, plus one for each project that comes when none are left.
 
-    The queues are bounded by who fills them (:class:`~boinc_gahp.daemon.engine.Engine` counts its
-    requests).
+    The caller limits the queues (:class:`~boinc_gahp.daemon.engine.Engine` counts its requests).
     """
 
     def __init__(self, name: str, size: Callable[[], int]) -> None:
         self._workers = Workers(name, self._promote)
         self._size = size
         self._lock = threading.Lock()
-        #: By project, in the order in which they came to wait: tasks for which there is no room.
+        #: By project, in the order of their arrival: tasks that wait for room.
         self._waiting: dict[Hashable, deque[Callable[[], object]]] = {}
 
     def submit(self, task: Callable[[], object], project: Hashable = None) -> None:
-        """Have ``task`` done by one of the threads, in its project's turn; returns at once.
+        """Let one of the threads run ``task`` in its project's turn; returns at once.
 
         Raises:
-            RuntimeError: there is no thread, and the system gives none.
+            RuntimeError: there is no thread, and none can be started.
         """
         with self._lock:
             self._waiting.setdefault(project, deque()).append(task)
@@ -218,17 +217,17 @@ class Pool:
             raise RuntimeError("can't start new thread")
 
     def close(self, timeout: float, *, drop: bool = True) -> None:
-        """Have the threads end, as :meth:`Workers.close` does."""
+        """End the threads, as :meth:`Workers.close` does."""
         if drop:
             with self._lock:
                 self._waiting.clear()
         self._workers.close(timeout, drop=drop)
 
     def _promote(self) -> bool:
-        """Have done what there is room for now; who holds fewest threads comes first.
+        """Start the tasks for which there is room; the project with the fewest threads comes first.
 
         Returns:
-            Whether there are threads; without one, nothing else can be under way or wait.
+            Whether there are threads; without one, nothing else can be under way or waiting.
         """
         with self._lock:
             while able := [project for project in self._waiting if self._has_room(project)]:
@@ -255,18 +254,19 @@ def in_parallel(
     name: str,
     stop: threading.Event | None = None,
 ) -> list[tuple[T, R]]:
-    """Return each item with ``work(item)``, in the order in which they were ready.
+    """Return each item with ``work(item)``, in the order in which they were finished.
 
-    At the first error nothing more is begun, ``stop`` is set for whatever is under way, and when
-    that has ended the error is raised. Not a task for each item, of which there may be 100,000.
+    After the first error nothing more is begun, ``stop`` is set for the work under way, and when
+    that has ended the error is raised. It does not make a task for each item, since there may be
+    100,000.
 
     Args:
-        work: is called in threads of their own; where the system gives fewer, those do it all, and
-            the calling thread where it gives none.
-        items: what there is to do.
-        threads: how many at most.
-        name: what the threads are called.
-        stop: work that takes long looks at it.
+        work: called in separate threads; if the system allows fewer, those do it all, and without
+            any, the calling thread.
+        items: the items.
+        threads: the most threads.
+        name: the threads' name.
+        stop: long work should check it.
     """
     todo = deque(items)
     stop = stop or threading.Event()
@@ -292,7 +292,7 @@ def in_parallel(
                 some()
                 break
         workers.wait()
-    except BaseException:  # Ctrl-C: what is under way is broken off, and not waited for
+    except BaseException:  # Ctrl-C: running work is stopped, and not waited for
         stop.set()
         raise
     finally:
@@ -303,16 +303,16 @@ def in_parallel(
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], *, threads: int, name: str) -> Iterator[R]:
-    """Yield ``work(item)`` for each item, in the order of the items, as it is asked for.
+    """Yield ``work(item)`` for each item, in the items' order, as the caller asks for it.
 
-    An error is raised in its turn, and then nothing more is begun; what is under way when nobody
-    asks any more ends by itself.
+    An error is raised in its turn, and then nothing more is begun. If the caller stops asking, work
+    under way still ends normally.
 
     Args:
-        work: is called in threads of their own; in the calling one where the system gives none.
-        items: is read no further than needed.
+        work: called in separate threads; in the calling one if the system allows none.
+        items: read no further than needed.
         threads: how many items are worked on at a time, at most.
-        name: what the threads are called.
+        name: the threads' name.
     """
     workers = Workers(name)
     begun: deque[_Begun[T, R]] = deque()
@@ -330,7 +330,7 @@ def in_order(work: Callable[[T], R], items: Iterable[T], *, threads: int, name: 
 
 
 class _Begun(Generic[T, R]):
-    """Work on one item, and what comes of it."""
+    """Work on one item, and its result."""
 
     def __init__(self, work: Callable[[T], R], item: T) -> None:
         self._work = work
@@ -348,7 +348,7 @@ class _Begun(Generic[T, R]):
             self._ended.set()
 
     def result(self) -> R:
-        """Wait for the end; return or raise what came of it."""
+        """Wait for the end; return the result or raise the error."""
         self._ended.wait()
         if self._error is not None:
             raise self._error

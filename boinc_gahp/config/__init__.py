@@ -1,9 +1,9 @@
-"""Where settings and secrets come from.
+"""Settings and secrets.
 
-``settings`` holds the values, ``places`` the files and directories, ``private`` the reading of
-files that may hold a secret, ``reading`` what a file may say, ``layers`` how files become
-:class:`Settings`, ``accounts`` finds the project that is meant, ``urls`` tells projects apart.
-Nothing heavy is imported: a daemon needs it all at once.
+``settings`` holds the values, ``places`` the files and directories, ``private`` reads files that
+may hold a secret, ``reading`` checks a file's contents, ``layers`` combines files into
+:class:`Settings`, ``accounts`` finds a project in them, ``urls`` tells projects apart. Nothing slow
+is imported, because a daemon needs all of it at its start.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ __all__ = [
 
 
 def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings of all files, later ones over earlier ones.
+    """Return the settings of all files; later files override earlier ones.
 
-    ``/etc/boinc_gahp/boinc_gahp.toml``, those of the site's configuration directories, the user's
-    own, then ``config_path`` or else the file that ``BOINC_GAHP_CONFIG`` in ``environ`` names; all
-    but the last may be missing. If none of them names a project, ``config.txt`` in the working
-    directory. The directories are those of platformdirs for this process.
+    The files are ``/etc/boinc_gahp/boinc_gahp.toml``, those of the site's configuration
+    directories, the user's own, and ``config_path`` or else the file named by ``BOINC_GAHP_CONFIG``
+    in ``environ``; all but the last may be missing. If none of them names a project, ``config.txt``
+    in the working directory is read. The directories are those of platformdirs for this process.
 
     Raises:
-        ConfigError: a file cannot be read, is not safe, or says something that is no setting.
+        ConfigError: a file cannot be read, is not safe, or has something that is not a setting.
     """
     from boinc_gahp.config.layers import load_layers  # noqa: PLC0415  (imports the values above)
 
@@ -69,7 +69,7 @@ def state_dir(settings: Settings) -> Path:
 
 
 def cache_dir(settings: Settings) -> Path:
-    """Return the directory of what can be made again; it may not exist yet."""
+    """Return the directory of data that can be made again; it may not exist yet."""
     from boinc_gahp.config.places import default_cache_dir  # noqa: PLC0415
 
     return settings.state.cache_dir or default_cache_dir()

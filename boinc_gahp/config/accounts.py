@@ -1,7 +1,7 @@
-"""Which project of the settings is meant; what to say where it or its authenticator is missing.
+"""Finds the project that is meant, and makes the errors for a missing project or authenticator.
 
-HTCondor's jobs, the daemon, ``check``, ``ledger move``, ``batch`` and the Python API ask here, so
-that they mean the same, and whoever looks anywhere reads the same words.
+HTCondor's jobs, the daemon, ``check``, ``ledger move``, ``batch`` and the Python API all use this,
+so they find the same project and give the same messages.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from boinc_gahp.config.urls import ProjectUrl
     from boinc_gahp.secret import Authenticator
 
-#: The name of ``[project]`` beside those of ``[projects.NAME]``.
+#: The name that stands for ``[project]``, beside those of ``[projects.NAME]``.
 DEFAULT_PROJECT = ""
-#: Problems that are told with what is missing.
+#: How many problems an error quotes.
 _TOLD = 3
-#: Characters of what was wanted that are told.
+#: How many characters of the requested name an error quotes.
 _SHOWN = 200
 
 
 def section(name: str) -> str:
-    """Return the section of a project's settings as it is written."""
+    """Return the section of a project's settings, as it is written in the file."""
     return f"[projects.{name}]" if name else "[project]"
 
 
 def named_projects(settings: Settings) -> Iterator[tuple[str, ProjectSettings]]:
-    """Yield all projects of the settings with their names, the default one first."""
+    """Yield all projects in the settings with their names, the default one first."""
     if settings.project is not None:
         yield DEFAULT_PROJECT, settings.project
     yield from settings.projects.items()
@@ -49,16 +49,16 @@ def find_project(
     *,
     of_settings: bool = True,
 ) -> tuple[str, ProjectSettings]:
-    """Return the project of the settings that is meant, and before it its name there.
+    """Return a project from the settings, as its name there and its settings.
 
     Args:
         settings: all settings.
         wanted: its name, or any of its addresses; None or "" for the default project.
-        how: "or <how>" tells what to do where the default project is meant and there is none.
-        of_settings: whether that does for projects of the settings only.
+        how: "or <how>" tells what to do if the default project is wanted and there is none.
+        of_settings: whether ``how`` only works for projects in the settings.
 
     Raises:
-        ConfigError: there is no such project; says what there is.
+        ConfigError: there is no such project; lists the existing ones.
     """
     projects = dict(named_projects(settings))
     if not projects:
@@ -85,13 +85,13 @@ def find_project(
 def project_at(
     settings: Settings, url: ProjectUrl, authenticator: Authenticator, name: str | None = None
 ) -> ProjectSettings:
-    """Return a project, with what the settings say of that address: certificates, proxy, sizes.
+    """Return a project with the settings of its address: certificates, proxy, sizes.
 
     Args:
         settings: all settings.
         url: its address.
-        authenticator: the account's.
-        name: of the section to look at first.
+        authenticator: the account's authenticator.
+        name: the name of the section to try first.
     """
     projects = dict(named_projects(settings))
     first = projects.get(name or DEFAULT_PROJECT)
@@ -127,14 +127,14 @@ def no_authenticator(settings: Settings, project: ProjectSettings) -> ConfigErro
 
 
 def no_account(settings: Settings) -> ConfigError:
-    """Return the error for settings of which no project has an authenticator."""
+    """Return the error for settings without an authenticator for any project."""
     for _, project in named_projects(settings):
         return no_authenticator(settings, project)
     return no_project(settings)
 
 
 def no_project(settings: Settings, otherwise: str = "") -> ConfigError:
-    """Return the error for settings that have no project at all, with what may be the reason."""
+    """Return the error for settings without any project, with the possible reason."""
     more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
     return ConfigError(
         "no settings file names a project: put its url and authenticator_file into the section "

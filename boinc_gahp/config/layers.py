@@ -1,8 +1,8 @@
-"""Layers become settings: later files over earlier ones, key by key.
+"""Combines layers into settings: later files override earlier ones, key by key.
 
-An authenticator goes to the project that it was given for and to no other: a file that names
-another URL than the files before it begins that project's table anew, and an authenticator that
-was given before there was any URL is not used for one that a later file names.
+An authenticator is only used for the project for which it was given. A file that names another URL
+than the files before it starts that project's table anew, and an authenticator that was given
+before any URL is not used for a URL from a later file.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def _read_named_file(named: str, option: str) -> Layer:
 
 
 def _read_old_file(problems: list[str]) -> list[Layer]:
-    """Return the C++ program's ``config.txt`` in the working directory, if it is this user's own.
+    """Return the C++ program's ``config.txt`` in the working directory, if this user owns it.
 
-    The working directory may be one where others can write, and the name is a common one: a file
-    that is not the user's own could send the user's jobs elsewhere.
+    Others may be able to write in the working directory, and the file name is common: another
+    user's file could send this user's jobs elsewhere.
     """
     try:
         file = private.read(Path(OLD_FILE_NAME).absolute())
@@ -191,13 +191,13 @@ def _merge_project(
 
 
 def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenticator:
-    """Return what is in an ``authenticator_file``.
+    """Return the contents of an ``authenticator_file``.
 
-    An admin names the file once for all users. Those who have none can still name a project and
+    An admin may name the file once for all users. Users without one can still choose a project and
     an authenticator with BOINC_SELECT_PROJECT, so the error is kept until one is needed.
 
     Raises:
-        ConfigError: it cannot be told, or everyone can read it.
+        ConfigError: it has no readable authenticator, or everyone can read it.
     """
     remedy = (
         "write your account's authenticator into it (the project's web site shows it on your "

@@ -1,4 +1,4 @@
-"""Files and directories: where settings are looked for, and what ``~`` and ``{user}`` stand for."""
+"""Files and directories: where settings are, and how ``~`` and ``{user}`` are replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from boinc_gahp.errors import ConfigError
 
 #: The name of a settings file in each of the directories.
 FILE_NAME = "boinc_gahp.toml"
-#: The C++ program's settings file, looked for in the working directory.
+#: The C++ program's settings file, in the working directory.
 OLD_FILE_NAME = "config.txt"
 #: The admin's directory (``docs/reference/settings.rst``, "Settings").
 ADMIN_DIR = Path("/etc/boinc_gahp")
@@ -21,8 +21,8 @@ _DIRS = PlatformDirs("boinc_gahp", appauthor=False, multipath=True)
 
 
 def settings_files() -> tuple[Path, ...]:
-    """Return the paths that are looked at on every start, the weakest first."""
-    # XDG_CONFIG_DIRS names the most important first.
+    """Return the paths of settings files that are always tried, the weakest first."""
+    # XDG_CONFIG_DIRS has the most important one first.
     site = reversed(_DIRS.site_config_dir.split(os.pathsep))
     paths = [directory / FILE_NAME for directory in (ADMIN_DIR, *map(Path, site))]
     users = user_file()
@@ -54,22 +54,22 @@ def default_cache_dir() -> Path:
 
 
 def user_name() -> str:
-    """Return the name of the user that this process runs as.
+    """Return the name of the user who runs this process.
 
-    USER and LOGNAME are not asked: the gridmanager passes on what condor_master had, if anything
+    USER and LOGNAME are not used: the gridmanager passes on those of condor_master, if any
     (``gridmanager-batch.rst``, "Starting the GAHP").
     """
     return files.user_name(os.getuid())
 
 
 def expand(text: str, base: Path) -> Path:
-    """Return the path that ``text`` stands for in a settings file of the directory ``base``.
+    """Return the path that a text in a settings file of the directory ``base`` means.
 
     ``~`` and ``~name`` at its beginning and ``{user}`` anywhere are replaced; a relative path is
     relative to ``base``.
 
     Raises:
-        ValueError: it is no path, or names a user that does not exist.
+        ValueError: it is not a path, or names a user that does not exist.
     """
     if not text or "\0" in text:
         raise ValueError("a path is expected")

@@ -1,4 +1,4 @@
-"""Reads files that may hold an authenticator, and says who else can read or write them."""
+"""Reads files that may hold an authenticator, and checks who else can read or write them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from boinc_gahp.files import trusted_users, user_name, who_else_can_write
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: A settings file is a few kilobytes; what is larger is another file, named by mistake.
+#: A settings file has a few kilobytes; a larger one was named by mistake.
 MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file's text, with what was true of the file when it was opened."""
+    """A file's text, with the file's owner and permissions when it was opened."""
 
     path: Path
     text: str
@@ -48,7 +48,7 @@ class FileText:
         """Return a warning if others than this user and root can write the file, else None.
 
         Raises:
-            ConfigError: everyone can: it tells where jobs are sent.
+            ConfigError: everyone can write it, and it decides where jobs are sent.
         """
         if self.status.st_mode & stat.S_IWOTH:
             raise ConfigError(
@@ -69,7 +69,7 @@ class FileText:
         return None
 
     def must_be_ours(self) -> None:
-        """Raise ConfigError if the file is another user's, where nobody has named it."""
+        """Raise ConfigError if another user owns the file, and nobody has named it explicitly."""
         if self.belongs_to_another():
             raise ConfigError(
                 f"{self.path} belongs to user {user_name(self.status.st_uid)}, so it is not read: "
@@ -77,18 +77,18 @@ class FileText:
             )
 
     def belongs_to_another(self) -> bool:
-        """Tell whether the file belongs to anybody but this user and root."""
+        """Tell whether the file belongs to anybody except this user and root."""
         return self.status.st_uid not in trusted_users()
 
 
 def read(path: Path) -> FileText:
-    """Return the text of ``path``, which must be an ordinary file of UTF-8.
+    """Return the text of ``path``, which must be a regular file in UTF-8.
 
     Raises:
         OSError: it cannot be opened or read.
-        ConfigError: it is no such file.
+        ConfigError: it is not such a file.
     """
-    # Without O_NONBLOCK, a named pipe would keep the daemon waiting for its other end.
+    # Without O_NONBLOCK, the daemon would wait for the other end of a named pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""What a settings file may say: its text becomes a :class:`Layer`, or an error names the place."""
+"""Reads a settings file: its text becomes a :class:`Layer`, or an error names the place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error", "off")
 
-#: Keys that may be 0, which switches something off; every other number must be greater.
+#: Keys that may be 0, which switches something off; all other numbers must be positive.
 _COUNTS_WITH_ZERO = frozenset({"keep"})
 _TIMES_WITH_ZERO = frozenset(
     {"retry", "submit_margin", "templates_cached", "output_rate"}
@@ -40,12 +40,13 @@ _SECRET_KEYS = frozenset({"authenticator", "proxy"})
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one file says, checked and converted, key by key.
+    """The contents of one file, checked and converted, key by key.
 
     Attributes:
         path: the file.
         projects: its ``[project]`` (as :data:`DEFAULT_PROJECT`) and ``[projects.NAME]`` tables; an
-            ``authenticator`` in them is an :class:`Authenticator` or the path of the file with it.
+            ``authenticator`` in them is an :class:`Authenticator`, or the path of the file that
+            holds it.
         sections: its other tables.
         problems: warnings.
     """
@@ -57,17 +58,18 @@ class Layer:
 
 
 def sections() -> dict[str, type[Any]]:
-    """Return the class of each section but those of projects."""
+    """Return the class of each section, except those of projects."""
     return {
         each.name: type(each.default) for each in fields(Settings) if is_dataclass(each.default)
     }
 
 
 def read_layer(file: FileText) -> Layer:
-    """Return what a settings file says, be it TOML or the two lines of the C++ program.
+    """Return the contents of a settings file: TOML, or the two lines of the C++ program.
 
     Raises:
-        ConfigError: it is not safe, or says what is no setting; names file, place and remedy.
+        ConfigError: it is not safe, or has something that is not a setting; names file, place and
+            remedy.
     """
     problems: list[str] = []
     warning = file.must_be_trusted()
@@ -84,15 +86,15 @@ def read_layer(file: FileText) -> Layer:
 
 
 def is_two_lines(text: str) -> bool:
-    """Tell whether this is the C++ program's kind of settings file: no TOML begins with a URL."""
+    """Tell whether this is the C++ program's kind of file: TOML never begins with a URL."""
     return text.lstrip().lower().startswith(("http://", "https://"))
 
 
 def parse_authenticator(text: str) -> Authenticator:
-    """Return the authenticator in a file of its own: its first word, as HTCondor reads it.
+    """Return the authenticator from a file: its first word, as HTCondor reads it.
 
     Raises:
-        ValueError: there is none; never quotes the text.
+        ValueError: there is none; the message never quotes the text.
     """
     words = text.split(None, 1)
     if not words:
@@ -182,7 +184,7 @@ def _table(path: Path, name: str, value: object) -> dict[str, Any]:
 
 
 def _show(value: object) -> str:
-    """Return a value as it is written in TOML, where that is short."""
+    """Return a value as it is written in TOML, if that is short."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
@@ -198,7 +200,7 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class _Expected(ValueError):
-    """Says what is expected instead of the value."""
+    """Says what was expected instead of the value."""
 
 
 # From a TOML value to a setting's: (key, value, directory of the file) -> value, or ValueError.
@@ -274,7 +276,7 @@ def _one_of(*choices: str) -> Callable[[str, object, Path], str]:
     return read
 
 
-#: By key, where the kind alone does not tell.
+#: By key, for keys whose type is not enough.
 _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "url": _url,
     "authenticator": _authenticator,
@@ -285,7 +287,7 @@ _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "file": _path_text,
 }
 
-#: By the type that the setting's field is declared with.
+#: By the type of the setting's field.
 _KINDS: dict[str, Callable[[str, object, Path], Any]] = {
     "bool": _bool,
     "int": _int,

@@ -1,8 +1,8 @@
 """The settings as values.
 
-Every field of these classes is a key of ``boinc_gahp.toml`` in the section named after the class's
-place in :class:`Settings`. Durations are seconds, sizes bytes. The comment before each field is
-what the reference and ``boinc_gahp.toml(5)`` say of it.
+Every field of these classes is a key of ``boinc_gahp.toml``, in the section named after the class's
+place in :class:`Settings`. Durations are in seconds, sizes in bytes. The comment before each field
+is its text in the reference and in ``boinc_gahp.toml(5)``.
 """
 
 from __future__ import annotations
@@ -17,88 +17,88 @@ if TYPE_CHECKING:
     from boinc_gahp.config.urls import ProjectUrl
     from boinc_gahp.secret import Authenticator
 
-#: What may become of a job whose program failed.
+#: What can be done with a job whose program failed.
 FAILED_JOBS = ("complete", "hold")
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """``[project]`` or ``[projects.NAME]``: where a project is, and how it is talked to."""
+    """``[project]`` or ``[projects.NAME]``: the project's address, account and connection."""
 
     #: The project's address, as volunteers attach to it.
     url: ProjectUrl
-    #: The account's key. Nobody else may be able to read a file that holds it.
+    #: The account's key. A file that holds it must not be readable by other users.
     authenticator: Authenticator | None = None
     #: The certificates to trust for this project (a PEM file), instead of the system's.
     ca_bundle: str | None = None
-    #: The proxy that requests go through, instead of what ``HTTPS_PROXY``, ``HTTP_PROXY`` and
-    #: ``NO_PROXY`` say.
+    #: The proxy for requests, instead of that of ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
     proxy: str | None = None
-    #: Send ``'`` and ``\`` in command lines by doubling them, and arguments with spaces between
-    #: ``'``, as servers need it that are not mended; without it jobs with such arguments are
-    #: refused (``web-rpcs.rst``, "Command lines").
+    #: Send ``'`` and ``\`` in command lines doubled, and arguments with spaces between ``'``, as
+    #: servers without a fix need it. Otherwise jobs with such arguments are refused
+    #: (``web-rpcs.rst``, "Command lines").
     escape_command_lines: bool = False
-    #: The largest request that the project's PHP takes: its ``post_max_size`` (8 MiB as shipped),
+    #: The largest request that the project's PHP accepts: its ``post_max_size`` (8 MiB by default),
     #: less a margin.
     max_post_bytes: int = 7_500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """``[timeouts]``: how long is waited for a project."""
+    """``[timeouts]``: how long to wait for a project."""
 
     #: To establish a connection.
     connect: float = 10.0
-    #: Longest silence while an answer is awaited.
+    #: The longest silence while waiting for an answer.
     read: float = 120.0
-    #: The fewest bytes per second of an output, over a minute of waiting for them; what comes more
-    #: slowly is given up, and tried again. 0: any.
+    #: The lowest speed of an output, in bytes per second over a minute of waiting for it; a slower
+    #: fetch is given up, and tried again. 0: any.
     output_rate: float = 1000.0
-    #: All attempts of one request together, where it may be repeated; 0: one attempt.
+    #: For all attempts of a request that may be repeated; 0: one attempt.
     retry: float = 120.0
-    #: The time that HTCondor 9 gives a ``BOINC_SUBMIT``, less a margin: an answer that comes too
-    #: late is lost. ``GRIDMANAGER_GAHP_CALL_TIMEOUT`` is 300 by default; change both together.
+    #: The time that HTCondor 9 gives a ``BOINC_SUBMIT``, less a margin: a later answer is lost.
+    #: ``GRIDMANAGER_GAHP_CALL_TIMEOUT`` is 300 by default; change both together.
     submit: float = 270.0
-    #: Jobs are not sent with less than this left of ``submit``; the files are, for the next time.
+    #: With less than this left of ``submit``, jobs are not sent; files still are, for the next
+    #: attempt.
     submit_margin: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class StagingSettings:
-    """``[staging]``: how input files travel to the project."""
+    """``[staging]``: how input files are sent to the project."""
 
-    #: Uploads at a time, for each batch.
+    #: How many uploads run at a time, for each batch.
     concurrent_posts: int = 4
     #: The most files in one upload; PHP's ``max_file_uploads``.
     files_per_post: int = 20
-    #: The most bytes of files in one upload, below PHP's ``post_max_size`` (8 MiB as shipped); a
-    #: larger file goes alone.
+    #: The most bytes of files in one upload, less than PHP's ``post_max_size`` (8 MiB by default);
+    #: a larger file is sent alone.
     bytes_per_post: int = 7_500_000
-    #: The project keeps an uploaded file for this long, and longer while a batch needs it.
+    #: How long the project keeps an uploaded file; longer while a batch needs it.
     keep: float = 7 * 86400.0
-    #: Remember files' MD5s in the cache directory, between runs.
+    #: Remember files' MD5s in the cache directory between runs.
     md5_cache: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """``[jobs]``: what becomes of batches and their outputs."""
+    """``[jobs]``: batches and their outputs."""
 
-    #: The project may end a batch of HTCondor 9's this long after it was made. HTCondor renews it.
+    #: The project may end a batch from HTCondor 9 after this time. HTCondor renews it.
     lease: float = 86400.0
-    #: A batch of ``boinc_gahp batch`` or the Python API is kept for this long at least: at first
-    #: for as long as its jobs may take by their deadlines and retries, where that is longer.
-    #: Waiting for it and fetching from it renew this.
+    #: How long a batch of ``boinc_gahp batch`` or the Python API is kept at least; at first as long
+    #: as its jobs may take with their deadlines and retries, if that is longer. Waiting for the
+    #: batch and fetching from it renew this.
     batch_lease: float = 14 * 86400.0
-    #: An app's templates are asked for again after this; 0: each time. What jobs ask for is
-    #: compared with them, and filled into copies of them.
+    #: How long an app's templates are remembered; 0: they are asked for each time. Jobs' requests
+    #: are compared with them, and filled into copies of them.
     templates_cached: float = 300.0
-    #: The most bytes that an output may have, unpacked; a larger one is not kept. Of a job with an
-    #: output template of its own, ``max_nbytes`` there holds beside it.
+    #: The most bytes of an output, unpacked; a larger one is not kept. For a job with its own
+    #: output template, its ``max_nbytes`` applies as well.
     max_output_bytes: int = 20_000_000_000
     #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).
     gunzip_outputs: bool = True
-    #: For an app whose outputs come in one zip archive: the most bytes that are unpacked from it.
+    #: If an app's outputs come in one zip archive: the most bytes that are unpacked from it.
     unzip_max_bytes: int = 20_000_000_000
     #: The most files and directories that are unpacked from such an archive.
     unzip_max_files: int = 100_000
@@ -106,60 +106,60 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True)
 class HTCondor:
-    """``[htcondor]``: jobs that HTCondor 10 and later send with ``grid_resource = batch boinc``."""
+    """``[htcondor]``: jobs from HTCondor 10 and later with ``grid_resource = batch boinc``."""
 
-    #: Jobs that wait are sent as a batch once no new one has come for this long.
+    #: Waiting jobs are sent as a batch when no new one has come for this long.
     quiet: float = 2.0
-    #: They are sent at the latest when the first of them has waited this long.
+    #: They are sent at the latest when the first of them has waited for this long.
     longest_wait: float = 10.0
     #: The most jobs in a batch.
     batch_jobs: int = 10_000
-    #: The most bytes of jobs in one request; the project's ``max_post_bytes`` holds beside it. A
-    #: job that asks for sizes or a deadline counts as one that takes a template with it.
+    #: The most bytes of jobs in one request; the project's ``max_post_bytes`` applies as well. A
+    #: job that asks for sizes or a deadline is counted with its own template.
     batch_bytes: int = 6_000_000
-    #: The project may end a batch after this time, which begins anew while HTCondor asks about its
-    #: jobs. A job that HTCondor has not asked about for this long is an orphan.
+    #: The project may end a batch after this time, which starts again whenever HTCondor asks about
+    #: its jobs. A job that HTCondor has not asked about for this long is an orphan.
     lease: float = 14 * 86400.0
-    #: The project is asked about jobs this often while much is going on.
+    #: How often the project is asked about jobs while much is happening.
     poll_shortest: float = 5.0
-    #: It is asked about jobs this often while nothing is going on.
+    #: How often it is asked while nothing is happening.
     poll_longest: float = 300.0
-    #: It is asked about all jobs, not only about those with news, this often.
+    #: How often it is asked about all jobs, not only about those with news.
     poll_all: float = 600.0
-    #: Jobs whose outputs are fetched at a time.
+    #: How many jobs' outputs are fetched at a time.
     fetches: int = 8
-    #: The last job of a batch is completed once the project has forgotten the batch, or after this
+    #: The last job of a batch is completed when the project has deleted the batch, or after this
     #: time.
     retire_wait: float = 30.0
-    #: Jobs that ended stay in the ledger for this long.
+    #: How long ended jobs stay in the ledger.
     history: float = 30 * 86400.0
-    #: Jobs whose project or account the settings do not have any more are put on hold after this.
+    #: Jobs whose project or account is missing from the settings are put on hold after this time.
     stranded_wait: float = 86400.0
-    #: What is over and never needed again is dropped after this time: jobs whose end HTCondor did
-    #: not ask for, and what is owed to a project that does not take it.
+    #: Ended jobs whose end HTCondor did not ask for, and requests that a project does not accept,
+    #: are dropped after this time.
     forget_after: float = 90 * 86400.0
-    #: What becomes of a job whose program failed at volunteers: ``complete``, with the program's
-    #: exit status as its ExitCode, or ``hold``. A job's ``BoincFailedJobs`` goes before it.
+    #: What to do with a job whose program failed at volunteers: ``complete``, with the program's
+    #: exit status as its ExitCode, or ``hold``. A job's ``BoincFailedJobs`` overrides it.
     failed_jobs: str = "complete"
-    #: Take jobs with an environment, which does not reach the volunteers, and would put them on
-    #: hold else.
+    #: Accept jobs with an environment, although volunteers do not get it; otherwise they are put on
+    #: hold.
     ignore_environment: bool = False
-    #: Take jobs with an executable of their own and no app; volunteers run the project's app, and
-    #: such jobs would be put on hold else.
+    #: Accept jobs with their own executable and no app, although volunteers run the project's app;
+    #: otherwise they are put on hold.
     ignore_executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """``[limits]``: how much is done at a time."""
+    """``[limits]``: how much is done at the same time."""
 
-    #: Requests that are not answered yet, after which HTCondor is told to wait
-    #: (``F Threads\ limit\ reached``).
+    #: With so many unanswered requests, HTCondor is told to wait (``F Threads\ limit\ reached``).
     pending_requests: int = 1000
-    #: Submits and fetches of one project at a time. A second project gets half as many beside it, a
-    #: third half of that, and so on, each at least one: none waits for another that hangs.
+    #: Submits and fetches of one project at a time. A second project gets half as many more, a
+    #: third half of that, and so on, each at least one, so that none waits for another that hangs.
     workers: int = 32
-    #: Pings, queries, aborts, leases and retirements of one project at a time; of several as above.
+    #: Pings, queries, aborts, leases and retirements of one project at a time; more projects as
+    #: above.
     control_workers: int = 8
     #: A longer Request Line is refused (``E``).
     line_bytes: int = 256_000_000
@@ -169,13 +169,13 @@ class LimitSettings:
 class Logging:
     """``[logging]``: one log for each user, shared by that user's daemons."""
 
-    #: What is written into it: this, and what is worse.
+    #: The lowest level that is written.
     level: str = "info"
-    #: The log; without it ``boinc_gahp.log`` in the state directory.
+    #: The log; the default is ``boinc_gahp.log`` in the state directory.
     file: str | None = None
-    #: The size at which the log is renamed to ``boinc_gahp.log.1``, and a new one begun.
+    #: The size at which the log is renamed to ``boinc_gahp.log.1``, and a new one started.
     max_bytes: int = 10_000_000
-    #: So many old logs are kept.
+    #: How many old logs are kept.
     keep: int = 5
 
 
@@ -183,27 +183,27 @@ class Logging:
 class State:
     """``[state]``: directories; ``{user}`` and ``~`` are replaced."""
 
-    #: Where the ledger and the log are, and what ``boinc_gahp batch`` has submitted: on a local
-    #: disk, never on NFS or the like. Without it ``boinc_gahp`` in ``XDG_STATE_HOME``, that is
-    #: ``~/.local/state/boinc_gahp``. It is made if it is missing; one that is another user's, or
-    #: that others can write, is refused.
+    #: The directory of the ledger, the log, and the records of ``boinc_gahp batch``: on a local
+    #: disk, never on NFS or the like. The default is ``boinc_gahp`` in ``XDG_STATE_HOME``, that is
+    #: ``~/.local/state/boinc_gahp``. It is created if it is missing. A directory that belongs to
+    #: another user, or that others can write, is refused.
     dir: Path | None = None
-    #: Where files' MD5s are remembered; likewise the user's alone. Without it ``boinc_gahp`` in
+    #: Where files' MD5s are remembered; also for this user alone. The default is ``boinc_gahp`` in
     #: ``XDG_CACHE_HOME``, that is ``~/.cache/boinc_gahp``.
     cache_dir: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, with where they came from.
+    """All settings, and the files that they come from.
 
     Attributes:
-        project: the one used where a request names none, or None.
-        projects: others, by name.
-        sources: the files that were read, in order, later over earlier.
+        project: the project for requests that name none, or None.
+        projects: the other projects, by name.
+        sources: the files that were read, in order; later ones override earlier ones.
         problems: warnings for ``check`` and the log (a file that its group can read, ...).
-        no_authenticator: why a project has none although one is named, by the project's name; ""
-            is the default one's.
+        no_authenticator: by project name: why a project has no authenticator although one is named;
+            the default project's name is "".
     """
 
     project: ProjectSettings | None = None

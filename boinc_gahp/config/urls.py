@@ -1,4 +1,4 @@
-"""A project's address, and what tells one project from another."""
+"""A project's address, and which addresses mean the same project."""
 
 from __future__ import annotations
 
@@ -18,37 +18,38 @@ _NEVER = re.compile(r"[\x00-\x20\x7f]")
 
 
 class ProjectUrl(str):
-    """A project's address in its usual form: host in lower case, no default port, a final slash.
+    """A project's address, normalized: host in lower case, no default port, a final slash.
 
-    It is made where a text comes in, and handed on as what it is. Spaces around the text do not
-    count.
+    It is made from a text where that comes in, and passed on in this type. Spaces around the text
+    are ignored.
 
     Raises:
-        BadRequest: the text is no http or https address of a directory, as a project's is.
+        BadRequest: the text is not an http or https address of a directory, as a project's is.
     """
 
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
-        """Return the text as an address; one that is an address already, as it is."""
+        """Return the text as an address; an address is returned unchanged."""
         return text if isinstance(text, cls) else super().__new__(cls, _usual_form(text))
 
     @property
     def host(self) -> str:
-        """The host, with the port where it is not the scheme's own."""
+        """The host, with the port unless it is the scheme's default."""
         return self.split("/", 3)[2]
 
     @property
     def identity(self) -> str:
-        """What all addresses of one project have in common: ``//HOST/PATH/``.
+        """The part that all addresses of one project have in common: ``//HOST/PATH/``.
 
-        A project that goes from http to https is the same one, with the same accounts and batches.
+        A project that changes from http to https is the same one, with the same accounts and
+        batches.
         """
         return self.partition(":")[2]
 
 
 def identity(url: str) -> str:
-    """Return :attr:`ProjectUrl.identity` of a text; what is no address stands for itself."""
+    """Return :attr:`ProjectUrl.identity` of a text; a text that is not an address is returned."""
     try:
         return ProjectUrl(url).identity
     except BadRequest:
@@ -56,7 +57,7 @@ def identity(url: str) -> str:
 
 
 def are_one_project(url: str, other: str) -> bool:
-    """Tell whether two addresses are the same project's."""
+    """Tell whether two addresses belong to the same project."""
     return identity(url) == identity(other)
 
 

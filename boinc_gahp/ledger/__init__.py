@@ -1,4 +1,4 @@
-"""What must outlive the process, on SQLite: jobs from HTCondor, batches, aborted jobs."""
+"""Data that must outlive the process, in SQLite: HTCondor's jobs, batches, aborted jobs."""
 
 from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.jobs import (

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Batches(Requests):
-    """What the keeper does with batches. A change that a state does not allow changes nothing."""
+    """The keeper's changes to batches. A change that the state does not allow changes nothing."""
 
     def owners(self) -> tuple[tuple[str, str, str], ...]:
-        """Return project URL, account and project name of all with anything alive or owed."""
+        """Return project URL, account and project name of all owners with jobs alive or debts."""
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT url, account, name FROM project WHERE {HAS_BUSINESS} ORDER BY id"  # noqa: S608
@@ -42,7 +42,7 @@ class Batches(Requests):
             return tuple((url, account, name) for url, account, name in rows)
 
     def waiting(self, url: str, account: str) -> list[Waiting]:
-        """Return the jobs that are in no batch, oldest first."""
+        """Return the jobs that are not in a batch, oldest first."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT id, together, app_name, accepted, size FROM job "
@@ -61,7 +61,7 @@ class Batches(Requests):
         job_ids: Iterable[int],
         lease_until: float,
     ) -> BatchRow | None:
-        """Make a batch of those of the jobs that still wait, numbered from 1 in that order.
+        """Make a batch of the given jobs that still wait, numbered from 1 in that order.
 
         Returns:
             The batch, ``planned``; None if none of the jobs waits any more.
@@ -95,7 +95,7 @@ class Batches(Requests):
         return self._store.write(change)
 
     def batches(self, url: str, account: str, *states: str) -> list[BatchRow]:
-        """Return an owner's batches in these states (none given: in any), oldest first."""
+        """Return an owner's batches in these states (without any: in all states), oldest first."""
         with self._store.read() as connection:
             return batch_rows(
                 connection,
@@ -111,7 +111,7 @@ class Batches(Requests):
         return rows[0] if rows else None
 
     def jobs_of(self, batch_id: int, *states: str) -> list[JobRow]:
-        """Return a batch's jobs in these states (none given: in any), in the order of names."""
+        """Return a batch's jobs in these states (without any: in all states), ordered by name."""
         with self._store.read() as connection:
             return job_rows(
                 connection,
@@ -125,13 +125,13 @@ class Batches(Requests):
     ) -> Literal["go", "changed", "over"]:
         """Note that a submit_batch with exactly these jobs is about to be sent.
 
-        Others of the batch, that had ended before, leave it: from now on, the jobs of the batch
-        are those that may be on the project under its name.
+        Other jobs of the batch, which have ended before, leave it. From now on, the batch has the
+        jobs that may be on the project under its name.
 
         Returns:
-            ``go``: it may be sent. ``changed``: not so, one of the jobs has ended since the request
-            was made, and the batch was never sent. ``over``: the batch is neither planned nor sent
-            any more. Only for ``go`` something is noted.
+            ``go``: it may be sent, and this was noted. ``changed``: one of the jobs has ended since
+            the request was made, and the batch was never sent; nothing was noted. ``over``: the
+            batch is neither planned nor sent any more; nothing was noted.
         """
         sent = frozenset(job_ids)
 
@@ -157,7 +157,7 @@ class Batches(Requests):
         return self._store.write(change)
 
     def submitted(self, batch_id: int, project_batch_id: int) -> None:
-        """Note that all jobs of the batch are on the project: those being sent are queued."""
+        """Note that all jobs of the batch are on the project: jobs being sent become queued."""
 
         def change(connection: sqlite3.Connection) -> None:
             now = time.time()
@@ -184,10 +184,10 @@ class Batches(Requests):
         postpone(self._store, batch_id, until, trouble, listed)
 
     def drop_from_batch(self, batch_id: int) -> None:
-        """End a batch that never came to be, or was given up, and is over on the project.
+        """End a batch that was never created, or was given up and is over on the project.
 
-        It becomes ``retired``; its jobs that were being sent wait again, in no batch; no aborts
-        are owed for the others. Nothing is done to a batch that is submitted or ended.
+        It becomes ``retired``. Its jobs that were being sent wait again, without a batch; no aborts
+        are owed for the others. A batch that is submitted or ended does not change.
         """
 
         def change(connection: sqlite3.Connection) -> None:
@@ -211,7 +211,7 @@ class Batches(Requests):
         self._store.write(change)
 
     def give_up(self, batch_id: int, not_before: float) -> None:
-        """Note that the batch has to be aborted for good, not before then."""
+        """Note that the batch must be aborted for good, at ``not_before`` or later."""
         self._change_batch(
             "SET state = 'giving_up', not_before = ?",
             (not_before,),
@@ -220,7 +220,7 @@ class Batches(Requests):
         )
 
     def close_batch(self, batch_id: int, retired: bool) -> None:
-        """Let the jobs of an ended batch be done; ``retired``: nothing is owed for it any more."""
+        """Mark the jobs of an ended batch as done; ``retired``: nothing is owed for it any more."""
 
         def change(connection: sqlite3.Connection) -> None:
             now = time.time()
@@ -244,7 +244,7 @@ class Batches(Requests):
         self._store.write(change)
 
     def on_project(self, url: str, account: str) -> list[OnProject]:
-        """Return the submitted batches with jobs that are alive, and how many of them are."""
+        """Return the submitted batches with jobs alive, and how many of these they have."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT name, id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
@@ -256,7 +256,7 @@ class Batches(Requests):
             return [OnProject(*row) for row in rows]
 
     def aborts_owed(self, url: str, account: str) -> list[OwedAbort]:
-        """Return the cancelled jobs that the project has to be told to abort."""
+        """Return the cancelled jobs that must still be aborted on the project."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state, "
@@ -267,7 +267,7 @@ class Batches(Requests):
             return [OwedAbort(*row) for row in rows]
 
     def abort_done(self, job_ids: Iterable[int]) -> None:
-        """Note that these jobs were aborted, or need not be any more."""
+        """Note that these jobs were aborted, or that this is not needed any more."""
         self._in_chunks(
             "UPDATE job SET abort_owed = 0 WHERE id = ?", [(job_id,) for job_id in job_ids]
         )
@@ -275,9 +275,9 @@ class Batches(Requests):
     def leases(
         self, url: str, account: str, now: float, ahead: float, silence: float
     ) -> list[BatchRow]:
-        """Return the batches whose lease ends within ``ahead`` seconds and is to be renewed.
+        """Return the batches to renew: their lease ends within ``ahead`` seconds.
 
-        That is while HTCondor has asked about one of its jobs alive within ``silence`` seconds.
+        HTCondor must have asked about one of the batch's live jobs within ``silence`` seconds.
         """
         with self._store.read() as connection:
             return batch_rows(
@@ -304,8 +304,8 @@ def postpone(
 ) -> None:
     """Note why a batch has to wait, and until when (seconds since the epoch).
 
-    Since when there is something is kept. ``listed``: how many jobs it had on the project when it
-    was aborted just now.
+    The time when the trouble began is kept. ``listed``: how many jobs the project had for it when
+    it was aborted just now.
     """
     words = None if trouble is None else text(trouble)
     _change_batch(
@@ -321,12 +321,12 @@ def postpone(
 def _change_batch(
     store: Store, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
 ) -> bool:
-    """Change a batch if it is in one of ``states``; tell whether it was."""
+    """Change a batch if it is in one of ``states``; return whether it was."""
     statement = f"UPDATE batch {setting}, changed = ? WHERE id = ? AND state IN {sql_set(states)}"
     parameters = (*values, time.time(), batch_id)
     return store.write(lambda connection: connection.execute(statement, parameters).rowcount == 1)
 
 
 def _known(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
-    """Return for SQL's IN those of ``states`` that there are; all if none is given."""
+    """Return the valid ones of ``states`` for SQL's IN; all states if none is given."""
     return sql_set(set(states or all_states) & set(all_states))

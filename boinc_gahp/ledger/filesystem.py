@@ -1,11 +1,11 @@
-"""Tells whether a path lies on a file system that SQLite's locks cannot be trusted on."""
+"""Detects file systems on which SQLite's locks are not reliable."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-#: NFS, CIFS, Lustre, GPFS, AFS and FUSE, and their relatives: SQLite's locks do not hold there
+#: NFS, CIFS, Lustre, GPFS, AFS, FUSE and their relatives: SQLite's locks do not work there
 #: (``docs/htcondor-admins.rst``, "Homes on a network file system").
 NETWORK_TYPES = frozenset(
     {
@@ -41,10 +41,10 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def network_filesystem(path: Path, mountinfo: Path = MOUNTINFO) -> str | None:
-    """Return the type of the network file system that ``path`` lies on, or None.
+    """Return the type of the network file system that ``path`` is on, or None.
 
-    Symbolic links are followed; parts of the path may be missing. Where the kernel does not tell
-    (no ``/proc``), the answer is None: the ledger's own locks are all that is left then.
+    Symbolic links are followed; parts of the path may be missing. Without ``/proc`` the result is
+    None; then only the ledger's own locks protect it.
     """
     try:
         lines = mountinfo.read_text("utf-8", "surrogateescape").splitlines()
@@ -58,7 +58,7 @@ def network_filesystem(path: Path, mountinfo: Path = MOUNTINFO) -> str | None:
             continue
         point, kind = mount
         depth = len(point.parts)
-        # Of two mounts on the same point the later line lies on top.
+        # Of two mounts on the same point, the later line is the visible one.
         if depth >= best[0] and target.is_relative_to(point):
             best = (depth, kind)
     kind = best[1]
@@ -66,7 +66,7 @@ def network_filesystem(path: Path, mountinfo: Path = MOUNTINFO) -> str | None:
 
 
 def _parse(line: str) -> tuple[Path, str] | None:
-    """Return the mount point and the type that a line of mountinfo names."""
+    """Return the mount point and the type in a line of mountinfo."""
     fields = line.split(" ")
     try:
         separator = fields.index("-", 6)

@@ -1,8 +1,8 @@
-"""Changes of the ledger for batches that a project refuses without saying which job it means.
+"""Divides batches that a project refuses without saying which job is to blame.
 
-The parts of such a batch are batches of their own from the moment at which it is over, so that
-no part is ever mixed with another or with jobs that wait: a restart finds them as they were made.
-They carry on their ``together`` where they come from: ``<together>/<family>/<depth>``.
+The parts become batches of their own in the same change that ends the old one. So no part is ever
+mixed with another, or with waiting jobs, and a restart finds them unchanged. Their ``together``
+says where they come from: ``<together>/<family>/<depth>``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A batch to be made of a part of another's jobs; ``job_ids`` in the order of their numbers."""
+    """A new batch from part of another's jobs; ``job_ids`` in the order of their numbers."""
 
     name: str
     together: str
@@ -30,7 +30,7 @@ class Part:
 
 
 class Halving:
-    """What becomes of batches that a project refuses.
+    """Changes for batches that a project refuses.
 
     Every method raises LedgerError if the ledger cannot be read or written.
     """
@@ -39,7 +39,7 @@ class Halving:
         self._store = store
 
     def sending(self, batch_id: int) -> frozenset[int]:
-        """Return the numbers of a batch's jobs that are still to be sent."""
+        """Return the numbers of a batch's jobs that still have to be sent."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT number FROM job WHERE batch_id = ? AND state = 'sending'", (batch_id,)
@@ -49,21 +49,21 @@ class Halving:
     def divide(
         self, batch_id: int, parts: Sequence[Part], trouble: str, lease_until: float
     ) -> bool:
-        """Plan new batches of a batch's jobs, and end it, in one change.
+        """Plan new batches of a batch's jobs, and end the old one, in one change.
 
-        The batch was never sent (``planned``; an empty one may be on the project, so that it
-        becomes ``ended``, to be retired), or is over on the project (``giving_up``; ``retired``).
-        Jobs of the parts that are not being sent any more are left out; those of the batch that
-        are in no part wait again.
+        The batch was never sent (``planned``; an empty one may be on the project, so it becomes
+        ``ended``, to be retired), or is over on the project (``giving_up``; becomes ``retired``).
+        Jobs of the parts that are not being sent any more are left out; jobs of the batch that are
+        in no part wait again.
 
         Args:
             batch_id: the batch.
-            parts: what it is divided into.
-            trouble: why, for people.
+            parts: the new batches.
+            trouble: the reason, for people.
             lease_until: seconds since the epoch.
 
         Returns:
-            Whether it was in one of these states; if not, nothing is changed.
+            Whether the batch was in one of these states; if not, nothing is changed.
         """
 
         def change(connection: sqlite3.Connection) -> bool:
@@ -103,7 +103,7 @@ class Halving:
         return self._store.write(change)
 
     def refused_parts(self, family: str, depth: int) -> int:
-        """Return how many parts of a family were refused at a depth; 0 if one was ever accepted."""
+        """Return how many parts of a family were refused at a depth; 0 if one was accepted."""
         with self._store.read() as connection:
             accepted = connection.execute(
                 "SELECT 1 FROM batch WHERE together LIKE ? AND (state IN ('submitted', 'ended') "

@@ -1,4 +1,4 @@
-"""The ledger of jobs that HTCondor has handed over, and of the batches that they travel in."""
+"""The ledger of HTCondor's jobs, and of the batches in which they are sent."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ __all__ = [
 
 
 class JobLedger(Batches, Progress, Troubles, Moving, Listing):
-    """All that is known of the jobs; nothing else counts when a daemon starts.
+    """Everything known about the jobs; a daemon that starts relies on nothing else.
 
     Rows belong to an owner: a project (by any of its addresses) and an account
     (:attr:`Authenticator.account`, never the authenticator). Every method may be called from any
-    thread, by several processes at once; what it changed is on the disk when it returns. A change
-    that a state does not allow (because the job was cancelled meanwhile, for one) changes nothing.
+    thread, by several processes at once; its change is on the disk when it returns. A change that
+    the state does not allow changes nothing, for example if the job was cancelled meanwhile.
 
-    A batch whose last job alive fails or is cancelled ends by itself: ``submitted`` and
-    ``planned`` ones become ``ended``, ``sent`` ones ``giving_up``, since their jobs may still come
-    to be on the project.
+    When the last live job of a batch fails or is cancelled, the batch ends: ``submitted`` and
+    ``planned`` batches become ``ended``. ``sent`` ones become ``giving_up``, because their jobs may
+    still appear on the project.
 
     Raises:
         LedgerError: by every method: the file cannot be read or written.

@@ -1,4 +1,4 @@
-"""Decides which process works on a project's jobs: the keeper, one per project and account."""
+"""Decides which process is the keeper, the one that works on a project's and account's jobs."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: Those that this process holds.
+#: The locks that this process holds.
 _held: weakref.WeakSet[KeeperLock] = weakref.WeakSet()
 
 
 def renew_locks(state_dir: Path) -> None:
-    """Make the files of the locks that this process holds again, if they are gone.
+    """Make the files of the locks that this process holds again, if they were deleted.
 
-    For a state directory that was deleted, as long as nobody else can have taken its place.
+    This is for a deleted state directory, while no other process can have taken over.
 
     Raises:
-        LedgerError: a lock's file cannot be made, or another process holds it.
+        LedgerError: a lock's file cannot be created, or another process holds it.
     """
     for lock in list(_held):
         if lock.path.parent == state_dir:
@@ -37,11 +37,11 @@ def renew_locks(state_dir: Path) -> None:
 
 
 class KeeperLock:
-    """A lock on a file in the state directory; the kernel frees it when its process dies.
+    """A lock on a file in the state directory; the kernel frees it when its process ends.
 
     Thread-safe. Two of these exclude each other within one process, too. All addresses of a project
-    have the same lock; 0.1.0 had a file for each, which are held, too, where there are any: one of
-    its daemons may still run.
+    have the same lock. 0.1.0 had a file for each address; existing ones are locked, too, since a
+    daemon of that version may still run.
 
     Args:
         state_dir: where the ledger is.
@@ -62,11 +62,11 @@ class KeeperLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds it."""
+        """Whether this object holds the lock."""
         return bool(self._descriptors)
 
     def try_acquire(self) -> bool:
-        """Take the lock, or leave it to whoever has it; tell whether this object holds it."""
+        """Take the lock unless another holds it; return whether this object holds it."""
         with self._guard:
             if self._descriptors:
                 return True
@@ -84,7 +84,7 @@ class KeeperLock:
             return True
 
     def held_elsewhere(self) -> bool:
-        """Tell whether another process (or object) holds it at this moment; makes no file."""
+        """Return whether another process (or object) holds the lock now; creates no file."""
         with self._guard:
             if self._descriptors:
                 return False
@@ -92,7 +92,7 @@ class KeeperLock:
             try:
                 for descriptor in self._open_all(make=False):
                     opened.append(descriptor)
-                    # Shared, so that two that only ask do not get in each other's way.
+                    # Shared, so that two processes that only check do not disturb each other.
                     if not _lock(descriptor, fcntl.LOCK_SH):
                         return True
             finally:
@@ -100,7 +100,7 @@ class KeeperLock:
             return False
 
     def holder(self) -> int | None:
-        """Return the id of the process that last took it, for people; None if that is not known."""
+        """Return the id of the process that last took the lock, for people; None if unknown."""
         for path in (self.path, *self._earlier):
             try:
                 return int(path.read_text("ascii"))
@@ -109,7 +109,7 @@ class KeeperLock:
         return None
 
     def taken(self) -> float | None:
-        """Return when it was last taken, in seconds since the epoch; None if that is not known."""
+        """Return when the lock was last taken, in seconds since the epoch; None if unknown."""
         for path in (self.path, *self._earlier):
             try:
                 return path.stat().st_mtime
@@ -118,14 +118,14 @@ class KeeperLock:
         return None
 
     def release(self) -> None:
-        """Let others have it; does nothing if this object does not hold it."""
+        """Release the lock; does nothing if this object does not hold it."""
         with self._guard:
             _close(self._descriptors)
             self._descriptors = []
             _held.discard(self)
 
     def renew(self) -> None:
-        """Hold the file that has the lock's name now; for :func:`renew_locks`."""
+        """Lock the file that has the lock's name now; for :func:`renew_locks`."""
         with self._guard:
             if not self._descriptors or self.path.exists():
                 return
@@ -137,7 +137,7 @@ class KeeperLock:
             self._descriptors.append(descriptor)
 
     def _open_all(self, *, make: bool) -> Iterator[int]:
-        """Yield the file, made if it is missing and ``make``, and those of earlier versions."""
+        """Yield the file, created if ``make`` is set, and those of earlier versions."""
         for path in (self.path, *self._earlier):
             if (make and path is self.path) or path.exists():
                 yield self._open(path)
@@ -158,7 +158,7 @@ class KeeperLock:
             ) from error
 
     def _sign(self, descriptor: int) -> None:
-        """Write this process's id into the file, for people; a full disk is no reason to stop."""
+        """Write this process's id into the file, for people; ignores a full disk."""
         try:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
@@ -171,7 +171,7 @@ def _digest(url: str, account: str) -> str:
 
 
 def _spellings(url: str) -> tuple[str, ...]:
-    """Return the addresses of a project under which its lock may be; today's first."""
+    """Return the addresses of a project under which its lock may be; the current one first."""
     try:
         usual = ProjectUrl(url)
     except BadRequest:

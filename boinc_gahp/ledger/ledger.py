@@ -1,4 +1,4 @@
-"""The ledger: an SQLite file that several threads and processes write."""
+"""The ledger: an SQLite file written by several threads and processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """What must outlive a process that does BOINC_* requests: its batches, and jobs it has aborted.
+    """Data that must outlive a process that handles BOINC_* requests: batches and aborted jobs.
 
     Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.urls.identity`) and
     an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
@@ -34,11 +34,11 @@ class Ledger:
 
     def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO) -> None:
         self.path = path
-        #: The file, with what else is kept in it.
+        #: The file, with everything else that is stored in it.
         self.store = Store(path, mountinfo=mountinfo)
 
     def close(self) -> None:
-        """Close the file; what was recorded stays."""
+        """Close the file; its contents stay."""
         self.store.close()
 
     # Jobs that boinc_gahp has aborted.
@@ -50,7 +50,7 @@ class Ledger:
         job_names: Iterable[str],
         batch_name: str | None = None,
     ) -> None:
-        """Remember that these jobs were aborted; ``batch_name`` where it is known."""
+        """Remember that these jobs were aborted; with ``batch_name`` if it is known."""
         batch = None if batch_name is None else text(batch_name)
         now = time.time()
         rows = [(project_url, account, text(name), batch, now) for name in job_names]
@@ -62,7 +62,7 @@ class Ledger:
         )
 
     def aborted_jobs(self, project_url: str, account: str) -> frozenset[str]:
-        """Return the names of the jobs that were aborted and whose batch was not retired yet."""
+        """Return the names of the aborted jobs whose batch was not retired yet."""
         with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ?",
@@ -73,11 +73,11 @@ class Ledger:
     def learn_batch(
         self, project_url: str, account: str, batch_name: str, job_names: Iterable[str]
     ) -> None:
-        """Note that these aborted jobs turned out to be in ``batch_name``."""
+        """Note that these aborted jobs are in ``batch_name``."""
         batch = text(batch_name)
         wanted = {text(name) for name in job_names}
         with self.store.read() as connection:
-            # Asked at every query of a batch: write only where there is something to learn.
+            # Called at every query of a batch: write only if there is something new.
             rows = connection.execute(
                 "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ? "
                 "AND batch_name IS NOT ?",
@@ -106,10 +106,10 @@ class Ledger:
     ) -> bool:
         """Note that submit_batch is about to be sent; ``give_up_at`` in seconds since the epoch.
 
-        A daemon that dies before :meth:`end_submit` leaves the note to the next one.
+        If the daemon dies before :meth:`end_submit`, the next one finds the note.
 
         Returns:
-            Whether it may be sent: not if by now an abort of the batch is owed. That stays owed.
+            Whether it may be sent: not if an abort of the batch is owed by now, which stays owed.
         """
         row = (project_url, account, batch_id, text(batch_name), "sent", give_up_at)
         changed = self._change(
@@ -118,7 +118,7 @@ class Ledger:
         return changed == 1
 
     def put_off(self, project_url: str, account: str, batch_name: str, until: float) -> None:
-        """Let a submission not be given up before ``until``: the batch is asked about."""
+        """Do not give up a submission before ``until``, since the batch is asked about."""
         self._change(
             f"UPDATE batch SET not_before = ? WHERE {OF_SUBMIT} "  # noqa: S608
             "AND name = ? AND state = 'sent' AND not_before < ?",
@@ -126,7 +126,7 @@ class Ledger:
         )
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
-        """Drop the note of a submission: it went well, or the batch was asked about again."""
+        """Drop the note of a submission: it succeeded, or the batch was asked about again."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND name = ? AND state = 'sent'",  # noqa: S608
             (identity(project_url), account, text(batch_name)),
@@ -135,15 +135,15 @@ class Ledger:
     def owe_abort(
         self, project_url: str, account: str, batch_name: str, batch_id: int, not_before: float
     ) -> None:
-        """Note that the batch has to be aborted, not before then; replaces begin_submit's note."""
+        """Note that the batch must be aborted, not before then; replaces begin_submit's note."""
         row = (project_url, account, batch_id, text(batch_name), "giving_up", not_before)
         self._change(_NOTE, (*row, *(time.time(),) * 3))
 
     def give_up(self, batch: BatchRow, not_before: float) -> bool:
-        """Turn a submission's note, as :meth:`debts` gave it, into an abort that is owed.
+        """Turn a submission's note, as :meth:`debts` returned it, into an owed abort.
 
         Returns:
-            Whether it was still as it was: else somebody is at it.
+            Whether the note was unchanged; if not, another process is working on it.
         """
         changed = self._change(
             "UPDATE batch SET state = 'giving_up', not_before = ? "
@@ -155,11 +155,11 @@ class Ledger:
     def postpone(
         self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
     ) -> None:
-        """See :func:`boinc_gahp.ledger.batches.postpone`; ``batch_id``: the ledger's."""
+        """See :func:`boinc_gahp.ledger.batches.postpone`; ``batch_id``: the ledger's id."""
         postpone(self.store, batch_id, until, trouble, listed)
 
     def debts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:
-        """Return BOINC_SUBMIT's batches, soonest first; what is due before ``now`` comes first."""
+        """Return BOINC_SUBMIT's batches, soonest first; those due before ``now`` come first."""
         with self.store.read() as connection:
             return tuple(
                 batch_rows(
@@ -171,18 +171,18 @@ class Ledger:
             )
 
     def paid(self, project_url: str, account: str, batch_id: int | None) -> None:
-        """Drop what was owed for a batch; ``batch_id``: the project's."""
+        """Drop the debts of a batch; ``batch_id``: the project's id."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND project_batch_id = ?",  # noqa: S608
             (identity(project_url), account, batch_id),
         )
 
     def _change(self, statement: str, *rows: tuple[object, ...]) -> int:
-        """Execute ``statement`` for each row; return how many rows of the table that changed."""
+        """Execute ``statement`` for each row; return how many rows of the table it changed."""
         return self.store.write(lambda connection: connection.executemany(statement, rows).rowcount)
 
 
-#: Writes a batch of BOINC_SUBMIT's down, in the place of what is noted of it.
+#: Writes a batch of BOINC_SUBMIT, replacing any note of it.
 _NOTE: Final = (
     "INSERT INTO batch (project_url, project_account, project_batch_id, name, state, not_before, "
     "sent, created, changed, app_name, together, lease_until) "

@@ -1,4 +1,4 @@
-"""People's side of the ledger: what there is, found by whatever name, and forgotten."""
+"""People's side of the ledger: lists what is there, finds it by name, and drops it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
 
 class Owner(NamedTuple):
-    """A project and an account that the ledger has jobs or debts of."""
+    """A project and an account with jobs or debts in the ledger."""
 
     url: str
     account: str
@@ -50,10 +50,10 @@ class Forgotten(NamedTuple):
 
 
 class Listing(Requests):
-    """What ``boinc_gahp ledger`` shows and drops. Descriptions are left out of lists of jobs."""
+    """What ``boinc_gahp ledger`` shows and drops. Lists of jobs leave out their descriptions."""
 
     def all_owners(self) -> list[Owner]:
-        """Return everybody that the ledger has had jobs of, oldest first."""
+        """Return all owners of jobs in the ledger, oldest first."""
         with self._store.read() as connection:
             rows = connection.execute("SELECT url, account, name FROM project ORDER BY id")
             return [Owner(*row) for row in rows]
@@ -64,10 +64,10 @@ class Listing(Requests):
         """Return an owner's jobs in these states, oldest first.
 
         Args:
-            url: the project's.
-            account: the owner's on it.
-            states: of the jobs.
-            owing: also jobs of any state that have to be aborted on the project.
+            url: the project's URL.
+            account: the owner's account there.
+            states: the states to list.
+            owing: list also jobs of any state that must be aborted on the project.
         """
         wanted = sql_set(set(states) & set(STATES))
         with self._store.read() as connection:
@@ -80,7 +80,7 @@ class Listing(Requests):
             )
 
     def listed_batches(self, url: str, account: str, *, retired: bool = False) -> list[BatchRow]:
-        """Return an owner's batches, oldest first; with ``retired`` those that are over, too."""
+        """Return an owner's batches, oldest first; with ``retired`` also those that are over."""
         states = BATCH_STATES if retired else tuple(set(BATCH_STATES) - {"retired"})
         with self._store.read() as connection:
             return batch_rows(
@@ -91,7 +91,7 @@ class Listing(Requests):
             )
 
     def counts(self, batch_id: int) -> dict[str, int]:
-        """Return how many jobs of a batch are in each state that there are any in."""
+        """Return how many jobs of a batch are in each state, without empty states."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT state, count(*) FROM job WHERE batch_id = ? GROUP BY state", (batch_id,)
@@ -102,8 +102,8 @@ class Listing(Requests):
     def find_jobs(self, words: str) -> list[JobRow]:
         """Return the jobs that ``words`` may mean, oldest first.
 
-        ``17``, ``boinc/<token>.17`` or ``<token>.17``: the job's id, and that alone; a
-        JobDirectory; ``12.0``: the cluster and process in one; a name on the project; else a part
+        ``17``, ``boinc/<token>.17`` or ``<token>.17`` is a job's id, and only that. Otherwise: a
+        JobDirectory; ``12.0``, the cluster and process in one; a name on the project; else a part
         of a JobDirectory.
         """
         with self._store.read() as connection:
@@ -116,7 +116,7 @@ class Listing(Requests):
     def find_batches(self, words: str) -> list[BatchRow]:
         """Return the batches with this name; else those whose names begin so, oldest first.
 
-        None of BOINC_SUBMIT's, of which there is nothing to show.
+        BOINC_SUBMIT's are left out, as there is nothing to show of them.
         """
         name = text(words)
         with self._store.read() as connection:
@@ -133,7 +133,7 @@ class Listing(Requests):
             )
 
     def ended_before(self, before: float) -> list[int]:
-        """Return the jobs that ended before then, for which no abort is owed."""
+        """Return the jobs that ended before then and for which no abort is owed."""
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
@@ -145,11 +145,11 @@ class Listing(Requests):
     def forget(
         self, job_ids: Collection[int], batch_ids: Collection[int] = (), *, alive: bool = False
     ) -> Forgotten:
-        """Drop jobs, and batches with all their jobs. Nothing is told to the project.
+        """Drop jobs, and batches with all their jobs. The project is not told.
 
-        Without ``alive``, jobs that are alive or to be aborted stay, and with them their batches.
-        A batch that has lost jobs that were alive, and has no other that is, counts as retired:
-        nothing is done to it any more. Batches without jobs are dropped once they are retired.
+        Without ``alive``, jobs that are alive or have to be aborted stay, and so do their batches.
+        A batch that loses its last live jobs here counts as retired: nothing more is done for it.
+        Batches without jobs are dropped once they are retired.
         """
         dropped = dropped_batches = 0
         of_batches = [job for batch_id in batch_ids for job in self._ids_of(batch_id)]
@@ -168,7 +168,7 @@ class Listing(Requests):
             return [job_id for (job_id,) in rows]
 
     def _job_questions(self, words: str) -> Iterable[tuple[str, tuple[object, ...]]]:
-        """Yield what to look for, one after the other, as a condition and its values."""
+        """Yield the look-ups, in order, each as a condition and its values."""
         by_id = _JOB_ID.fullmatch(words)
         if words.isascii() and words.isdecimal() and len(words) < 20:
             yield "WHERE job.id = ?", (int(words) if fits(int(words)) else 0,)
@@ -190,7 +190,7 @@ class Listing(Requests):
 
 
 def all_debts(store: Store) -> list[BatchRow]:
-    """Return BOINC_SUBMIT's batches that may be on their way, or have to be aborted."""
+    """Return BOINC_SUBMIT's batches that may be under way, or have to be aborted."""
     with store.read() as connection:
         return batch_rows(
             connection,
@@ -226,7 +226,7 @@ def _drop_jobs(
 
 
 def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> int:
-    """Drop batches that have no jobs any more; those not retired only with ``alive``."""
+    """Drop batches without jobs; those that are not retired only with ``alive``."""
     return sum(
         connection.execute(
             "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "

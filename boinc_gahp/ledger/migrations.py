@@ -1,18 +1,18 @@
-"""The ledger's tables, as numbered steps: a ledger of any earlier version is brought up to date."""
+"""The ledger's tables, as numbered steps that update a ledger of any earlier version."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: What follows the scheme in a table's ``project_url``.
+#: The part of a table's ``project_url`` after the scheme.
 IDENTITY_SQL: Final = "substr(project_url, instr(project_url, ':') + 1)"
 
-#: Step n (counted from 1) takes a ledger from version n - 1 to version n. Steps that were ever
-#: released do not change; a later need is a later step.
+#: Step n (counted from 1) takes a ledger from version n - 1 to version n. Released steps never
+#: change; add a later step instead.
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         # Jobs that boinc_gahp aborted (gridmanager-boinc.rst, "Hold of one job"). batch_name is
-        # NULL until a query shows which batch the job is in.
+        # NULL until a query shows the job's batch.
         """
         CREATE TABLE aborted_job (
             project_url TEXT NOT NULL,
@@ -42,8 +42,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
     ),
     (
-        # The token is part of every job's id for HTCondor, so that an id of another ledger (a
-        # state directory that was set up anew) is never taken for one of this.
+        # The token is part of every job's id for HTCondor. So an id from another ledger (of a state
+        # directory that was set up anew) is never mistaken for one of this ledger.
         """
         CREATE TABLE meta (
             key   TEXT PRIMARY KEY,
@@ -51,7 +51,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID
         """,
         "INSERT INTO meta (key, value) VALUES ('token', lower(hex(randomblob(4))))",
-        # name: in the settings, as of the latest job. trouble: why it cannot be worked with now.
+        # name: in the settings, as of the latest job. trouble: why no work is possible now.
         """
         CREATE TABLE project (
             id            INTEGER PRIMARY KEY,
@@ -81,8 +81,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )
         """,
         "CREATE INDEX batch_of_project ON batch (project_id, state)",
-        # A job's name on the project is its batch's name, "-" and its number. AUTOINCREMENT: the
-        # id of a job that was dropped must never be another's.
+        # A job's name on the project is its batch's name, "-" and its number. AUTOINCREMENT: the id
+        # of a dropped job must never be used for another.
         """
         CREATE TABLE job (
             id            INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -121,7 +121,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """
         CREATE INDEX job_ended ON job (changed) WHERE state IN ('done', 'failed', 'cancelled')
         """,
-        # Apart from the jobs, because it is long and few questions are about it.
+        # In its own table, because it is long and few queries need it.
         """
         CREATE TABLE description (
             job_id INTEGER PRIMARY KEY REFERENCES job (id) ON DELETE CASCADE,
@@ -130,10 +130,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
     ),
     (
-        # One project has addresses that differ in scheme or default port: what is after the scheme
-        # of one in its usual form tells which it is (boinc_gahp.config.urls).
+        # A project's addresses may differ in scheme or default port. The part of a normalized
+        # address after the scheme identifies the project (boinc_gahp.config.urls).
         f"ALTER TABLE debt ADD COLUMN identity TEXT GENERATED ALWAYS AS ({IDENTITY_SQL}) VIRTUAL",
-        # Of a batch that is owed for under two addresses, an abort that was decided on counts.
+        # If a batch has debts under two addresses, one that is an abort wins.
         """
         DELETE FROM debt WHERE EXISTS (SELECT * FROM debt AS other
             WHERE (other.identity, other.account, other.batch_id)
@@ -150,7 +150,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX aborted_job_recorded ON aborted_job (recorded)",
         # Since when the settings have no authenticator for it.
         "ALTER TABLE project ADD COLUMN unknown_since REAL",
-        # Since when there has been one trouble after the other.
+        # When the current series of troubles began.
         "ALTER TABLE batch ADD COLUMN trouble_since REAL",
         "UPDATE batch SET trouble_since = changed WHERE trouble IS NOT NULL",
     ),
@@ -159,10 +159,11 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE project ADD COLUMN polled REAL",
         # How many jobs it had on the project when it was last aborted.
         "ALTER TABLE batch ADD COLUMN listed INTEGER",
-        # Of a job whose program failed at volunteers, from when that is known: in one line, for
-        # people. Its exit_code is the program's.
+        # If a job's program failed at volunteers and this is known: one line for people. Its
+        # exit_code is the program's.
         "ALTER TABLE job ADD COLUMN exit_reason TEXT",
-        # What is to be written as such a job's stderr, until it is: apart, as descriptions are.
+        # The text to write as such a job's stderr, until it is written; in its own table, like
+        # descriptions.
         """
         CREATE TABLE failure (
             job_id INTEGER PRIMARY KEY REFERENCES job (id) ON DELETE CASCADE,
@@ -172,10 +173,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (
         # BOINC_SUBMIT's batches become batches like HTCondor's others, without jobs. They have no
-        # project_id, so that daemons of earlier versions, which may still run, do not find them
-        # in this table; and only with the project and the account their id tells which they are.
-        # sent: of these, when the last submit_batch was about to be sent. What is in joins has no
-        # new name that is another table's: those daemons name columns without their table.
+        # project_id, so daemons of earlier versions, which may still run, do not find them in
+        # this table. Their id is only unique together with the project and the account.
+        # sent: of these, when the last submit_batch was about to be sent. New columns of joined
+        # tables have no name of another table's: those daemons name columns without the table.
         f"""
         CREATE TABLE batch_5 (
             id               INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -208,7 +209,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         SELECT id, name, project_id, app_name, together, state, project_batch_id,
             created, changed, lease_until, not_before, listed, trouble, trouble_since FROM batch
         """,
-        # Ids of batches that were dropped are in logs.
+        # Ids of dropped batches are in logs.
         "DELETE FROM sqlite_sequence WHERE name = 'batch_5'",
         "UPDATE sqlite_sequence SET name = 'batch_5' WHERE name = 'batch'",
         "DROP TABLE batch",
@@ -226,8 +227,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             CASE kind WHEN 'abort' THEN 'giving_up' ELSE 'sent' END,
             batch_id, recorded, recorded, 0, due, recorded FROM debt
         """,
-        # Daemons of earlier versions have these rows in debt: what they write there is written
-        # into batch, and what is written into batch they find there. Nobody else uses debt.
+        # Daemons of earlier versions keep these rows in debt. What they write there is copied to
+        # batch, and what is written to batch is copied there. Nothing else uses debt.
         """
         CREATE TRIGGER debt_inserted AFTER INSERT ON debt
         WHEN NOT EXISTS (SELECT * FROM batch WHERE project_id IS NULL

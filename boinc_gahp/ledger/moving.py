@@ -1,4 +1,4 @@
-"""Gives all that the ledger has of one owner to another: a project's new address, or account."""
+"""Moves everything of one owner to another: for a project's new address, or a new account."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Moved(NamedTuple):
 
 
 class Moving(Requests):
-    """What ``boinc_gahp ledger move`` needs."""
+    """The changes for ``boinc_gahp ledger move``."""
 
     def accounts(self, url: str) -> list[str]:
-        """Return the accounts that the ledger has anything of on a project."""
+        """Return the accounts with anything in the ledger for a project."""
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
@@ -36,14 +36,14 @@ class Moving(Requests):
             return [account for (account,) in rows]
 
     def move(self, old: tuple[str, str], new: tuple[str, str], name: str) -> Moved:
-        """Give all that there is of one owner to another, which may have something already.
+        """Move everything of one owner to another, which may have jobs already.
 
-        Nobody may be working for the old one (:class:`~boinc_gahp.ledger.KeeperLock`).
+        No process may be working for the old owner (:class:`~boinc_gahp.ledger.KeeperLock`).
 
         Args:
-            old: a project's URL and an account.
-            new: the same of where it all belongs now.
-            name: the new one's, in the settings; "" for the section ``[project]``.
+            old: the old project URL and account.
+            new: the new project URL and account.
+            name: the new project's name in the settings; "" for the section ``[project]``.
         """
         was = (identity(old[0]), old[1])
 
@@ -57,7 +57,7 @@ class Moving(Requests):
                     "WHERE project_id = ?",
                     (target, text(name), source),
                 ).rowcount
-                # What is wrong with them is wrong no more, as far as is known.
+                # Their old troubles may not apply to the new owner.
                 batches = connection.execute(
                     "UPDATE batch SET project_id = ?, trouble = NULL, trouble_since = NULL "
                     "WHERE project_id = ?",

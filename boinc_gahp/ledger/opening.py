@@ -1,4 +1,4 @@
-"""Opens the ledger's file: made, private and brought up to date, or only to be read."""
+"""Opens the ledger's file: creates it, private, and updates it; or only reads it."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 #: Seconds that a writer waits for another process's transaction.
 BUSY_TIMEOUT = 30.0
 
-#: Pages (4 kB) in the write-ahead log after which a commit carries them over into the file.
+#: The write-ahead log is written back into the file after so many pages (4 kB).
 CHECKPOINT_PAGES = 1000
 
-#: Bytes that the write-ahead log is cut back to once it was carried over.
+#: The write-ahead log is cut back to so many bytes after that.
 LOG_KEPT = 4 * 1024 * 1024
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Return a connection to an up-to-date ledger, made if need be."""
+    """Return a connection to an up-to-date ledger, created if it is missing."""
     _make(path)
     _refuse_later_version(path)
     connection = sqlite3.connect(
         path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
     )
     try:
-        # Of use only to a file that is new; boinc_gahp.ledger.upkeep sees to others.
+        # This only works on a new file; boinc_gahp.ledger.upkeep handles the others.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
@@ -53,7 +53,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Return a connection that cannot change anything; neither makes the file nor migrates it."""
+    """Return a connection that cannot change anything; neither creates nor migrates the file."""
     _check(path)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     return sqlite3.connect(
@@ -62,7 +62,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def explain(path: Path, verb: str, error: Exception) -> str:
-    """Return what to tell the person who keeps the state directory."""
+    """Return the error message for the owner of the state directory."""
     if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
         remedy = "it is no ledger: move it away"
     elif isinstance(error, sqlite3.OperationalError) and "is locked" in str(error):
@@ -77,18 +77,18 @@ def explain(path: Path, verb: str, error: Exception) -> str:
 
 
 def text(words: str) -> str:
-    r"""Return text that SQLite can hold: bytes that are no UTF-8 are written as ``\udc..``."""
+    r"""Return text that SQLite can hold: bytes that are not UTF-8 are written as ``\udc..``."""
     return words.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _make(path: Path) -> None:
-    """Make the file, private to the user, so that a crash of the machine cannot lose its name."""
+    """Create the file, private to the user, so that a machine crash cannot lose its name."""
     make_private_directory(path.parent)
     is_new = not path.exists()
     descriptor = open_private_file(path, os.O_RDWR | os.O_CREAT)
     try:
-        # A copy put back by hand may have come with other permissions; SQLite gives its -wal and
-        # -shm files those of the file itself.
+        # A restored copy may have other permissions, and SQLite gives its -wal and -shm files the
+        # same ones.
         if os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o600)
     finally:
@@ -99,13 +99,13 @@ def _make(path: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    """Refuse a file that is another's, or whose log is; SQLite itself would follow links."""
+    """Refuse another user's file or log; SQLite itself would follow links."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         check_private_file(path.with_name(path.name + suffix))
 
 
 def _refuse_later_version(path: Path) -> None:
-    # Read-only: a later version's file, its journal mode included, must stay as it is.
+    # Opened read-only: a later version's file must stay unchanged, including its journal mode.
     connection = open_to_read(path)
     try:
         check_version(path, connection)
@@ -114,14 +114,14 @@ def _refuse_later_version(path: Path) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to WAL; SQLite does not wait by itself when another process does so at this moment."""
+    """Switch to WAL; SQLite does not wait if another process is doing the same."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     pause = threading.Event()
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            # "database is locked", "locking protocol"; waiting makes no room on a full disk.
+            # "database is locked", "locking protocol"; waiting does not help on a full disk.
             if "lock" not in str(error) or time.monotonic() > deadline:
                 raise
             pause.wait(0.02)

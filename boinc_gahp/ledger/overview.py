@@ -1,7 +1,7 @@
-"""What whoever watches a submit node wants to know of a ledger, in numbers.
+"""Numbers about a ledger, for monitoring a submit node.
 
-It is asked every minute, perhaps of hundreds of thousands of jobs: what is counted is counted by an
-index, and of jobs that are over only the latest are looked at.
+Monitoring may ask every minute, with hundreds of thousands of jobs. So jobs are counted by an
+index, and of the jobs that are over only the latest are read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Since(NamedTuple):
-    """Since when the oldest job of a state has been accepted, and in that state (epoch)."""
+    """When the oldest job of a state was accepted, and came into that state (epoch)."""
 
     accepted: float
     changed: float
 
 
 class Undelivered(NamedTuple):
-    """Jobs that are done on the project, and whose outputs cannot be brought home."""
+    """Jobs that are done on the project and whose outputs cannot be delivered."""
 
     number: int
     since: float
@@ -39,15 +39,15 @@ class Undelivered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What :func:`overview` is to count; moments in seconds since the epoch.
+    """What :func:`overview` counts; times in seconds since the epoch.
 
     Attributes:
-        now: debts are due that were before then.
-        orphaned: jobs alive that HTCondor has not asked about since then.
-        undelivered: jobs done on the project since before then, with a trouble.
-        held: jobs put on hold after that with one of ``hold_codes``.
+        now: debts with an earlier time are due.
+        orphaned: live jobs that HTCondor has not asked about since then are orphans.
+        undelivered: counts jobs done on the project since before then, with a trouble.
+        held: counts jobs put on hold after that with one of ``hold_codes``.
         hold_codes: see ``held``.
-        unpaid: batches owed for since before then, of which nobody has said why.
+        unpaid: counts batches with debts since before then and without a known reason.
     """
 
     now: float
@@ -63,22 +63,22 @@ class Overview:
     """An owner's jobs and debts, in numbers. Times are seconds since the epoch.
 
     Attributes:
-        url: the project's.
-        account: on it.
-        project_name: in the settings; "" for the section ``[project]``.
+        url: the project's URL.
+        account: the account there.
+        project_name: its name in the settings; "" for the section ``[project]``.
         tally: jobs by state.
-        oldest: the oldest job of each state that is not over, where there is one.
-        polled: when the project last answered a question about jobs; None if it is not known.
-        asked: when HTCondor last asked about one of the jobs alive; None if none is.
-        orphans: how many jobs alive are orphans.
+        oldest: the oldest job of each state that is not over, if there is one.
+        polled: when the project last answered a question about jobs; None if unknown.
+        asked: when HTCondor last asked about one of the live jobs; None if there are none.
+        orphans: how many live jobs are orphans.
         trouble: what is wrong with the project.
-        held: how many jobs were put on hold lately.
-        undelivered: jobs whose outputs cannot be brought home; None if there are none.
-        aborts: jobs that the project has to be told to abort.
-        retirements: batches that are to be retired.
-        given_up: batches that are to be given up.
-        unpaid: how many of these batches have been for long, without a reason.
-        debts: what BOINC_SUBMIT requests that were cut short have left to be aborted.
+        held: how many jobs were put on hold recently.
+        undelivered: jobs whose outputs cannot be delivered; None if there are none.
+        aborts: jobs that must be aborted on the project.
+        retirements: batches that must be retired.
+        given_up: batches that must be given up.
+        unpaid: how many of these batches have waited for long, without a reason.
+        debts: batches of interrupted BOINC_SUBMIT requests that must be aborted.
     """
 
     url: str
@@ -100,12 +100,12 @@ class Overview:
 
     @property
     def owed(self) -> int:
-        """How many things are owed to the project."""
+        """The number of operations owed to the project."""
         return self.aborts + self.retirements + self.given_up + len(self.debts)
 
 
 def overview(store: Store, watch: Watch) -> list[Overview]:
-    """Return what there is of each owner, oldest first, as of one moment.
+    """Return an overview of each owner, oldest first, all at one moment.
 
     Raises:
         LedgerError: the ledger cannot be read.
@@ -124,7 +124,7 @@ def overview(store: Store, watch: Watch) -> list[Overview]:
             _of_owner(connection, row, watch, debts.pop((identity(row[1]), row[2]), ()))
             for row in owners
         ]
-    # Of BOINC_* requests alone there are debts, and nothing else.
+    # Owners with only BOINC_* requests have debts, and nothing else.
     found += [
         Overview(its[-1].project_url, account, "", debts=tuple(its))
         for (_, account), its in debts.items()
@@ -206,7 +206,7 @@ def _oldest(connection: sqlite3.Connection, owner: int, tally: Tally) -> dict[St
 
 
 def _undelivered(connection: sqlite3.Connection, owner: int, before: float) -> Undelivered | None:
-    # The trouble is that of the row with the least (SQLite's documentation, "Bare columns in an
+    # The trouble comes from the row with the minimum (SQLite's documentation, "Bare columns in an
     # aggregate query").
     number, since, trouble = connection.execute(
         "SELECT count(*), min(changed), trouble FROM job WHERE project_id = ? "

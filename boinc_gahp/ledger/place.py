@@ -1,7 +1,7 @@
-"""Notices that the ledger's file was deleted or replaced under a process that has it open.
+"""Notices that the ledger's file was deleted or replaced while a process has it open.
 
-SQLite goes on with a file that has no name any more, and all of it is lost with the process. The
-name is therefore given back to what is there, as long as nobody has taken it.
+SQLite keeps using a file without a name, and all of it is lost when the process ends. So the
+contents are saved under the old name, unless another process has created a file there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def place_of(path: Path) -> Place | None:
     """Return which file has this name now; None if there is none.
 
     Raises:
-        OSError: that cannot be told.
+        OSError: the file cannot be examined.
     """
     try:
         found = path.stat()
@@ -34,12 +34,12 @@ def place_of(path: Path) -> Place | None:
 
 
 def put_back(connection: sqlite3.Connection, path: Path) -> bool:
-    """Write all that a connection sees into a file with the name that it had.
+    """Write everything that a connection sees into a new file of the old name.
 
-    The locks of this process's keepers come first: nobody can be one without a ledger.
+    The locks of this process's keepers come first, because keepers need a ledger.
 
     Returns:
-        Whether it is there: not if somebody has made another file of that name meanwhile.
+        Whether it was written: not if another process has created a file of that name.
 
     Raises:
         OSError, sqlite3.Error, LedgerError: it cannot be written.
@@ -55,7 +55,7 @@ def put_back(connection: sqlite3.Connection, path: Path) -> bool:
             connection.backup(copy)
         finally:
             copy.close()
-        # Of the file that was deleted: not to be taken for the new one's.
+        # They belong to the deleted file, and must not be used with the new one.
         for end in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + end).unlink()

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Progress(Requests):
-    """What the keeper does with jobs. A change that a state does not allow changes nothing."""
+    """The keeper's changes to jobs. A change that the state does not allow changes nothing."""
 
     def hold(self, job_ids: Iterable[int], hold: Hold) -> None:
-        """Let jobs that are alive fail, all for the same reason; they stay in their batch."""
+        """Let live jobs fail, all for the same reason; they stay in their batch."""
         wanted = list(job_ids)
 
         def change(connection: sqlite3.Connection) -> None:
@@ -47,7 +47,7 @@ class Progress(Requests):
         exit_code: int | None = None,
         cpu_time: float | None = None,
     ) -> None:
-        """Let a job that is alive fail; its batch ends if it was the last one alive."""
+        """Let a live job fail; its batch ends if this was its last live job."""
         self._store.write(
             lambda connection: fail_job(connection, job_id, hold, exit_code, cpu_time)
         )
@@ -55,8 +55,8 @@ class Progress(Requests):
     def program_failed(self, job_id: int, failure: ProgramFailure) -> None:
         """Note that the program of a job on the project failed, for good.
 
-        The job is ``finished`` then, whatever the project says later, and is over with
-        :meth:`fetched`, when what is known is in place.
+        The job is then ``finished``, whatever the project says later. It ends with :meth:`fetched`,
+        when the report of the failure is in place.
         """
 
         def change(connection: sqlite3.Connection) -> None:
@@ -81,7 +81,7 @@ class Progress(Requests):
         self._store.write(change)
 
     def program_failure(self, job_id: int) -> ProgramFailure | None:
-        """Return how the program of a job failed, until that is in place; None if it did not."""
+        """Return how a job's program failed, until that is in place; None if it did not fail."""
         with self._store.read() as connection:
             row = connection.execute(
                 "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
@@ -93,12 +93,12 @@ class Progress(Requests):
     def statuses(
         self, batch_id: int, changes: Mapping[str, Literal["queued", "running", "finished"]]
     ) -> None:
-        """Note what the project says of a batch's jobs, by their names.
+        """Note the project's states of a batch's jobs, by job name.
 
-        Only jobs that are ``queued`` or ``running`` change: what is finished stays so.
+        Only ``queued`` and ``running`` jobs change; finished ones do not.
         """
         with self._store.read() as connection:
-            # Asked at every poll: write only where there is something new.
+            # Called at every poll: write only if there is something new.
             moved = _moved(connection, batch_id, changes)
         if not moved:
             return
@@ -124,11 +124,11 @@ class Progress(Requests):
         """Return jobs whose outputs are to be fetched, oldest first, at most ``limit``.
 
         Args:
-            url: the project's.
-            account: the account on it.
+            url: the project's URL.
+            account: the account there.
             limit: the most jobs.
-            of: a batch, if only its jobs are wanted.
-            without: batches whose jobs are not.
+            of: return only jobs of this batch.
+            without: leave out jobs of these batches.
         """
         with self._store.read() as connection:
             return job_rows(
@@ -141,7 +141,7 @@ class Progress(Requests):
             )
 
     def writing(self, job_id: int, yes: bool) -> bool:
-        """Note whether the job's directory is about to be written into, or is not any more.
+        """Note whether the job's directory is about to be written, or no longer written.
 
         Returns:
             Whether the job is ``finished``: if not, nothing must be written, and ``yes`` was not
@@ -159,7 +159,7 @@ class Progress(Requests):
         return self._store.write(change)
 
     def stop_writing(self, url: str, account: str) -> None:
-        """Note that nobody writes: for a new keeper, whose predecessor may have died writing."""
+        """Note that no directory is being written: for a new keeper whose predecessor died."""
         self._store.write(
             lambda connection: (
                 connection.execute(
@@ -175,9 +175,9 @@ class Progress(Requests):
         """Note that a finished job's outputs are in place and on the disk.
 
         Returns:
-            ``done`` if others of its batch are alive; ``fetched`` if not: then the batch has
-            ended, and the job is done with :meth:`close_batch`; ``gone`` if it was not finished
-            (it was cancelled).
+            ``done`` if its batch has other live jobs. ``fetched`` if not: then the batch has ended,
+            and :meth:`close_batch` makes the job done. ``gone`` if the job was not finished (it was
+            cancelled).
         """
 
         def change(connection: sqlite3.Connection) -> Literal["done", "fetched", "gone"]:
@@ -205,7 +205,7 @@ class Progress(Requests):
         return self._store.write(change)
 
     def job_trouble(self, job_ids: Iterable[int], trouble: str | None) -> None:
-        """Note the latest that went wrong with jobs, for people; None: nothing is any more."""
+        """Note the latest trouble of jobs, for people; None: there is none any more."""
         words = None if trouble is None else text(trouble)
         self._in_chunks(
             "UPDATE job SET trouble = ? WHERE id = ? AND trouble IS NOT ?",
@@ -213,10 +213,10 @@ class Progress(Requests):
         )
 
     def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
-        """Note what is wrong with a project now; since when is kept. None: it answers."""
+        """Note a project's current trouble, keeping the time of its beginning; None: it answers."""
         words = None if trouble is None else text(trouble)
         with self._store.read() as connection:
-            # Said at every poll: write only what is new.
+            # Called at every poll: write only if there is something new.
             owner = project_id(connection, url, account)
             row = connection.execute(
                 "SELECT trouble FROM project WHERE id = ?", (owner,)
@@ -235,7 +235,7 @@ class Progress(Requests):
         )
 
     def troubles(self) -> dict[tuple[str, str], Trouble]:
-        """Return what is wrong with projects, by URL and account."""
+        """Return the projects' troubles, by URL and account."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT url, account, trouble, trouble_since FROM project "
@@ -244,7 +244,7 @@ class Progress(Requests):
             return {(url, account): Trouble(words, since) for url, account, words, since in rows}
 
     def tally(self, url: str | None = None, account: str | None = None) -> Tally:
-        """Count the jobs of all, of a project's, or of an account's on a project."""
+        """Count the jobs of all owners, of a project, or of an account on a project."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "  # noqa: S608
@@ -255,10 +255,10 @@ class Progress(Requests):
             return Tally(**dict(rows.fetchall()))
 
     def prune(self, before: float) -> int:
-        """Drop what is over and known to be, and last changed before then; return how many jobs.
+        """Drop what is over, known to be, and last changed before then; return how many jobs.
 
-        Jobs that were cancelled, or whose end HTCondor was told, if no abort is owed for them and
-        their batch is retired; and batches that have no jobs any more.
+        These are jobs that were cancelled, or whose end HTCondor was told, if no abort is owed for
+        them and their batch is retired; and batches without jobs.
         """
         with self._store.read() as connection:
             ids = [
@@ -292,7 +292,7 @@ def fail_job(
     exit_code: int | None = None,
     cpu_time: float | None = None,
 ) -> None:
-    """Let a job that is alive fail, inside a change; its batch ends if it was the last one."""
+    """Let a live job fail, inside a change; its batch ends if this was its last live job."""
     row = connection.execute(
         f"SELECT batch_id FROM job WHERE id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
         (job_id,),
@@ -319,7 +319,7 @@ def fail_job(
 def _moved(
     connection: sqlite3.Connection, batch_id: int, changes: Mapping[str, str]
 ) -> list[tuple[int, str]]:
-    """Return the jobs that are in another state than ``changes`` says, and may go there."""
+    """Return the jobs whose state differs from ``changes`` and may change to it."""
     rows = connection.execute(
         "SELECT job.id, batch.name || '-' || job.number, job.state "
         "FROM job CROSS JOIN batch ON batch.id = job.batch_id "

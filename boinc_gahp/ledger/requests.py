@@ -1,4 +1,4 @@
-"""HTCondor's side of the ledger: jobs are accepted, asked about, told of and cancelled."""
+"""HTCondor's side of the ledger: jobs are accepted, queried, reported and cancelled."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Rows changed in one go where there may be many, so that others' changes come in between.
+#: How many rows are changed at a time, so that other changes can come in between.
 CHUNK = 1000
 
 
 class Requests:
-    """What HTCondor's requests need; see :class:`boinc_gahp.ledger.jobs.JobLedger`."""
+    """The operations for HTCondor's requests; see :class:`boinc_gahp.ledger.jobs.JobLedger`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -40,20 +40,20 @@ class Requests:
 
     @property
     def store(self) -> Store:
-        """The file."""
+        """The ledger's file."""
         return self._store
 
     @property
     def token(self) -> str:
-        """8 hex digits that tell this ledger's job ids from another's; made with the ledger."""
+        """8 hex digits that distinguish this ledger's job ids from others; made with it."""
         return self._token
 
     def accept(self, job: NewJob) -> JobRow:
-        """Return the job that ``job`` is; it is on the disk.
+        """Record a job, or find the one that ``job`` repeats; return it when it is on the disk.
 
-        A submit is repeated if its answer did not come through (``gridmanager-batch.rst``,
-        "Crashes"): the latest attempt with this ``job_directory`` is the job as long as it is
-        alive, or has ended without HTCondor being told. Otherwise this is a new attempt.
+        A submit is repeated if its answer was lost (``gridmanager-batch.rst``, "Crashes"). The
+        latest attempt with this ``job_directory`` is the same job as long as it is alive, or has
+        ended without HTCondor being told. Otherwise this is a new attempt.
         """
         directory = text(job.job_directory)
 
@@ -69,7 +69,7 @@ class Requests:
         return self._store.write(change)
 
     def accepted(self, job_directory: str) -> JobRow | None:
-        """Return the job that a submit with this ``job_directory`` repeats; None if it is new."""
+        """Return the job that a submit with this ``job_directory`` repeats; None for a new one."""
         with self._store.read() as connection:
             latest = _latest(connection, text(job_directory))
             if latest is None or not is_repeat_of(latest[2], bool(latest[3])):
@@ -85,14 +85,14 @@ class Requests:
         return rows[0] if rows else None
 
     def asked(self, job_ids: Iterable[int], at: float) -> None:
-        """Note that HTCondor asked about these jobs; of several times the latest counts."""
+        """Note that HTCondor asked about these jobs; only the latest time is kept."""
         self._in_chunks(
             "UPDATE job SET asked = ? WHERE id = ? AND asked < ?",
             [(at, job_id, at) for job_id in job_ids if fits(job_id)],
         )
 
     def told(self, job_ids: Iterable[int]) -> None:
-        """Note that HTCondor was told the end of these jobs; skips those that are not over."""
+        """Note that HTCondor was told that these jobs ended; skips those that are not over."""
         self._in_chunks(
             "UPDATE job SET told = 1 WHERE id = ? AND state IN ('done', 'failed')",
             [(job_id,) for job_id in job_ids if fits(job_id)],
@@ -101,9 +101,9 @@ class Requests:
     def cancel(self, job_id: int) -> JobRow | None:
         """Note that HTCondor does not want the job any more.
 
-        An abort is then owed for it, if the project has or may get it. If it was the last job
-        alive of its batch, the batch has ended; one that may be on its way to the project
-        (``sent``) is to be given up.
+        An abort is then owed for it, if the project has the job or may get it. If it was the last
+        live job of its batch, the batch ends; one that may be on its way to the project (``sent``)
+        must be given up.
 
         Returns:
             The job as it was before; None if the ledger does not have it.
@@ -148,10 +148,10 @@ def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
-    """Let a batch end whose last job has just ended, inside the change that ended it.
+    """End a batch if its last live job has just ended, inside the change that ended the job.
 
-    One that was never sent (``planned``) owes no aborts then. One that may be on its way
-    (``sent``) cannot be retired: its jobs may still come to be; it has to be given up.
+    A batch that was never sent (``planned``) owes no aborts then. One that may be on its way
+    (``sent``) cannot be retired, because its jobs may still appear; it must be given up.
     """
     alive = connection.execute(
         f"SELECT 1 FROM job WHERE batch_id = ? AND state IN {ALIVE_SQL} LIMIT 1",  # noqa: S608
@@ -174,7 +174,7 @@ def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
 
 
 def drop_jobs(store: Store, job_ids: Sequence[int]) -> None:
-    """Delete jobs, and what is kept of them elsewhere."""
+    """Delete jobs, and their data in other tables."""
     for some in chunks([(job_id,) for job_id in job_ids]):
         store.write(partial(_execute, statement="DELETE FROM job WHERE id = ?", rows=some))
 
@@ -201,10 +201,10 @@ def _job(connection: sqlite3.Connection, job_id: int) -> JobRow:
 
 
 def owner_row(connection: sqlite3.Connection, url: str, account: str, name: str) -> int:
-    """Return the row id of a project and account, made if need be, with these URL and name."""
+    """Return the row id of a project and account, created if needed, and updated to this name."""
     owner = project_id(connection, url, account)
     if owner:
-        # As the settings have them now.
+        # URL and name as the settings have them now.
         connection.execute(
             "UPDATE project SET name = ?, url = ? WHERE id = ? AND (name, url) != (?, ?)",
             (name, url, owner, name, url),

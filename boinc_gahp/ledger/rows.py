@@ -1,4 +1,4 @@
-"""What the ledger knows of jobs, batches and projects, as values."""
+"""The ledger's jobs, batches and projects, as values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-#: ``waiting``: accepted, in no batch. ``sending``: in a batch, which may be on its way.
-#: ``queued``: on the project, no host has it. ``running``: a host has it, or had. ``finished``:
-#: over on the project, its outputs are to be fetched, or what is known of its program's failure is
-#: to be written (:attr:`JobRow.exit_reason`). ``fetched``: they are in place, its batch is being
-#: retired. ``done``, ``failed`` (held by HTCondor): over. ``cancelled``: HTCondor does not want it
-#: any more.
+#: ``waiting``: accepted, not in a batch. ``sending``: in a batch, which may be on its way.
+#: ``queued``: on the project, no host has it. ``running``: a host has it, or had it. ``finished``:
+#: over on the project; its outputs must be fetched, or the report of its program's failure written
+#: (:attr:`JobRow.exit_reason`). ``fetched``: they are in place, and its batch is being retired.
+#: ``done``, ``failed`` (held by HTCondor): over. ``cancelled``: HTCondor does not want it any more.
 State = Literal[
     "waiting",
     "sending",
@@ -32,24 +31,24 @@ STATES: Final[tuple[State, ...]] = get_args(State)
 ENDED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
 ALIVE: Final[frozenset[str]] = frozenset(STATES) - ENDED
 
-#: ``planned``: the jobs' names are decided, nothing was sent that could make jobs. ``sent``: a
-#: submit_batch may have been. ``submitted``: all its jobs are on the project. ``giving_up``: it
-#: has to be aborted for good. ``ended``: all its jobs have ended, it has to be retired.
-#: ``retired``: over, also where it never came to be on the project.
+#: ``planned``: the jobs' names are chosen; nothing was sent that could create jobs. ``sent``: a
+#: submit_batch may have been sent. ``submitted``: all its jobs are on the project. ``giving_up``:
+#: it must be aborted for good. ``ended``: all its jobs have ended, and it must be retired.
+#: ``retired``: over, even if it was never created on the project.
 BatchState = Literal["planned", "sent", "submitted", "giving_up", "ended", "retired"]
 BATCH_STATES: Final[tuple[BatchState, ...]] = get_args(BatchState)
 
 
 def sql_set(states: Iterable[str]) -> str:
-    """Return a list for SQL's IN; of states only, never of what comes from outside."""
+    """Return a list for SQL's IN; only for states, never for text from outside."""
     return "(" + ", ".join(f"'{state}'" for state in sorted(states)) + ")"
 
 
 ALIVE_SQL: Final = sql_set(ALIVE)
-#: In the order of the index ``job_ended``'s condition, which SQLite compares word by word.
+#: In the order of the condition of the index ``job_ended``, which SQLite compares word by word.
 ENDED_SQL: Final = "('done', 'failed', 'cancelled')"
 
-#: Of a row of ``project``: whether anything of it is alive or owed.
+#: For a row of ``project``: whether it has any live job or debt.
 HAS_BUSINESS: Final = (
     f"(EXISTS (SELECT * FROM job WHERE project_id = project.id AND state IN {ALIVE_SQL}) "  # noqa: S608
     "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_owed = 1) "
@@ -66,10 +65,9 @@ class NewJob:
         job_directory: HTCondor's only unique name of a job (``gridmanager-batch.rst``, "The submit
             ad" and "Crashes").
         project_name: the project's name in the settings; "" for the section ``[project]``.
-        together: jobs of one owner (project and account) whose ``together`` is equal can share a
-            batch.
-        size: bytes that the job adds to a submit_batch, about.
-        description: JSON, opaque to the ledger.
+        together: jobs of one owner (project and account) with equal ``together`` can share a batch.
+        size: about how many bytes the job adds to a submit_batch.
+        description: JSON, which the ledger does not read.
     """
 
     job_directory: str
@@ -93,13 +91,13 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFailure:
-    """How a job's program failed: HTCondor is to complete the job with that.
+    """How a job's program failed: HTCondor is to complete the job with this.
 
     Attributes:
-        exit_code: the program's.
-        cpu_time: seconds; None: not known.
+        exit_code: the program's exit status.
+        cpu_time: seconds; None: unknown.
         reason: HTCondor's ExitReason: which job failed where, and how.
-        stderr: what is to be written as the job's stderr.
+        stderr: the text to write as the job's stderr.
     """
 
     exit_code: int
@@ -114,14 +112,14 @@ class JobRow:
 
     Attributes:
         attempt: counted from 1 for each ``job_directory``.
-        job_name: the job's name on the project, None while it is in no batch.
+        job_name: the job's name on the project; None while it is not in a batch.
         changed: when its state last changed.
-        asked: when HTCondor was last known to ask about it.
-        told: whether HTCondor has been told the end of it (``done`` or ``failed``).
-        abort_owed: whether the project still has to be told to abort it.
+        asked: when HTCondor is last known to have asked about it.
+        told: whether HTCondor was told that it ended (``done`` or ``failed``).
+        abort_owed: whether it must still be aborted on the project.
         writing: whether the keeper may be writing into the job's directory.
         cpu_time: seconds.
-        trouble: the latest that went wrong with it, for people.
+        trouble: its latest trouble, for people.
         exit_reason: how its program failed, for people; None: it did not, as far as is known.
     """
 
@@ -154,7 +152,7 @@ class JobRow:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is neither done nor failed nor cancelled."""
+        """Whether it is not done, failed or cancelled."""
         return self.state in ALIVE
 
 
@@ -162,19 +160,19 @@ class JobRow:
 class BatchRow:
     """A batch. Times are seconds since the epoch.
 
-    One of BOINC_SUBMIT's has no jobs, app or lease in the ledger, and is ``sent`` (a submit_batch
-    may be under way, or its submitter died) or ``giving_up``; a keeper has nothing to do with it.
+    BOINC_SUBMIT's batches have no jobs, app or lease in the ledger. They are ``sent`` (a
+    submit_batch may be under way, or its submitter died) or ``giving_up``; the keeper ignores them.
 
     Attributes:
-        project_batch_id: the project's id of it, once it is known; always of BOINC_SUBMIT's.
+        project_batch_id: its id on the project, once known; always known for BOINC_SUBMIT's.
         lease_until: when the project may expire it.
-        not_before: when it is to be tried again; of BOINC_SUBMIT's that are ``sent`` when its
-            submitter gives up, or HTCondor last asked for the batch after that.
-        trouble: the latest that went wrong with it, for people.
-        trouble_since: since when something has.
+        not_before: when to try again; for BOINC_SUBMIT's ``sent`` batches, when the submitter gives
+            up, or later if HTCondor has asked for the batch after that.
+        trouble: its latest trouble, for people.
+        trouble_since: when the trouble began.
         listed: how many jobs it had on the project when it was last aborted.
-        sent: of BOINC_SUBMIT's, when the last submit_batch was about to be sent, or, where that is
-            not known, when it was first written down.
+        sent: of BOINC_SUBMIT's, when the last submit_batch was about to be sent or, if unknown,
+            when it was first recorded.
     """
 
     id: int
@@ -195,7 +193,7 @@ class BatchRow:
 
 
 class Waiting(NamedTuple):
-    """A waiting job, as much of it as planning a batch needs."""
+    """A waiting job, with the data needed for planning a batch."""
 
     job_id: int
     together: str
@@ -205,7 +203,7 @@ class Waiting(NamedTuple):
 
 
 class OnProject(NamedTuple):
-    """A submitted batch with jobs that are alive."""
+    """A submitted batch with live jobs."""
 
     batch_name: str
     batch_id: int
@@ -213,7 +211,7 @@ class OnProject(NamedTuple):
 
 
 class OwedAbort(NamedTuple):
-    """A cancelled job that the project does not know to be cancelled yet."""
+    """A cancelled job that must still be aborted on the project."""
 
     job_id: int
     job_name: str
@@ -223,7 +221,7 @@ class OwedAbort(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """What is wrong with a project, and since when (seconds since the epoch)."""
+    """A project's trouble, and when it began (seconds since the epoch)."""
 
     text: str
     since: float
@@ -245,12 +243,12 @@ class Tally:
 
     @property
     def alive(self) -> int:
-        """How many are neither done nor failed nor cancelled."""
+        """How many are not done, failed or cancelled."""
         return sum(int(getattr(self, state)) for state in ALIVE)
 
 
-#: CROSS JOIN keeps SQLite from beginning at another table than the jobs (its documentation,
-#: "Manual Control Of Query Plans Using CROSS JOIN").
+#: CROSS JOIN makes SQLite begin with the table of jobs (its documentation, "Manual Control Of Query
+#: Plans Using CROSS JOIN").
 SELECT_JOBS: Final = """
     SELECT job.id, job.job_directory, job.attempt, project.url, project.account,
         job.project_name, job.app_name, job.together, job.size, description.json, job.state,
@@ -278,10 +276,10 @@ SELECT_BATCHES: Final = """
     LEFT JOIN project ON project.id = batch.project_id
 """
 
-#: A condition on rows of ``batch``: those of a project and an account that are BOINC_SUBMIT's.
+#: A condition for BOINC_SUBMIT's rows of ``batch`` of a project and an account.
 OF_SUBMIT: Final = "batch.project_id IS NULL AND batch.identity = ? AND batch.project_account = ?"
 
-#: What tells projects apart: what follows the scheme of an address in its usual form.
+#: Identifies a project: the part of its normalized address after the scheme.
 PROJECT_IDENTITY: Final = "substr(project.url, instr(project.url, ':') + 1)"
 
 _FIRST_FLAG = 16
@@ -294,9 +292,9 @@ def job_rows(
     *,
     described: bool = True,
 ) -> list[JobRow]:
-    """Return the jobs that ``rest`` (WHERE, ORDER BY, LIMIT) chooses.
+    """Return the jobs selected by ``rest`` (WHERE, ORDER BY, LIMIT).
 
-    ``described`` is False for lists of jobs that go without their descriptions (they are "").
+    ``described`` is False for lists of jobs, which leave out the descriptions (they are "").
     """
     select = SELECT_JOBS if described else _SELECT_JOBS_BRIEFLY
     rows = connection.execute(select + rest, tuple(parameters))
@@ -307,14 +305,14 @@ def job_rows(
 def batch_rows(
     connection: sqlite3.Connection, rest: str, parameters: Iterable[object] = ()
 ) -> list[BatchRow]:
-    """Return the batches that ``rest`` (WHERE, ORDER BY, LIMIT) chooses."""
+    """Return the batches selected by ``rest`` (WHERE, ORDER BY, LIMIT)."""
     return [BatchRow(*row) for row in connection.execute(SELECT_BATCHES + rest, tuple(parameters))]
 
 
 def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
     """Return the row id of a project and account; 0, which no row has, if there is none.
 
-    Any address of the project will do.
+    Any address of the project works.
     """
     row = connection.execute(
         f"SELECT id FROM project WHERE {PROJECT_IDENTITY} = ? AND account = ?",  # noqa: S608
@@ -324,5 +322,5 @@ def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
 
 
 def fits(number: int) -> bool:
-    """Tell whether SQLite can look for ``number``: ids come from outside."""
+    """Tell whether SQLite can look for ``number``, which may come from outside."""
     return 0 < number < 2**63

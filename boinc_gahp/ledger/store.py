@@ -1,4 +1,4 @@
-"""One SQLite file that many threads and several processes write: one thread commits, any reads."""
+"""One SQLite file for many threads and processes: one thread commits, any thread reads."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Connections for reading that are kept open; each holds up to 2 MB of pages.
+#: How many reading connections are kept open; each holds up to 2 MB of pages.
 IDLE_READERS = 4
 
-#: Bytes of write-ahead log from which on readers are waited for, so that it can begin anew.
+#: From so many bytes of write-ahead log, writing waits for readers, so that the log can restart.
 LOG_LIMIT = 16 * 1024 * 1024
 
-#: Seconds that they are waited for, and between two such waits.
+#: Seconds of such a wait, and between two of them.
 LOG_WAIT, LOG_PAUSE = 0.25, 5.0
 
 
 class _Change(Generic[T]):
-    """A change that waits for its commit, and what came of it."""
+    """A change that waits for its commit, and its result."""
 
     def __init__(self, change: Callable[[sqlite3.Connection], T]) -> None:
         self._change = change
         self.result: T | None = None
         self.error: BaseException | None = None
-        #: Set when it is on the disk, or has failed.
+        #: Set when the change is on the disk, or has failed.
         self.is_over = threading.Event()
 
     def run(self, connection: sqlite3.Connection) -> None:
-        """Make the change inside the transaction; what it raises undoes it alone.
+        """Make the change inside the transaction; an exception in it undoes only this change.
 
         Raises:
             sqlite3.Error: SQLite itself has undone the whole transaction (a full disk).
@@ -63,15 +63,15 @@ class _Change(Generic[T]):
 class Store:
     """The ledger's file. Thread-safe; several processes may have it open.
 
-    WAL with synchronous FULL: what was committed outlives the process and the machine's power.
-    One thread makes all changes. Those that come while it commits are committed together by the
-    next commit, so that many threads share an fsync. Readers never wait for it.
+    WAL with synchronous FULL: what was committed survives the end of the process and a power
+    failure. One thread makes all changes. Changes that arrive during a commit are committed
+    together by the next one, so many threads share an fsync. Readers never wait for it.
 
     Args:
-        path: the file; it and its directory are made if they are missing, private to the user.
+        path: the file; it and its directory are created if missing, private to the user.
         mountinfo: the kernel's list of mounts.
-        read_only: nothing is made, migrated or written; of an earlier version's file a copy is
-            read, as of this moment.
+        read_only: nothing is created, migrated or written; of an earlier version's file a copy made
+            now is read.
 
     Raises:
         LedgerError: by every method: the file cannot be opened, read or written, is of a later
@@ -81,20 +81,21 @@ class Store:
     def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO, read_only: bool = False) -> None:
         self.path = path
         self._log_path = path.with_name(path.name + "-wal")
-        #: Held while the connection is used, by whichever thread.
+        #: Held by the thread that uses the connection.
         self._connection_lock = threading.Lock()
         #: The thread that is making changes.
         self._changing: int | None = None
-        #: Guards what follows; the writer waits on it. Where both locks are held it is taken first.
+        #: Guards the following; the writer waits on it. If both locks are needed, it is taken
+        #: first.
         self._state = threading.Condition()
         self._queue: list[_Change[Any]] = []
         self._writer: threading.Thread | None = None
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
         self._next_log_wait = 0.0
-        #: Counts the files that it has had.
+        #: Counts the files that this store has had.
         self.generation = 1
-        #: Why the file cannot be written, as far as it was tried; None: it can.
+        #: Why the last attempt to write the file failed; None: it succeeded.
         self.failing: str | None = None
         self._read_only = read_only
         self._read_path = path
@@ -120,7 +121,7 @@ class Store:
             raise LedgerError(explain(path, "opened", error)) from error
 
     def close(self) -> None:
-        """Close the file once all changes that wait are committed; what was written stays."""
+        """Close the file after all waiting changes are committed."""
         with self._state:
             self._is_closed = True
             self._state.notify_all()
@@ -136,10 +137,10 @@ class Store:
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Return what ``change(connection)`` returns, once that is on the disk.
 
-        The change runs in another thread, and shares a transaction with others' changes: it should
-        touch nothing but the connection, and must not call :meth:`write`. What it raises is raised
-        here, and undoes this change alone; SQLite's own errors become LedgerError. If the calling
-        thread is interrupted while it waits, the change is made all the same, unless the process
+        The change runs in another thread and shares a transaction with other changes. It should use
+        nothing but the connection, and must not call :meth:`write`. An exception that it raises is
+        raised here, and undoes only this change; SQLite's own errors become LedgerError. If the
+        calling thread is interrupted while it waits, the change is still made, unless the process
         ends first.
         """
         if self._read_only:
@@ -161,7 +162,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection that sees the ledger as of one moment; it cannot write."""
+        """Lend a read-only connection that sees the ledger as of one moment."""
         try:
             connection, generation = self._take_reader()
             try:
@@ -173,22 +174,23 @@ class Store:
             raise LedgerError(explain(self.path, "read", error)) from error
 
     def keep_place(self) -> Literal["kept", "put back", "replaced"]:
-        """See whether the file still has its name; give it back to a file that was deleted.
+        """Check whether the file still has its name; give it back if the file was deleted.
 
-        A file that was replaced by another one stays as it is, and is lost with this process.
+        If another file has replaced it, that one is left alone, and this one is lost with the
+        process.
         """
         self._check_open()
         try:
             if place_of(self.path) == self._place:
                 return "kept"
-            # With both locks nothing is written until the file has its name again.
+            # With both locks held, nothing is written until the file has its name again.
             with self._state, self._connection_lock:
                 return "put back" if self._put_back_file() else "replaced"
         except (sqlite3.Error, OSError) as error:
             raise LedgerError(explain(self.path, "put back", error)) from error
 
     def _put_back_file(self) -> bool:
-        """Go on with a file that has the name; tell whether it could be made, and nobody else's."""
+        """Go on with a new file of the old name; False if another process has made one there."""
         self._check_open()
         now = place_of(self.path)
         if now is not None:
@@ -199,14 +201,14 @@ class Store:
         try:
             self._connection = open_to_write(self.path)
         except BaseException:
-            # What is written until the next look would not be in it.
+            # Later writes would go into a file without this name.
             self.path.unlink(missing_ok=True)
             raise
         self._place = place_of(self.path)
         self._data_version = _data_version(self._connection)
         self._readers.clear()
         self.generation += 1
-        # SQLite lets the log alone that has the name of theirs now: it sees that they moved.
+        # SQLite does not touch the new log of the same name: it notices that its own was moved.
         for connection in before:
             connection.close()
         return True
@@ -214,7 +216,7 @@ class Store:
     def data_version(self) -> int:
         """Return a number that changes when another process (or Store) has committed.
 
-        It never waits for a commit of this Store; one that is under way is looked at before it.
+        It does not wait for a commit of this Store; it looks at one in progress as not yet made.
         """
         self._check_open()
         if self._connection_lock.acquire(blocking=False):
@@ -232,7 +234,7 @@ class Store:
         self._connection, self._read_path = self._copy.connection, self._copy.path
 
     def _enqueue(self, change: _Change[T]) -> bool:
-        """Hand the change to the writer; False if there is none, and the system gives no thread."""
+        """Give the change to the writer; False if there is none and no thread can be started."""
         with self._state:
             self._check_open()
             if self._writer is None or not self._writer.is_alive():
@@ -245,25 +247,25 @@ class Store:
             return True
 
     def _commit_queue(self) -> None:
-        """Commit what is in the queue, all of it at once, until the store is closed."""
+        """Commit the queued changes, all at once, until the store is closed."""
         while group := self._next_group():
             try:
                 with self._connection_lock:
                     self._commit(group)
             finally:
-                while group:  # 100,000 jobs are not kept until the next group comes
+                while group:  # do not keep 100,000 jobs until the next group comes
                     group.pop(0).is_over.set()
-            os.sched_yield()  # those who were told may come with their next changes
+            os.sched_yield()  # the callers may come with their next changes
 
     def _next_group(self) -> list[_Change[Any]]:
-        """Wait for changes, and return all that are there; none if the store was closed."""
+        """Wait for changes, and return all that have arrived; none if the store was closed."""
         with self._state:
             self._state.wait_for(lambda: self._queue or self._is_closed)
             group, self._queue = self._queue, []
             return group
 
     def _commit(self, group: Sequence[_Change[Any]]) -> None:
-        """Make the changes in one transaction; if it fails, each of them has the error."""
+        """Make the changes in one transaction; if it fails, each of them gets the error."""
         connection = self._connection
         self._changing = threading.get_ident()
         try:
@@ -273,7 +275,7 @@ class Store:
             for change in group:
                 change.run(connection)
             connection.execute("COMMIT")
-            if connection.total_changes > before:  # else nothing had to be written
+            if connection.total_changes > before:  # otherwise nothing had to be written
                 self.failing = None
         except BaseException as error:  # noqa: BLE001  (raised in the threads that wait)
             with suppress(sqlite3.Error):
@@ -287,7 +289,7 @@ class Store:
         self._bound_log(connection)
 
     def _bound_log(self, connection: sqlite3.Connection) -> None:
-        """Let the write-ahead log begin anew if readers that overlap have kept it from that."""
+        """Restart the write-ahead log if overlapping readers have prevented that."""
         try:
             if self._log_path.stat().st_size < LOG_LIMIT:
                 return
@@ -297,7 +299,7 @@ class Store:
         if now < self._next_log_wait:
             return
         self._next_log_wait = now + LOG_PAUSE
-        # A reader of another process may be in the way; there is a next time.
+        # A reader in another process may prevent it; there will be another chance.
         with suppress(sqlite3.Error):
             connection.execute(f"PRAGMA busy_timeout = {LOG_WAIT * 1000:.0f}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -1,4 +1,4 @@
-"""What has been wrong for so long that somebody should be told; owners that nobody can work for."""
+"""Troubles that have lasted so long that people are told, and owners that have no settings."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from boinc_gahp.ledger.rows import ALIVE_SQL, HAS_BUSINESS, Hold, project_id
 if TYPE_CHECKING:
     import sqlite3
 
-#: Seconds that a trouble lasts before people are told of it: what passes by itself is over by then.
+#: Seconds until people are told of a trouble: by then, passing ones are over.
 LASTING = 3600.0
 _DAY = 86400.0
 
 
 class Lasting(NamedTuple):
-    """What has been wrong for an hour, or an owner that the settings do not have.
+    """A trouble that has lasted for an hour, or an owner that the settings lack.
 
     Attributes:
-        url: the project's.
-        account: on it.
-        project_name: in the settings; "" for the section ``[project]``.
-        batch_id: in the ledger, of a batch that it is about; None if it is about all.
+        url: the project's URL.
+        account: the account there.
+        project_name: its name in the settings; "" for the section ``[project]``.
+        batch_id: the ledger's id of the batch in trouble; None if it concerns all.
         since: when it began, in seconds since the epoch.
-        text: for people; one line.
-        stops: whether jobs wait for it, and not only what is owed.
+        text: one line for people.
+        stops: whether it stops jobs, and not only debts.
     """
 
     url: str
@@ -40,10 +40,10 @@ class Lasting(NamedTuple):
 
 
 class Troubles(Requests):
-    """What lasts, and what is done about it."""
+    """Lasting troubles, and what is done about them."""
 
     def lasting(self, now: float, after: float = LASTING) -> list[Lasting]:
-        """Return what has been wrong for ``after`` seconds, the oldest first."""
+        """Return the troubles that have lasted for ``after`` seconds, the oldest first."""
         before = now - after
         with self._store.read() as connection:
             found = [Lasting(*row) for row in connection.execute(_OF_PROJECTS, (before,))]
@@ -56,10 +56,10 @@ class Troubles(Requests):
         """Note whether the settings lack an owner.
 
         Returns:
-            Since when they have, in seconds since the epoch; None if they do not.
+            Since when they have lacked it, in seconds since the epoch; None if they do not.
         """
         with self._store.read() as connection:
-            # Asked every minute: write only what is new.
+            # Called every minute: write only if there is something new.
             row = connection.execute(
                 "SELECT id, unknown_since FROM project WHERE id = ?",
                 (project_id(connection, url, account),),
@@ -88,10 +88,10 @@ class Troubles(Requests):
         )
 
     def strand(self, url: str, account: str, hold: Hold) -> int:
-        """Let all of an owner's jobs alive fail, since nobody can work for it; return how many.
+        """Let all live jobs of an owner without settings fail; return how many.
 
-        The project goes on with those that it has: aborts are owed for them, should the owner come
-        back.
+        The project goes on with the jobs that it has. Aborts are owed for them, in case the owner's
+        settings come back.
         """
 
         def change(connection: sqlite3.Connection) -> int:
@@ -115,11 +115,11 @@ class Troubles(Requests):
         return self._store.write(change)
 
     def take_turn(self, what: str, now: float, every: float = _DAY) -> bool:
-        """Tell whether ``what`` is to be done now, by this process: once in so many seconds."""
+        """Return whether this process should do ``what`` now: once in so many seconds."""
 
         def is_due(connection: sqlite3.Connection) -> bool:
             row = connection.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
-            # A time that is to come was written before the clock was set back.
+            # A time in the future was written before the clock was set back.
             return row is None or not now - every < float(row[0]) <= now
 
         def change(connection: sqlite3.Connection) -> bool:
@@ -132,7 +132,7 @@ class Troubles(Requests):
             )
             return True
 
-        # Asked every few seconds: write only if it may be due.
+        # Called every few seconds: write only if it may be due.
         with self._store.read() as connection:
             if not is_due(connection):
                 return False
@@ -151,10 +151,10 @@ _OF_BATCHES = (
     "FROM project CROSS JOIN batch ON batch.project_id = project.id AND batch.state IN "
     "('planned', 'sent', 'submitted', 'giving_up', 'ended') "
     "WHERE batch.trouble IS NOT NULL AND batch.trouble_since <= ? "
-    # Where all of a project is in trouble, that says it.
+    # A trouble of the whole project is reported instead.
     "AND coalesce(project.trouble_since > ?, 1)"
 )
-# A cancelled job's state changes no more. Those of a batch that is being given up end with it.
+# A cancelled job's state changes no more. The jobs of a batch being given up end with it.
 _OF_ABORTS = (
     "SELECT url, account, project.name, NULL, min(job.changed), "
     "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "

@@ -1,4 +1,4 @@
-"""Carries a ledger of an earlier version forward, in its place or in a copy."""
+"""Updates a ledger of an earlier version, in place or in a copy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """Return the number of the last migration that the ledger has gone through."""
+    """Return the number of the last migration made to the ledger."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -24,7 +24,7 @@ def check_version(path: Path, connection: sqlite3.Connection) -> int:
     """Return the ledger's version.
 
     Raises:
-        LedgerError: it is later than this program.
+        LedgerError: it is later than this program's.
     """
     found = version(connection)
     if found > VERSION:
@@ -36,14 +36,14 @@ def check_version(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Bring the ledger up to date; does nothing to one that is."""
+    """Bring the ledger up to date; does nothing if it already is."""
     if version(connection) == VERSION and not _split(connection):
         return
-    # A table that is made anew is dropped first. Inside a transaction this would do nothing.
+    # Migrations drop tables and create them anew. The pragma has no effect inside a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Again, now that no other process can be at it.
+        # Checked again, now that no other process can be migrating.
         for number in range(version(connection) + 1, VERSION + 1):
             for statement in MIGRATIONS[number - 1]:
                 connection.execute(statement)
@@ -65,7 +65,7 @@ class Copy:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="boinc_gahp-")
         self.path = Path(self._directory.name, "ledger.sqlite")
-        #: As long as it is open, others can open the file only to read it.
+        #: While it is open, others can open the file only for reading.
         self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         connection.backup(self.connection)
         upgrade(self.connection)
@@ -77,10 +77,10 @@ class Copy:
 
 
 def _split(connection: sqlite3.Connection) -> list[Sequence[tuple[int, str]]]:
-    """Return row ids and addresses of what is one project and account in several rows.
+    """Return row ids and addresses of each project and account that has several rows.
 
-    Also of a single row, if its address is not in its usual form. Earlier versions took each
-    spelling for a project of its own; one of their daemons may still run.
+    Also of a single row whose address is not normalized. Earlier versions took each spelling for a
+    project of its own; a daemon of such a version may still run.
     """
     groups: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for row_id, url, account in connection.execute(
@@ -91,7 +91,7 @@ def _split(connection: sqlite3.Connection) -> list[Sequence[tuple[int, str]]]:
 
 
 def _unite(connection: sqlite3.Connection) -> None:
-    """Make one row of each project and account: the first, with what the last one says."""
+    """Merge the rows of each project and account into the first, with the last one's values."""
     for rows in _split(connection):
         first, last = rows[0][0], rows[-1][0]
         connection.execute(

@@ -1,8 +1,8 @@
-"""Keeps the ledger small over months: what nobody will ask about goes, and the file shrinks.
+"""Keeps the ledger small over months: drops what is not needed any more, and shrinks the file.
 
-Free pages are given back in steps, each of which is a short transaction among the others
-(``auto_vacuum = INCREMENTAL``). A file that 0.1.0 made cannot do that: it is written anew once, by
-SQLite's VACUUM, which is one transaction. A process that dies in it leaves the file as it was.
+Free pages are released in steps, each a short transaction between the others (``auto_vacuum =
+INCREMENTAL``). A file made by 0.1.0 cannot do that: it is rewritten once with SQLite's VACUUM, in
+one transaction. If the process dies during it, the file is unchanged.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.ledger")
 
-#: Seconds between two of these, whoever does them.
+#: Seconds between two rounds of upkeep, by any process.
 TENDED_EVERY = 3600.0
 
-#: Pages (4 kB) that are given back in one transaction.
+#: Pages (4 kB) released in one transaction.
 STEP = 256
-#: With fewer free pages than this, or than this part of all, none is given back: they are used
+#: With fewer free pages than this, or than this part of all, none are released: they will be used
 #: again.
 _KEPT_PAGES, _KEPT_PART = 256, 8
-#: Seconds between two steps, for others' transactions.
+#: Seconds between two steps, in which others can write.
 _PAUSE = 0.05
 
-#: Bytes of a file that is written anew at most: others wait meanwhile, for less than
+#: The most bytes of a file that is rewritten: others wait meanwhile, for less than
 #: :data:`~boinc_gahp.ledger.opening.BUSY_TIMEOUT`.
 REWRITTEN = 512 * 1024 * 1024
-#: So many times the file's size has to be free for that.
+#: Rewriting needs so many times the file's size as free space.
 _ROOM = 3
 _INCREMENTAL = 2
 
@@ -48,15 +48,15 @@ _INCREMENTAL = 2
 def tend(
     jobs: JobLedger, now: float, forget_after: float, stopping: threading.Event, *, untold: bool
 ) -> None:
-    """Do what is due, unless it was done within :data:`TENDED_EVERY`, by whatever process.
+    """Do the upkeep, unless any process did it within :data:`TENDED_EVERY`.
 
     Args:
         jobs: the ledger of jobs.
         now: seconds since the epoch.
-        forget_after: seconds after which what is over is never needed again.
-        stopping: ends it early.
-        untold: whether jobs go, too, whose end HTCondor was not told. It may have been shut down
-            for long, and has to have had the time to ask about them.
+        forget_after: seconds after which ended jobs and old debts are dropped.
+        stopping: ends the upkeep early.
+        untold: whether to drop also jobs whose end HTCondor was not told. It may have been shut
+            down for long, and needs time to ask about them.
 
     Raises:
         LedgerError: the ledger cannot be read or written.
@@ -72,8 +72,8 @@ def tend(
 def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
     """Drop what ended before ``before`` (seconds since the epoch); return how many rows.
 
-    Jobs and batches whose retirement or abort is still owed go when the batch's lease is over: the
-    project has ended it itself. Nothing that is alive goes.
+    Jobs and batches with an owed retirement or abort are dropped when the batch's lease is over,
+    because the project has then ended it itself. Nothing alive is dropped.
     """
     with store.read() as connection:
         ids = [
@@ -108,13 +108,13 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
 
 
 def shrink(store: Store, stopping: threading.Event) -> None:
-    """Give free pages back, if there are many.
+    """Release free pages, if there are many.
 
     Raises:
         LedgerError: the ledger cannot be read or written.
     """
     try:
-        # Its transactions are its own.
+        # It makes its own transactions.
         connection = sqlite3.connect(store.path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
             if _number(connection, "auto_vacuum") != _INCREMENTAL:
@@ -145,7 +145,7 @@ def _give_back(connection: sqlite3.Connection) -> None:
 
 
 def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
-    """Let the file be one whose free pages can be given back."""
+    """Rewrite the file so that its free pages can be released."""
     size = _number(connection, "page_count") * _number(connection, "page_size")
     if size > REWRITTEN:
         log.debug("The ledger %s is too large to be written anew", path)

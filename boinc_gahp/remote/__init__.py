@@ -66,6 +66,6 @@ __all__ = [
     "StagedFile",
 ]
 
-# Projects' PHP has much to say that is no concern of whoever runs a notebook; a program that wants
-# to hear it, or of what is tried again, sets up logging.
+# The project's PHP prints many warnings that do not interest the user of a notebook. A program that
+# wants them, or wants to see retries, sets up logging.
 logging.getLogger("boinc_gahp").addHandler(logging.NullHandler())

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class App:
-    """What a job of an app needs, and what comes of it (``templates.rst``).
+    """What a job of an app needs, and which outputs it makes (``templates.rst``).
 
     Attributes:
-        name: the app's.
-        input_template: all that its input template says; None in it stands for what it leaves out.
-        output_template: likewise.
+        name: the app's name.
+        input_template: everything that the app's input template says; None for what it leaves out.
+        output_template: the same for the output template.
     """
 
     name: str
@@ -49,8 +49,8 @@ def look_up(session: Session, name: str) -> App:
     """Return an app.
 
     Raises:
-        AppNotFound: the project has none of this name; with the nearest of those that the account's
-            batches use, since a project does not tell which apps it has.
+        AppNotFound: the project has no app of this name; suggests the most similar app of the
+            account's batches, since a project does not list its apps.
         PermissionDenied: the account may not submit to it.
         TemplateError: its templates cannot be read.
         RpcError: the project could not be asked.
@@ -65,11 +65,11 @@ def look_up(session: Session, name: str) -> App:
 
 
 def unknown_app(session: Session, name: str, error: NotFound) -> AppNotFound:
-    """Return what to tell of an app that the project does not know."""
+    """Return the error for an app that the project does not know."""
     try:
         used = sorted({batch.app_name for batch in session.rpc.query_batches()})
     except GahpError:
-        used = []  # the first error tells more
+        used = []  # the first error is more useful
     meant = nearest(name, used)
     if meant:
         more = f"did you mean {meant}?"

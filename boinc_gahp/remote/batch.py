@@ -1,4 +1,4 @@
-"""A batch: a handle that asks the project, and remembers what it was told last."""
+"""A batch: a handle that asks the project, and keeps the last answer."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of all states."""
         return self.queued + self.in_progress + self.done + self.failed + self.unknown
 
 
 class Batch:
-    """A batch of one's own on a project; made by :class:`Project`, never by its class.
+    """One of the account's batches on a project; made by :class:`Project`, never by its class.
 
-    What its attributes say is what the project told when it was last asked: by :meth:`refresh`,
-    :meth:`wait`, :meth:`Project.watch`. It is acted on by its id, so that another batch of the same
-    name, or one whose name the project thinks is the same, is never meant by mistake. Thread-safe.
-    Handles of the same batch are equal, whatever they were told when.
+    Its attributes say what the project answered when it was last asked: by :meth:`refresh`,
+    :meth:`wait` or :meth:`Project.watch`. All requests use the batch's id, so another batch whose
+    name is the same, or the same for the project, is never touched by mistake. Thread-safe. Handles
+    of the same batch are equal, even if one of them is out of date.
 
     Attributes:
-        project: where it is.
-        info: all that was told of it last.
-        trouble: why the project could not be asked when it was tried last; None if it was.
-        gone: whether the project does not know it any more.
-        existed: whether the :meth:`Project.submit` that gave it found it there with all of its
-            jobs, by their names, and sent nothing.
-        compared: whether that submit knows that its jobs have the same arguments and files, from
-            what was written down on this machine.
+        project: the project.
+        info: the project's last answer about the batch.
+        trouble: why the last attempt to ask the project failed; None if it succeeded.
+        gone: whether the project no longer knows the batch.
+        existed: whether :meth:`Project.submit` found the batch with all of its jobs, by their
+            names, and sent nothing.
+        compared: whether submit knows, from its records on this machine, that the jobs have the
+            same arguments and files.
     """
 
     def __init__(self, project: Project, info: rpc.BatchInfo) -> None:
@@ -70,7 +70,7 @@ class Batch:
         self.gone = False
         self.existed = False
         self.compared = False
-        #: A time of time.monotonic() before which its lease is not renewed.
+        #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = 0.0
         self._forecast = Forecast()
         self._forecast.see(info)
@@ -79,12 +79,12 @@ class Batch:
 
     @property
     def id(self) -> int:
-        """The project's number for it."""
+        """The batch's number on the project."""
         return self.info.id
 
     @property
     def name(self) -> str:
-        """Its name; others may have the same."""
+        """The batch's name; other batches may have the same."""
         return self.info.name
 
     @property
@@ -94,91 +94,91 @@ class Batch:
 
     @property
     def state(self) -> BatchState:
-        """Its state as the project counts it."""
+        """The batch's state, as the project counts it."""
         return self.info.state
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will change by itself any more."""
-        # Jobs come into a batch before it is in progress: without any it stays so for ever
-        # (web-rpcs.rst, "submit_batch").
+        """Whether nothing will change any more unless somebody changes it."""
+        # Jobs are created before the batch is in progress: without jobs it stays in progress for
+        # ever (web-rpcs.rst, "submit_batch").
         is_empty = self.state is BatchState.IN_PROGRESS and not self.njobs
         return self.gone or is_empty or self.state in _OVER
 
     @property
     def njobs(self) -> int:
-        """How many jobs it has, or was meant to have while it is being submitted."""
+        """How many jobs the batch has, or will have once it is submitted."""
         return self.info.njobs
 
     @property
     def nerror_jobs(self) -> int:
-        """How many of its jobs failed or were aborted."""
+        """How many of the jobs failed or were aborted."""
         return self.info.nerror_jobs
 
     @property
     def fraction_done(self) -> float:
-        """Between 0 and 1: the part of its jobs that are done or have failed."""
+        """Which part of the jobs is done or has failed, between 0 and 1."""
         return self.info.fraction_done
 
     @property
     def nover(self) -> int:
-        """How many of its jobs are done or have failed."""
+        """How many of the jobs are done or have failed."""
         return min(self.njobs, round(self.fraction_done * self.njobs))
 
     @property
     def create_time(self) -> float:
-        """When it was made, in seconds since the epoch, by the project's clock."""
+        """When the batch was created, in seconds since the epoch, by the project's clock."""
         return self.info.create_time
 
     @property
     def expire_time(self) -> float | None:
-        """When its lease ends: then the project may abort and retire it; None: never.
+        """When the lease ends; after that the project may abort and retire the batch. None: never.
 
-        :meth:`wait`, :meth:`Project.watch`, :meth:`fetch` and :meth:`fetch_zip` renew it for
-        ``[jobs] batch_lease`` seconds, and :meth:`extend` sets it.
+        :meth:`wait`, :meth:`Project.watch`, :meth:`fetch` and :meth:`fetch_zip` renew the lease for
+        ``[jobs] batch_lease`` seconds; :meth:`extend` sets it.
         """
         return self.info.expire_time or None
 
     @property
     def lease_is_over(self) -> bool:
-        """Whether it was aborted or retired, and its lease was over by now: that may be why."""
+        """Whether the batch was aborted or retired, perhaps because its lease is over."""
         ended = self.state in (BatchState.ABORTED, BatchState.RETIRED)
         return ended and 0 < self.info.expire_time <= time.time()
 
     @property
     def completion_time(self) -> float | None:
-        """When its last job was over, by the project's clock; None: not yet, or not told."""
+        """When the last job ended, by the project's clock; None: it has not, or is not told."""
         return self.info.completion_time or None
 
     @property
     def expected_end(self) -> float | None:
-        """When its last job may be over, in seconds since the epoch; None: nobody can tell."""
+        """When the last job may end, in seconds since the epoch; None: this cannot be estimated."""
         return None if self.is_over else self._forecast.end
 
     # -- asking
 
     def refresh(self) -> Batch:
-        """Ask the project for news; return the same object.
+        """Ask the project about the batch; return the same object.
 
         Raises:
-            NoSuchBatch: it is gone: the project has deleted it.
+            NoSuchBatch: the project has deleted the batch.
             RpcError: the project could not be asked.
         """
         self.see(finding.by_id(self.project.session, self.id, self.njobs))
         return self
 
     def jobs(self, which: Iterable[int | str] | None = None) -> Iterator[BatchJob]:
-        """Yield the jobs in the order of their submission, as they stream in.
+        """Yield the jobs in the order of their submission, as the reply arrives.
 
-        However many there are, little memory is needed. A reply that was cut off is asked for
-        again; it never looks like a batch with fewer jobs.
+        This needs little memory even for many jobs. A reply that was cut off is requested again; it
+        is never taken for a batch with fewer jobs.
 
         Args:
-            which: names and ids of some jobs, to have these alone, in this order and each once,
-                for the price of one look at the batch; None: all.
+            which: names and ids of jobs: yields only these, in this order, each once, with one
+                query of the batch; None: all jobs.
 
         Raises:
-            NoSuchJob: the batch has none that is called so.
+            NoSuchJob: the batch has no job of one of these names or ids.
             RpcError: the project could not be asked.
         """
         for info in finding.jobs(self.project.session, self.id, self.name, which):
@@ -188,13 +188,13 @@ class Batch:
         """Return one job, by its name or its id.
 
         Raises:
-            NoSuchJob: the batch has none; says which one might have been meant.
+            NoSuchJob: the batch has no such job; suggests similar names.
             RpcError: the project could not be asked.
         """
         return BatchJob(self, finding.job(self.project.session, self.id, self.name, which))
 
     def counts(self) -> Counts:
-        """Count the jobs by their states; the project is asked for all of them."""
+        """Count the jobs by their states; asks the project for all jobs."""
         found = dict.fromkeys(JobState, 0)
         for info in self.project.rpc.iter_jobs(self.id):
             found[info.state] += 1
@@ -207,9 +207,9 @@ class Batch:
         )
 
     def cpu_time(self) -> float:
-        """Return the seconds of processor time of all instances so far; the project is asked.
+        """Return the processor time of all instances so far, in seconds; asks the project.
 
-        Time on graphics cards is not in it (BOINC's "RemoteJobs", "boinc_query_batch").
+        Time on graphics cards is not counted (BOINC's "RemoteJobs", "boinc_query_batch").
         """
         return self.project.rpc.batch(self.id, get_cpu_time=True).total_cpu_time or 0.0
 
@@ -222,20 +222,21 @@ class Batch:
     ) -> Batch:
         """Wait until the batch is over: complete, aborted, retired, or gone.
 
-        Meanwhile its lease is renewed, so that the project does not end it.
+        Renews the lease meanwhile, so that the project does not end the batch.
 
-        A project that is down is waited for: ``progress`` is called all the same, and
-        :attr:`trouble` says what is wrong.
+        If the project is down, the wait goes on: ``progress`` is still called, and :attr:`trouble`
+        says what is wrong.
 
         Args:
-            timeout: seconds; None: as long as it takes.
-            progress: called with this batch after every look at it; what it raises ends the wait.
+            timeout: seconds; None: no limit.
+            progress: called with this batch after each look at it; an exception that it raises ends
+                the wait.
             poll: how often to look.
 
         Raises:
-            TimeoutError: it is not over by then; it goes on nevertheless.
-            PermissionDenied: the project does not let the account look (any more).
-            RpcError: the project was closed meanwhile.
+            TimeoutError: the batch is not over yet; its jobs go on.
+            PermissionDenied: the project does not let the account look at the batch (any more).
+            RpcError: the project object was closed meanwhile.
         """
         return watching.wait(self, timeout=timeout, progress=progress, poll=poll)
 
@@ -252,24 +253,24 @@ class Batch:
         again: bool = False,
         stderr: bool = True,
     ) -> Fetched:
-        """Fetch the outputs of jobs that are done, each job's into a folder of its name.
+        """Fetch the outputs of the jobs that are done, each job's into a folder of its name.
 
-        Broken off at any moment, it brings what is lacking when it is called again; jobs that are
-        not done yet are left for then. See :func:`boinc_gahp.remote.fetching.fetch`.
+        If it is interrupted, call it again: it fetches what is missing, and jobs that have become
+        done since. See :func:`boinc_gahp.remote.fetching.fetch`.
 
         Args:
-            directory: is made if it is missing.
+            directory: created if it is missing.
             jobs: names, ids or handles, or one of them; None: all.
             threads: how many jobs are fetched at a time.
-            progress: told, in the thread that calls this, of jobs that are through and of bytes
-                that have come, whose total is not known: it is what has come so far.
-            stop: set, by any thread, it ends the fetch soon.
-            again: fetch also what is there.
-            stderr: whether to fetch what jobs wrote to stderr, which costs one RPC more a job.
+            progress: called in the calling thread with the number of jobs done and the bytes
+                received; the total of bytes is unknown, so it equals the bytes received.
+            stop: an event that any thread can set to end the fetch soon.
+            again: fetch also what is already there.
+            stderr: whether to fetch the jobs' stderr, which costs one more RPC per job.
 
         Raises:
             NoSuchJob: one of ``jobs`` does not exist; nothing was fetched.
-            OutputError: the directory cannot be made or written, or the disk is full.
+            OutputError: the directory cannot be created or written, or the disk is full.
             RpcError: the project is down or away, or refuses the account.
             TemplateError: the app's output template cannot be read.
         """
@@ -294,10 +295,10 @@ class Batch:
         progress: OnProgress | None = None,
         stderr: bool = True,
     ) -> FetchedZip:
-        """Fetch the outputs of jobs that are done as one archive; it cannot be resumed.
+        """Fetch the outputs of the jobs that are done as one zip archive; cannot be resumed.
 
-        See :func:`boinc_gahp.remote.fetching.fetch_zip`. Its directory is there; the other
-        arguments and the errors are those of :meth:`fetch`.
+        See :func:`boinc_gahp.remote.fetching.fetch_zip`. The archive's directory must exist; the
+        other arguments and the errors are those of :meth:`fetch`.
         """
         leases.renew(self, stale=True)
         return fetching.fetch_zip(
@@ -312,7 +313,7 @@ class Batch:
     def failures(
         self, *, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
     ) -> Iterator[JobFailure]:
-        """Yield what is known of each job that failed, as it is asked.
+        """Yield the reasons of each failed job; asks the project job by job.
 
         Raises:
             NoSuchJob: one of ``jobs`` does not exist.
@@ -325,15 +326,15 @@ class Batch:
     def abort(
         self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
     ) -> None:
-        """Abort the batch, or some of its jobs; jobs that are over stay as they are.
+        """Abort the batch, or some of its jobs; jobs that are over do not change.
 
         Args:
             jobs: names, ids or handles, or one of them; None: the whole batch.
 
         Raises:
-            NoSuchJob: the batch has no such job; none was aborted.
-            BatchConflict: a submit that is still running goes on undoing it.
-            RpcError: the project could not be asked, or refuses.
+            NoSuchJob: the batch has no such job; no job was aborted.
+            BatchConflict: a submit that is still running keeps undoing the abort.
+            RpcError: the project could not be asked, or refused.
         """
         several = _several(jobs)
         if several is None:
@@ -342,31 +343,31 @@ class Batch:
             controlling.abort_jobs(self, several)
 
     def retire(self) -> None:
-        """Give the batch's files and records free to be deleted; what is left of it is aborted.
+        """Let the project delete the batch's files and records; unfinished jobs are aborted.
 
-        Outputs that were not fetched may be gone at once. Harmless to repeat.
+        Outputs that were not fetched may be deleted at once. Calling it again does no harm.
 
         Raises:
-            RpcError: the project could not be asked, or refuses.
+            RpcError: the project could not be asked, or refused.
         """
         controlling.retire(self)
 
     def extend(self, until: float) -> None:
-        """Keep the batch until then: after it the project may abort and retire the batch.
+        """Set the lease: after this time the project may abort and retire the batch.
 
         Args:
             until: seconds since the epoch; ``math.inf``: for ever.
 
         Raises:
-            BadRequest: that is no time to come.
-            RpcError: the project could not be asked, or refuses.
+            BadRequest: the time is not in the future.
+            RpcError: the project could not be asked, or refused.
         """
         controlling.extend(self, until)
 
     # -- for people
 
     def see(self, info: rpc.BatchInfo) -> bool:
-        """Take what the project tells; return whether it is other than what was known.
+        """Take the project's answer about the batch; return whether anything changed.
 
         :meta private:
         """
@@ -376,7 +377,7 @@ class Batch:
         return changed
 
     def vanish(self) -> None:
-        """Note that the project does not know the batch any more.
+        """Note that the project no longer knows the batch.
 
         :meta private:
         """
@@ -401,7 +402,7 @@ class Batch:
         return text + ">"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML that a notebook shows."""
         done = self.nover - self.nerror_jobs
         rows: list[tuple[str, Any]] = [
             ("batch", f"{self.name} (id {self.id})"),
@@ -422,7 +423,7 @@ class Batch:
 def _several(
     jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None,
 ) -> list[int | str] | None:
-    """Return names and ids of jobs; also of one alone, since a name is an iterable, too."""
+    """Return names and ids of jobs as a list; a single name counts as one job, not as letters."""
     if jobs is None:
         return None
     each = [jobs] if isinstance(jobs, (int, str, BatchJob)) else jobs

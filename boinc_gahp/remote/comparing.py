@@ -1,4 +1,4 @@
-"""One submit, compared with what was submitted from here under its name before."""
+"""Compares a submit with what was submitted from this machine under the same name before."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.remote")
 
-#: Seconds for which jobs may still appear that were sent without an answer: a submit_batch as large
-#: as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
+#: After a submit_batch without an answer, its jobs may still appear for so many seconds: one as
+#: large as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
 _AT_WORK = 60.0
 
 
 class Comparison(Journal):
-    """Compares a request, and keeps a record of what is sent of it.
+    """Compares a request with the records, and records what is sent.
 
     Args:
         session: the project and the account.
@@ -54,11 +54,11 @@ class Comparison(Journal):
         self._sent = False
 
     def check(self) -> None:
-        """Compare the request with what was sent under its name; read local files for that.
+        """Compare the request with what was sent under its name; reads local files.
 
         Raises:
-            BatchConflict: other jobs were sent, and are there or may still appear; says in what
-                they differ.
+            BatchConflict: other jobs were sent, and exist or may still appear; says how they
+                differ.
             StagingError: a local file changed while it was read.
             RpcError: the project could not be asked about jobs that differ.
         """
@@ -87,17 +87,17 @@ class Comparison(Journal):
         self._md5s = {**self._md5s, **md5s}
 
     def about_to_send(self, batch_id: int) -> None:
-        """Write down what is sent; see :class:`~boinc_gahp.bridge.Journal`.
+        """Record what is about to be sent; see :class:`~boinc_gahp.bridge.Journal`.
 
         Raises:
-            BatchConflict: another process sends other jobs into the batch.
+            BatchConflict: another process is sending other jobs into the batch.
         """
         name = self._request.batch_name
         if self._old is None and self._has_jobs(batch_id):
-            return  # of which nobody here knows anything
+            return  # this machine has no record of those jobs
         new = describe(self._request, self._md5s)
         if self._old is not None and self._same and self._old.batch_id == batch_id:
-            # Files may be gone by now whose contents it knows.
+            # The old record knows the contents of files that may be deleted by now.
             new = self._old
         new = replace(new, batch_id=batch_id, at=time.time(), refused=False)
         try:
@@ -112,7 +112,7 @@ class Comparison(Journal):
         self._old, self._same, self._sent = new, True, True
 
     def _has_jobs(self, batch_id: int) -> bool:
-        """Whether somebody has begun to fill the batch elsewhere."""
+        """Whether the batch was already filled from elsewhere."""
         try:
             return bool(self._session.rpc.query_batch(batch_id=batch_id).jobs)
         except RpcError as error:
@@ -120,7 +120,7 @@ class Comparison(Journal):
             return True
 
     def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
-        """Note what the project has refused for good: what is not there will not appear."""
+        """Note a final refusal: jobs that do not exist by now will not appear."""
         if not (self._sent and self._old is not None and is_final(error)):
             return
         try:
@@ -135,7 +135,7 @@ class Comparison(Journal):
         try:
             details = self._session.rpc.query_batch(batch_name=name)
         except (NotFound, NotOwner):
-            return  # the submit tells the latter
+            return  # the submit reports these
         if details.batch.id != old.batch_id:
             return
         if details.jobs:
@@ -155,9 +155,9 @@ class Comparison(Journal):
 
 
 def is_final(error: BaseException) -> bool:
-    """Whether the same submit would fail in the same way, and nothing of it is going on."""
+    """Whether the same submit would fail in the same way, and no part of it is still running."""
     if isinstance(error, StagingError):
-        # Others are about files that change, or about time.
+        # Other StagingErrors are about files that change, or about time.
         return error.errno in (errno.EFBIG, errno.EEXIST)
     passing = (TransportError, ProtocolError, ProjectDown)
     return isinstance(error, GahpError) and not isinstance(error, passing)

@@ -1,4 +1,4 @@
-"""Abort, retire and lease of a batch, each by its id."""
+"""Abort, retire and extend a batch; the project is always given its id."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
     from boinc_gahp.remote.batch import Batch
 
-#: Looks at a batch that was aborted while a submit_batch may have been running, in 3.75 s: the
-#: largest that PHP takes as it ships needs 2.2 s (``web-rpcs.rst``, "Timings").
+#: How often to look at an aborted batch, in 3.75 s, while a submit_batch may still be running: the
+#: largest that PHP takes by default needs 2.2 s (``web-rpcs.rst``, "Timings").
 _LOOKS = 4
 _BACKOFF = Backoff(0.25)
-#: Later than the year 5138: such times are in milliseconds.
+#: A time after the year 5138 must be in milliseconds.
 _LATEST = 1e11
 
 
 def abort(batch: Batch) -> None:
-    """Abort a batch, so that it lasts; one that is over stays as it is.
+    """Abort a batch, and make sure that it stays aborted; one that is over does not change.
 
-    An abort takes a retired batch back to the living ones, and makes a complete one look as if it
-    had come to nothing (``web-rpcs.rst``, "Batch states"). A submit_batch that is still running
-    undoes an abort when it ends ("submit_batch"): that can only be if the batch was seen before its
-    end.
+    Aborting a retired batch would bring it back, and aborting a complete one would make it look as
+    if it had failed (``web-rpcs.rst``, "Batch states"). A submit_batch that is still running undoes
+    the abort when it ends ("submit_batch"); this is possible only if the batch was seen before the
+    submit ended.
     """
     session = batch.project.session
     batch.refresh()
@@ -41,7 +41,7 @@ def abort(batch: Batch) -> None:
     for look in range(_LOOKS if may_be_undone or not lasts else 0):
         if not _BACKOFF.wait(look, stop=session.closing):
             break
-        # With every job aborted it may be complete instead: that is an end as well.
+        # With every job aborted it may be complete instead: then it is over as well.
         lasts = batch.refresh().is_over
         if not lasts:
             session.bridge.abort_once(batch.id, batch.name)
@@ -54,7 +54,7 @@ def abort(batch: Batch) -> None:
 
 
 def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
-    """Abort jobs by their names or ids; those that are over stay as they are."""
+    """Abort jobs by their names or ids; jobs that are over do not change."""
     session = batch.project.session
     found = finding.jobs(session, batch.id, batch.name, jobs)
     names = [job.name for job in found if not job.state.is_over]
@@ -68,7 +68,7 @@ def retire(batch: Batch) -> None:
     from boinc_gahp.remote.records import Records  # noqa: PLC0415  (not for lists of batches)
 
     batch.project.rpc.retire_batch(batch_id=batch.id)
-    # Its name and those of its jobs stay taken, which the project itself can tell.
+    # The project keeps the batch's and jobs' names taken, and can say so itself.
     Records(batch.project.session).forget(batch.name, batch.id)
     batch.refresh()
 

@@ -1,4 +1,4 @@
-"""What is known of the jobs of a batch that came to nothing."""
+"""Why jobs of a batch failed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FAILURE", "JobFailure", "failures", "save"]
 
-#: What the file in a failed job's folder is called.
+#: Name of the file in a failed job's folder.
 FAILURE = "failure.txt"
-#: Jobs that are asked about at a time.
+#: How many jobs are asked about at a time.
 _THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class JobFailure:
-    """A job that failed or was aborted, and what the project tells of it."""
+    """A job that failed or was aborted, with what the project says about it."""
 
     name: str
     id: int
@@ -41,17 +41,17 @@ class JobFailure:
 
     @property
     def why(self) -> str:
-        """Why it failed, on one line."""
+        """The reason for the failure, on one line."""
         return self.failure.why
 
     @property
     def exit_statuses(self) -> tuple[int, ...]:
-        """One for each instance that failed, in their order."""
+        """The exit statuses of the failed instances, in their order."""
         return self.failure.exit_statuses
 
     @property
     def text(self) -> str:
-        """All that is known, in lines for people."""
+        """Everything known about the failure, as text of several lines."""
         return self.failure.text or f"job {self.name} failed: {self.failure.why}\n"
 
 
@@ -60,10 +60,9 @@ def failures(
     *,
     jobs: Iterable[int | str] | None = None,
 ) -> Iterator[JobFailure]:
-    """Yield what is known of each job of a batch that has failed, in their order, as it is asked.
+    """Yield each failed job of a batch with the reasons, in order; asks the project job by job.
 
-    The stderr of a failed instance is known to few projects (``web-rpcs.rst``,
-    "query_completed_job").
+    Few projects know the stderr of a failed instance (``web-rpcs.rst``, "query_completed_job").
 
     Args:
         batch: the batch.
@@ -71,7 +70,7 @@ def failures(
 
     Raises:
         NoSuchJob: one of ``jobs`` does not exist.
-        RpcError: the project could not be asked for the jobs, or does not answer any more.
+        RpcError: the project could not be asked for the jobs, or stopped answering.
     """
     session = batch.project.session
     listed = finding.jobs(session, batch.id, batch.name, jobs)
@@ -87,10 +86,10 @@ def failures(
 
 
 def save(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
-    """Write what is known of a failure to ``failure.txt`` in the job's folder; return its path.
+    """Write the reasons of a failure to ``failure.txt`` in the job's folder; return its path.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: the file cannot be written.
     """
     root = Path(directory).absolute()
     path = root / folders.folder_name(failure.name) / FAILURE

@@ -1,7 +1,7 @@
-"""Brings the outputs of a batch's finished jobs into a directory, a folder for each job.
+"""Fetches the outputs of a batch's finished jobs into a directory, with a folder for each job.
 
-A fetch can be broken off at any moment and begun again: what is complete is not fetched again. A
-file appears under its name whole, or not at all.
+A fetch can be interrupted at any moment and started again: complete files are not fetched again. A
+file appears under its name complete, or not at all.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a fetch came to; the numbers are of jobs.
+    """The outcome of a fetch; the numbers count jobs unless it says bytes.
 
     Attributes:
         directory: where the jobs' folders are.
-        fetched: brought now, at least one file of each.
-        here: were complete already.
-        failed: have come to nothing: there is nothing to fetch.
-        unfinished: are not done yet: fetch again later.
-        nbytes: bytes that were brought now.
-        errors: of jobs that are done and could not be fetched, by their names.
-        stopped: whether ``stop`` was set before all was done.
+        fetched: jobs with at least one newly fetched file.
+        here: jobs that were already complete.
+        failed: jobs that failed and have no outputs.
+        unfinished: jobs that are not done yet; fetch again later.
+        nbytes: bytes fetched now.
+        errors: by job name: errors of jobs that are done but could not be fetched.
+        stopped: whether ``stop`` was set before the fetch was finished.
     """
 
     directory: Path
@@ -82,18 +82,18 @@ def fetch(
 ) -> Fetched:
     """Fetch the outputs of those of a batch's jobs that are done.
 
-    They are put into ``directory/JOB/``, where JOB is the job's name (see :func:`folder_name`),
-    under their open names, and stderr into ``stderr.txt`` (``stderr.boinc.txt`` where an output is
-    called so). Of open names with directories only the last part counts, unless two would be the
-    same. A dot at the beginning of a part becomes ``%2E``: nothing is hidden. Outputs that a job
-    has beyond its app's output template, because it was submitted with one of its own, are called
-    ``output_N``: no project tells their names. Optional outputs that a volunteer did not send are
-    left out.
+    The outputs are put into ``directory/JOB/``, where JOB is the job's name (see
+    :func:`folder_name`), under their open names, and stderr into ``stderr.txt``
+    (``stderr.boinc.txt`` if an output has that name). Of an open name with directories only the
+    last part is used, unless two outputs would then have the same name. A dot at the beginning of a
+    part becomes ``%2E``, so no output is hidden. A job submitted with its own output template may
+    have more outputs than the app's template lists; they are called ``output_N``, because the
+    project does not tell their names. Optional outputs that a volunteer did not send are left out.
 
-    Called again it brings what is lacking: jobs that are done by now, and files that were deleted
-    or have another size. A hidden file in each folder says what it has, so this holds for a copy
-    of the directory, too. A file that has an output's name is replaced; others are left alone.
-    Several fetches into the same directory do no harm.
+    Called again, it fetches what is missing: outputs of jobs that have become done, and files that
+    were deleted or have another size. A hidden file in each folder lists what was fetched, so this
+    works for a copy of the directory, too. A file with the name of an output is replaced; other
+    files are left alone. Several fetches into the same directory do no harm.
 
     Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """
@@ -122,7 +122,7 @@ def fetch(
 
 
 def _make(root: Path) -> None:
-    """Make the directory; refuse one that cannot be written before anything is fetched."""
+    """Create the directory; refuse one that cannot be written before anything is fetched."""
     try:
         make_directories(root, OPEN)
     except NotADirectoryError as error:

@@ -1,7 +1,7 @@
-"""A batch's finished jobs, fetched by several threads: which, how far it is, what ends it.
+"""Fetches a batch's finished jobs with several threads: which jobs, progress, and when to stop.
 
-Where one job's files go is for a folder (:mod:`boinc_gahp.remote.folders`), and how they come there
-for the fetch engine (:mod:`boinc_gahp.bridge.fetching.engine`).
+:mod:`boinc_gahp.remote.folders` decides where a job's files go; the fetch engine
+(:mod:`boinc_gahp.bridge.fetching.engine`) brings them there.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.session import Session
     from boinc_gahp.remote.types import OnProgress
 
-#: What the operating system says if no other job's outputs can be written, either.
+#: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
-#: Seconds to find out whether a project that gave no answer about a job answers at all.
+#: Seconds to find out whether the project still answers, after no answer about one job.
 _PATIENCE = 20.0
-#: Jobs in a row whose outputs do not come, for the network's sake, before it is given up.
+#: The fetch is given up after network errors for so many jobs in a row.
 _IN_VAIN = 5
-#: Seconds between two looks at how far it is, and that threads have to end when it is broken off.
+#: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
 _LEAVING = 0.5
 
 
 class Finished(NamedTuple):
-    """A job that is done: of 100,000 of them each byte counts."""
+    """A job that is done; small, since there may be 100,000 of them."""
 
     name: str
     id: int
@@ -59,7 +59,7 @@ class Finished(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """A batch's jobs as they were: those that are done, and how many are in another state."""
+    """A batch's jobs when they were listed: the finished ones, and counts of the others."""
 
     finished: list[Finished]
     failed: int
@@ -74,7 +74,7 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         wanted: names or ids of jobs; None: all.
 
     Raises:
-        NoSuchJob: the batch has no such job, or the word may stand for two.
+        NoSuchJob: the batch has no such job, or the word can mean two jobs.
         RpcError: the project could not be asked.
     """
     finished: list[Finished] = []
@@ -90,12 +90,12 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
 
 
 def check_answers(session: Session, error: RpcError) -> None:
-    """Raise an error if the project does not answer at all, or not this account.
+    """Raise an error if the project does not answer at all, or refuses this account.
 
-    ``error`` came of one job.
+    ``error`` is the one that came up for a single job.
 
     Raises:
-        RpcError: that is so.
+        RpcError: the project does not answer, or refuses the account.
     """
     if isinstance(error, (PermissionDenied, ProjectDown)):
         raise error
@@ -107,7 +107,7 @@ def check_answers(session: Session, error: RpcError) -> None:
 
 
 class _Counter:
-    """Counts what has come, in any thread; told by the thread that fetches to whoever asks."""
+    """Counts jobs and bytes in any thread; only the fetching thread reports them."""
 
     def __init__(self, progress: OnProgress | None, total: int) -> None:
         self._progress = progress
@@ -117,12 +117,12 @@ class _Counter:
         self._told: tuple[int, int] | None = None
 
     def add(self, *, jobs: int = 0, nbytes: int = 0) -> None:
-        """Note jobs that are through, and bytes that have come."""
+        """Add jobs that are finished, and bytes that were received."""
         with self._lock:
             self._now = self._now[0] + jobs, self._now[1] + nbytes
 
     def tell(self) -> None:
-        """Tell how far it is, if that is news."""
+        """Report the progress, if it has changed."""
         now = self._now
         if self._progress is not None and now != self._told:
             self._told = now
@@ -136,13 +136,13 @@ class BatchFetch:
     Args:
         batch: the batch.
         jobs: those to fetch.
-        progress: told how far it is, by the thread that calls :meth:`each`.
-        stop: set, by any thread, it ends the fetch soon.
+        progress: called with the progress, by the thread that calls :meth:`each`.
+        stop: an event that any thread can set to end the fetch soon.
 
     Attributes:
-        gate: stands before what is fetched into.
-        errors: of single jobs, by their names.
-        stopped: whether ``stop`` was set before all was done.
+        gate: is passed before anything is written; once closed, it raises.
+        errors: by job name: errors of single jobs.
+        stopped: whether ``stop`` was set before the fetch was finished.
     """
 
     def __init__(
@@ -166,13 +166,13 @@ class BatchFetch:
         self.gate = Gate(self._halt, self._stop)
 
     def each(self, work: Callable[[Finished], object], threads: int) -> None:
-        """Do ``work`` on every job; what concerns one job only goes into :attr:`errors`.
+        """Call ``work`` for every job; errors of single jobs go into :attr:`errors`.
 
-        When it is broken off, what was begun is removed; threads that wait for the network then
-        end by themselves, later, without a trace.
+        If it is interrupted, unfinished files are removed; threads that wait for the network end
+        later and leave nothing behind.
 
         Raises:
-            GahpError: what would go wrong with every other job, too.
+            GahpError: every other job would fail with it, too.
         """
         ended = threading.Event()
 
@@ -197,7 +197,7 @@ class BatchFetch:
             except BaseException as error:  # noqa: BLE001  (raised below)
                 trouble = error
             if trouble is not None:
-                # Noted at once: other threads may wait for the network for long.
+                # Noted now, because other threads may wait for the network for long.
                 self._fatal = self._fatal or trouble
                 raise trouble
             self._counter.add(jobs=1)
@@ -214,7 +214,7 @@ class BatchFetch:
         except Stopped as error:
             self._fatal = self._fatal or error
         finally:
-            # Ctrl-C comes here, too.
+            # Ctrl-C ends up here, too.
             if not ended.is_set():
                 self.gate.close()
                 with suppress(KeyboardInterrupt):
@@ -226,7 +226,7 @@ class BatchFetch:
         self._counter.tell()
 
     def bring(self, folder: Folder) -> Brought:
-        """Have the engine bring a job's files into its folder; raises what the engine raises."""
+        """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
         return self._session.bridge.fetch(
             Located(self._batch.id, self._batch.app_name, ids),
@@ -236,7 +236,7 @@ class BatchFetch:
         )
 
     def _of_all(self, error: GahpError) -> GahpError | None:
-        """Return what would go wrong with every other job, too; None: it is this job's alone."""
+        """Return the error if every other job would fail with it; None: only this job fails."""
         from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (whoever fetches has it)
 
         if isinstance(error, (Stopped, TemplateError, NotNow)):
@@ -256,7 +256,7 @@ class BatchFetch:
 
 
 def _bare(error: GahpError) -> GahpError:
-    """Return an error without what it holds in memory: frames of every call on its way."""
+    """Return the error without its traceback, which keeps the frames of all calls in memory."""
     each: BaseException | None = error
     while each is not None:
         each.__traceback__ = None

@@ -1,7 +1,7 @@
-"""Input files and arguments as text: on command lines, and in files with a row for each job.
+"""Input files and arguments as text: on command lines, and in files with one row per job.
 
 ``PATH``, ``file:PATH``, ``staged:PHYSICAL_NAME``, ``inline:TEXT``, ``http(s)://…``, and
-``remote:URL,NBYTES,MD5``, of which the last two may be empty: then they are measured.
+``remote:URL,NBYTES,MD5``, where NBYTES and MD5 may be empty: then they are measured.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ KINDS = ("file", "staged", "inline", "remote", "http", "https")
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _MD5 = re.compile(r"[0-9A-Fa-f]{32}")
 _NUMBER = re.compile(r"[0-9]{1,18}")
-#: What a shell would do something to.
+#: Characters that a shell treats specially.
 _NOT_PLAIN = re.compile(r"['\"\\]")
 _WORD = re.compile(r"[^ \t\r\n]+")
-#: As likely as not what was meant.
+#: A word this similar is probably what was meant.
 _ALIKE = 0.75
 
 
 def read_file(text: str) -> Input:
-    """Return the input file that a text stands for; nothing is looked up.
+    """Return the input file that a text describes; does not look at the file.
 
     Raises:
-        BadRequest: it stands for none.
+        BadRequest: the text does not describe a file.
     """
     if not text:
         raise BadRequest(f"an input file is empty: expected {_expected()}")
@@ -69,7 +69,7 @@ def path_of(file: LocalFile | str | os.PathLike[str]) -> str:
 
 
 def relative_to(directory: str | os.PathLike[str], file: File) -> File:
-    """Return ``file``, and a local one of a relative path as seen from ``directory``."""
+    """Return ``file``; a local one with a relative path becomes relative to ``directory``."""
     if not isinstance(file, (LocalFile, str, os.PathLike)):
         return file
     return LocalFile(str(Path(directory, path_of(file))))
@@ -79,7 +79,7 @@ def read_named(text: str) -> tuple[str, Input]:
     """Return the open name and the file of a text ``NAME=FILE``.
 
     Raises:
-        BadRequest: it is none.
+        BadRequest: the text is not of that form.
     """
     name, equals, file = text.partition("=")
     if not equals or not name:
@@ -94,10 +94,10 @@ def split_args(text: str) -> tuple[str, ...]:
     """Return the words of a command line, split as a shell would.
 
     Raises:
-        BadRequest: a quote is not closed, or a backslash stands at the end.
+        BadRequest: a quote is not closed, or the text ends with a backslash.
     """
     if _NOT_PLAIN.search(text) is None:
-        return tuple(_WORD.findall(text))  # as shlex would, thirty times as fast
+        return tuple(_WORD.findall(text))  # same result as shlex, thirty times as fast
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -130,7 +130,7 @@ def _url(url: str, text: str) -> str:
 
 
 def _means_something_else(kind: str, rest: str) -> bool:
-    """Tell whether a path that begins with a word and a colon was meant to be one."""
+    """Tell whether a text that begins with a word and a colon was probably not meant as a path."""
     return rest.startswith("//") or nearest(kind, KINDS, alike=_ALIKE) is not None
 
 

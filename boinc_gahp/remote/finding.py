@@ -1,9 +1,9 @@
-"""Which batch, and which job, is meant by a name or an id.
+"""Finds the batch, or the job, that a name or an id stands for.
 
-A project finds a batch by its name among those of all accounts, retired ones included, and gives
-the oldest; names that differ in case, accents or trailing spaces are the same for it, and those
-with quotes in them it does not find at all (``web-rpcs.rst``, "create_batch"). So names are looked
-up in the account's own list, and everything is done by id.
+A project looks for a name among the batches of all accounts, retired ones included, and returns the
+oldest match. For a project, names that differ in case, accents or trailing spaces are the same, and
+it does not find names with quotes at all (``web-rpcs.rst``, "create_batch"). So names are looked up
+in the account's own list, and all requests use ids.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from boinc_gahp import rpc
     from boinc_gahp.remote.session import Session
 
-#: Batches, or jobs, that an error names one by one.
+#: How many batches, or jobs, an error lists by name.
 _NAMED = 5
-#: The largest id that the project's database holds.
+#: The largest id that the project's database can hold.
 _MAX_ID = 2**31 - 1
-#: Fewer bytes than 20 batches in a list.
+#: So many jobs need fewer bytes than 20 batches in a list.
 _FEW_JOBS = 100
 _FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
 _NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
@@ -47,17 +47,17 @@ def of_account(session: Session) -> list[rpc.BatchInfo]:
 
 
 def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.BatchInfo:
-    """Return what the project tells of the batch with this id, retired or not.
+    """Return what the project says about the batch with this id, retired or not.
 
     Args:
         session: the project.
         batch_id: the batch's id.
-        njobs: how many jobs it has, if that is known: of a batch with few, query_batch tells in
-            fewer bytes than query_batches of all.
+        njobs: how many jobs it has, if known: for a batch with few, the reply of query_batch is
+            shorter than that of query_batches.
 
     Raises:
-        NoSuchBatch: there is none.
-        ForeignBatch: it is another account's.
+        NoSuchBatch: there is no such batch.
+        ForeignBatch: it belongs to another account.
         RpcError: the project could not be asked.
     """
     is_small = njobs is not None and njobs <= _FEW_JOBS
@@ -106,7 +106,7 @@ def batch(session: Session, which: int | str) -> rpc.BatchInfo:
 
 
 def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> rpc.BatchInfo | None:
-    """Return the account's batch with an id; one that is not listed may be retired."""
+    """Return the account's batch with this id; one that is not listed may be retired."""
     for each in own:
         if each.id == batch_id:
             return each
@@ -125,7 +125,7 @@ def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> r
 
 
 def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc.BatchInfo | None:
-    """Return the listed batch of this name: exactly, or else as the project compares names."""
+    """Return the listed batch of this name: the exact name first, then as the project compares."""
     found = [each for each in own if each.name == name]
     if not found:
         found = [each for each in own if fold(each.name) == fold(name)]
@@ -139,7 +139,7 @@ def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc
 
 
 def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
-    """Return the account's retired batch of this name, if it is the one that the project finds."""
+    """Return the account's retired batch of this name, if the project's lookup returns it."""
     if not name.strip():
         return None
     try:
@@ -152,12 +152,12 @@ def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
             "have none of this name; one of yours that is retired is found by its id only",
             said=name,
         ) from error
-    # What it thinks is the same may be something else for a person ("ss" and "\u00df").
+    # Names that are the same for the project may differ for a person ("ss" and "\u00df").
     return found if fold(found.name) == fold(name) else None
 
 
 def _give_up(session: Session, said: str, own: Sequence[rpc.BatchInfo]) -> NoReturn:
-    """Raise the error for a word that stands for no batch, with what might have been meant."""
+    """Raise the error for a name or id that was not found, with suggestions."""
     if not own:
         known = "you have no batches there that are not retired"
     else:
@@ -190,12 +190,12 @@ def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> r
 def jobs(
     session: Session, batch_id: int, batch_name: str, which: Iterable[int | str] | None
 ) -> Iterable[rpc.JobInfo]:
-    """Return jobs of a batch by their names or ids, in this order, each once; None: all of them.
+    """Return jobs of a batch by their names or ids, in this order, each once; None: all jobs.
 
-    All of them stream in as they are asked for.
+    All jobs are streamed as they are requested.
 
     Raises:
-        NoSuchJob: for the first word that stands for none, or for two.
+        NoSuchJob: the first word that stands for no job, or for two.
         RpcError: the project could not be asked.
     """
     if which is None:
@@ -235,7 +235,7 @@ def _named(
 
 
 def _meant(said: str, names: Sequence[str]) -> str:
-    """Return what to say of a batch's jobs to whoever named one that is not there."""
+    """Return suggestions for the name of a job that does not exist."""
     if not names:
         return ": it has none at all"
     return (
@@ -245,7 +245,7 @@ def _meant(said: str, names: Sequence[str]) -> str:
 
 
 def _words(which: int | str) -> tuple[str | None, int | None]:
-    """Return the name and the id that a word for a job may stand for."""
+    """Return the name and the id that a word for a job can mean."""
     if isinstance(which, int):
         return None, which
     forced = _FORCED.fullmatch(which)

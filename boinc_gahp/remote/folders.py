@@ -1,7 +1,7 @@
-"""Folders that hold a job's outputs each: where its files go, and the note that says what is there.
+"""Folders with one job's outputs each: where files go, and the note that lists what was fetched.
 
-The note, a hidden file, is written last and goes with the folder: copied to another machine it
-still says that nothing is to be fetched, and deleted with the folder it says nothing.
+The note is a hidden file and is written last. It belongs to the folder: in a copy on another
+machine it still says that everything was fetched, and it is deleted with the folder.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
 
-#: The note's name.
+#: The note's file name.
 NOTE = f"{OWN}.json"
 
-#: What stderr is called, and what where an output has that name.
+#: The file name of stderr, and the one used if an output has that name.
 _STDERR = ("stderr.txt", "stderr.boinc.txt")
 
 _FORMAT = 1
-#: Bytes that a folder's name may have, and those of a digest that stands for the rest.
+#: How many bytes a folder's name may have, and the digest that replaces the rest.
 _LONGEST = 200
 _DIGEST = 16
 
 
 def folder_name(name: str) -> str:
-    """Return a name for a folder: the job's or batch's own, if that can be one.
+    """Return a name for a folder: the job's or batch's own name, if a folder can have it.
 
-    Different names give different folders. A slash, a percent sign, a leading dot and what cannot
-    be shown become ``%`` and two hex digits a byte; a name that is too long ends in a digest.
+    Different names give different folders. Slashes, percent signs, a leading dot and unprintable
+    characters become ``%`` and two hex digits for each byte; a name that is too long ends in a
+    digest.
     """
     safe = "".join(
         each if each.isprintable() and each not in "/%" else _escaped(each) for each in name
@@ -57,7 +58,7 @@ def folder_name(name: str) -> str:
     if len(safe.encode()) > _LONGEST:
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
         cut = safe.encode()[: _LONGEST - _DIGEST - 2].decode("utf-8", "ignore")
-        # No other name gives a percent sign without two hex digits after it.
+        # In every other name a percent sign is followed by two hex digits.
         return f"{cut}%~{digest}"
     return safe or "%"
 
@@ -68,13 +69,13 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Which job's outputs a folder holds.
+    """Says which job's outputs a folder holds.
 
     Attributes:
         project: the project's address.
-        job_id: the project's id of the job.
-        instance_id: of the canonical instance that the outputs are of.
-        files: the size in bytes of each, by its path in the folder; stderr is among them.
+        job_id: the job's id on the project.
+        instance_id: the canonical instance that made the outputs.
+        files: the size of each file in bytes, by its path in the folder; includes stderr.
         stderr: the path of stderr; None if it was not fetched.
     """
 
@@ -85,7 +86,7 @@ class Note:
     stderr: str | None
 
     def there(self, folder: Path) -> dict[str, int]:
-        """Return those of the files that are in place, as large as they were."""
+        """Return the files that are still in place with the same size."""
         found = {}
         for name, size in self.files.items():
             try:
@@ -98,7 +99,7 @@ class Note:
 
 
 def read_note(folder: Path) -> Note | None:
-    """Return the note in a folder; None where there is none, or none that can be read."""
+    """Return the note in a folder; None if there is none, or it cannot be read."""
     try:
         said: Any = json.loads((folder / NOTE).read_bytes())
         if said["format"] != _FORMAT:
@@ -119,8 +120,8 @@ def write_note(folder: Path, note: Note, job_name: str, gate: Gate) -> None:
     """Write a folder's note.
 
     Raises:
-        OutputError: it cannot be written.
-        Exception: what the gate raises when it is closed.
+        OutputError: the note cannot be written.
+        Exception: whatever a closed gate raises.
     """
     text = json.dumps(
         {
@@ -139,21 +140,21 @@ def write_note(folder: Path, note: Note, job_name: str, gate: Gate) -> None:
 
 
 class Folder(Sink):
-    """A folder for one job's files alone, under their own names.
+    """A folder for the files of one job, under the outputs' own names.
 
-    Outputs have their open names without directories; two with the same last part keep their
-    directories. Nobody can name an output here, so ``%2E`` stands for a dot at the beginning of a
-    part. An app's zip archive stays one.
+    Outputs have their open names without directories; if two have the same last part, they keep
+    their directories. The user cannot choose names here, so a dot at the beginning of a part
+    becomes ``%2E``. An app's zip archive is not unpacked.
 
     Args:
-        path: the folder's, in a directory that is there; absolute.
+        path: the folder's absolute path, in an existing directory.
         job: the job.
-        stderr: whether stderr is wanted, too.
-        again: whether to fetch also what is there.
+        stderr: whether to fetch stderr, too.
+        again: whether to fetch also what is already there.
 
     Attributes:
         job: the job.
-        have: size in bytes of the files that are known to be in place, by their paths in it.
+        have: size in bytes of each file that is in place, by its path in the folder.
     """
 
     def __init__(self, path: Path, job: Finished, *, stderr: bool, again: bool) -> None:
@@ -171,7 +172,7 @@ class Folder(Sink):
         )
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:
-        """Return where stderr goes, under a name that no output has."""
+        """Return where stderr goes; no output has that name."""
         if not self._wants_stderr:
             return None
         taken = {self._name(item.destination) for item in self.select(outputs)}
@@ -179,22 +180,22 @@ class Folder(Sink):
         return self._delivery("stderr", next(free, f"{OWN}.stderr"))
 
     def has(self, item: Delivery) -> bool:
-        """Return whether the note says that it is there, and it is."""
+        """Return whether the note lists the file and it is in place."""
         return self._name(item.destination) in self.have
 
     def _delivery(self, output: str, name: str) -> Delivery:
-        # The folder's own name comes from the network, too.
+        # The folder's name comes from the network, too.
         return Delivery(output, self.directory / name, self.directory.parent)
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self.directory))
 
     def make(self, gate: Gate) -> None:
-        """Make the folder if it is missing.
+        """Create the folder if it is missing.
 
         Raises:
-            OutputError: it cannot be made, or something else has its name, be it a link.
-            Exception: what the gate raises when it is closed.
+            OutputError: it cannot be created, or something else has its name, even a link.
+            Exception: whatever a closed gate raises.
         """
         try:
             os.close(open_parent(self.directory / NOTE, gate, inside=self.directory.parent))
@@ -209,16 +210,16 @@ class Folder(Sink):
             ) from error
 
     def fill(self, project: str, bring: Callable[[Folder], Brought], gate: Gate) -> int:
-        """Bring what it lacks; return the bytes that are new in it, -1 for none.
+        """Fetch what the folder lacks; return the number of new bytes, -1 if nothing was fetched.
 
         Args:
             project: the project's address.
-            bring: has the engine fetch into it.
-            gate: stands before it.
+            bring: fetches into the folder with the engine.
+            gate: is passed before anything is written.
 
         Raises:
-            OutputError: it is another job's, or cannot be made or written.
-            Exception: what ``bring`` raises, or the gate when it is closed.
+            OutputError: the folder is another job's, or cannot be created or written.
+            Exception: whatever ``bring`` or a closed gate raises.
         """
         _clear(self.directory)
         note = read_note(self.directory)
@@ -247,7 +248,7 @@ class Folder(Sink):
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a fetch that was killed has left in a folder; never fails."""
+    """Remove what a killed fetch has left in a folder; never fails."""
     try:
         with os.scandir(folder) as entries:
             dirty = any(each.name.startswith(f"{OWN}-") for each in entries)

@@ -1,4 +1,4 @@
-"""A job of a batch, as the project tells of it."""
+"""A job of a batch, as the project describes it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class BatchJob:
-    """A job of a batch: a snapshot of what the project told when it was asked.
+    """A job of a batch, as the project described it when it was asked.
 
     Attributes:
-        batch: the batch that it is a job of.
-        info: the values as they came.
-        id: the project's number for the job (its workunit).
+        batch: the job's batch.
+        info: the values from the reply.
+        id: the job's number on the project (its workunit).
         name: unique over the whole project.
-        canonical_instance_id: of the instance whose outputs count; 0 while there is none.
+        canonical_instance_id: the instance whose outputs count; 0 if there is none yet.
         errors: the project's words for what went wrong ("too_many_error_results", "cancelled").
-        exit_statuses: one a failed instance; of a job that has failed.
-        cpu_time: seconds, of the canonical instance; None while there is none.
+        exit_statuses: of a failed job: one for each instance that failed.
+        cpu_time: seconds used by the canonical instance; None if there is none yet.
     """
 
     __slots__ = ("batch", "info")
@@ -36,7 +36,7 @@ class BatchJob:
 
     @property
     def id(self) -> int:
-        """The project's number for the job (its workunit)."""
+        """The job's number on the project (its workunit)."""
         return self.info.id
 
     @property
@@ -46,17 +46,17 @@ class BatchJob:
 
     @property
     def state(self) -> JobState:
-        """How it was doing."""
+        """The job's state when the project was asked."""
         return self.info.state
 
     @property
     def is_over(self) -> bool:
-        """Whether it is done, or has failed."""
+        """Whether the job is done or has failed."""
         return self.info.state.is_over
 
     @property
     def canonical_instance_id(self) -> int:
-        """The instance whose outputs count; 0 while there is none."""
+        """The instance whose outputs count; 0 if there is none yet."""
         return self.info.canonical_instance_id
 
     @property
@@ -66,16 +66,16 @@ class BatchJob:
 
     @property
     def exit_statuses(self) -> tuple[int, ...]:
-        """One number for each instance that failed, of a job that has failed."""
+        """Of a failed job: one number for each instance that failed."""
         return self.info.exit_statuses
 
     @property
     def cpu_time(self) -> float | None:
-        """Seconds of the canonical instance; None while there is none."""
+        """Seconds used by the canonical instance; None if there is none yet."""
         return self.info.cpu_time
 
     def instances(self) -> tuple[rpc.ResultInfo, ...]:
-        """Ask for the job's instances; raises RpcError."""
+        """Ask the project for the job's instances; raises RpcError."""
         return self.batch.project.rpc.query_job(self.id)
 
     def fetch(self, directory: str | os.PathLike[str]) -> Fetched:
@@ -83,7 +83,7 @@ class BatchJob:
         return self.batch.fetch(directory, jobs=[self.name])
 
     def failure(self) -> Failure | None:
-        """Ask why the job failed; None if it has not, or was done after all. Raises RpcError."""
+        """Ask why the job failed; None if it has not, or is done after all. Raises RpcError."""
         return self.batch.project.session.bridge.failure(self.name, self.batch.id)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""Leases of people's batches: they are renewed while somebody waits for a batch or fetches from it.
+"""Leases of people's batches, renewed while a program waits for a batch or fetches from it.
 
-A project aborts and retires a batch whose lease is over, and deletes its outputs then
+When a lease is over, the project aborts and retires the batch and deletes its outputs
 (``web-rpcs.rst``, "Batch states").
 """
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.remote")
 
-#: Seconds for which a lease is left alone once it was renewed.
+#: Seconds between two renewals of a lease.
 _OFTEN = 86400.0
-#: Seconds until a renewal that failed is tried again, and that one may take, so that whoever waits
-#: for a batch is not kept from looking at it.
+#: Seconds until a failed renewal is repeated, and the limit for one renewal, so that it does not
+#: keep a waiting program from looking at its batch.
 _PAUSE = 300.0
 _PATIENCE = 5.0
 _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 
 
 def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
-    """Keep a batch for ``[jobs] batch_lease`` from now; one that is kept for longer stays so.
+    """Extend a batch's lease to ``[jobs] batch_lease`` from now; never shortens it.
 
-    A project that cannot be asked is asked again when the batch is looked at next.
+    If the project cannot be asked, the renewal is tried again at the next look at the batch.
 
     Args:
-        batch: what it says of its lease has to be what the project said just now.
-        rpc: the RPCs to go through, which may have a deadline of their own; None: the project's.
-        stale: whether that may be old: then the project is asked before anything is renewed.
+        batch: its lease must be as the project said just now.
+        rpc: the RPCs to use, perhaps with a deadline; None: the project's.
+        stale: whether the batch's data may be old: then the project is asked first.
     """
     now = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""A project with one's account there: the way in to everything else."""
+"""A project and an account there: the entry point of the API."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class Project:
             batch.fetch("results")
             batch.retire()
 
-    Thread-safe: one for all threads of a program. What fails for a moment is tried again; submit
-    makes every job exist once, whatever happens on the way. Errors are those of
+    Thread-safe: all threads of a program can share one object. Passing failures are retried; submit
+    creates every job exactly once, whatever happens meanwhile. Errors are those of
     :mod:`boinc_gahp.errors`.
 
     Args:
         url: the project's address, as volunteers use it.
-        authenticator: the account's, from its page on the project's web site.
+        authenticator: the account's authenticator, from its page on the project's web site.
         settings: None: the defaults; see :meth:`from_settings`.
-        name: of its section ``[projects.NAME]`` in the settings.
+        name: the NAME of its section ``[projects.NAME]`` in the settings.
 
     Attributes:
-        session: connections and settings, shared by all that is made from this object.
-        rpc: the project's web RPCs themselves.
+        session: connections and settings, shared by all objects made from this one.
+        rpc: the project's web RPCs.
         name: as given.
 
     Raises:
-        BadRequest: ``url`` is no project's address.
+        BadRequest: ``url`` is not a project's address.
     """
 
     def __init__(
@@ -77,14 +77,15 @@ class Project:
     def from_settings(
         cls, name: str | None = None, *, config: str | os.PathLike[str] | None = None
     ) -> Self:
-        """Return a project of the settings files.
+        """Return a project from the settings files.
 
         Args:
-            name: of a section ``[projects.NAME]``, or the project's address; None: ``[project]``.
-            config: a settings file that is read after the others, over them.
+            name: the NAME of a section ``[projects.NAME]``, or the project's address; None:
+                ``[project]``.
+            config: a settings file that is read last and overrides the others.
 
         Raises:
-            ConfigError: the settings are wrong, or have no such project, or no authenticator.
+            ConfigError: the settings are wrong, or lack the project or its authenticator.
         """
         settings = settings_files.load(None if config is None else os.fspath(config))
         found, project = find_project(settings, name)
@@ -95,7 +96,7 @@ class Project:
 
     @property
     def rpc(self) -> Rpc:
-        """The project's web RPCs themselves, typed and repeated where they may be."""
+        """The project's web RPCs, typed, and retried where that is safe."""
         return self.session.rpc
 
     @property
@@ -109,12 +110,12 @@ class Project:
 
     @property
     def host(self) -> str:
-        """Its host, with the port where it is not the usual one."""
+        """The project's host, with the port unless it is the usual one."""
         return self.rpc.host
 
     @property
     def account(self) -> str:
-        """16 hex digits that tell accounts apart and give nothing away."""
+        """16 hex digits that identify the account and reveal nothing about it."""
         return self.rpc.account
 
     def ping(self) -> None:
@@ -122,7 +123,7 @@ class Project:
         self.rpc.ping()
 
     def app(self, name: str) -> App:
-        """Return an app: which inputs it wants, and which outputs come of it.
+        """Return an app: which inputs its jobs need, and which outputs they make.
 
         Raises:
             NotFound: the project has no such app.
@@ -134,7 +135,7 @@ class Project:
     # -- batches
 
     def batches(self) -> tuple[Batch, ...]:
-        """Return the account's batches, newest first; retired ones are not among them.
+        """Return the account's batches, newest first, without retired ones.
 
         Raises:
             RpcError: the project could not be asked.
@@ -142,17 +143,17 @@ class Project:
         return tuple(Batch(self, info) for info in finding.of_account(self.session))
 
     def batch(self, which: int | str) -> Batch:
-        """Return one of the account's batches, also one that is retired.
+        """Return one of the account's batches, which may be retired.
 
         Args:
-            which: its id or its name. Names that differ in case, accents or spaces at their end
-                are the same for the project: such a one is taken if no batch has exactly this name
-                and no other is like it. ``id:5`` and ``name:5`` say which of the two is meant.
+            which: its id or its name. For a project, names that differ in case, accents or trailing
+                spaces are the same: such a batch is returned if no batch has exactly this name and
+                only one is like it. Write ``id:5`` or ``name:5`` to say which of the two is meant.
 
         Raises:
-            NoSuchBatch: there is none; says which one might have been meant.
-            AmbiguousBatch: it could be several; says which, and how to name one.
-            ForeignBatch: it is another account's.
+            NoSuchBatch: there is no such batch; suggests similar names.
+            AmbiguousBatch: several batches match; lists them, and says how to choose one.
+            ForeignBatch: it belongs to another account.
             RpcError: the project could not be asked.
         """
         return Batch(self, finding.batch(self.session, which))
@@ -175,38 +176,39 @@ class Project:
 
         Called again with the same jobs and the same ``name``, at any time and from any process, it
         completes what an earlier call began, or finds it done. So a program that may be killed
-        while it submits chooses the name itself. Files are sent once, by content, and those that
-        the project has are not sent at all. What it finds done is told by :attr:`Batch.existed`: by
-        the jobs' names, for a project does not tell what arguments and files a job has. These are
-        written down on this machine: where other ones were submitted under the name, that is an
-        error, and :attr:`Batch.compared` tells whether that is known.
+        while it submits should choose the name itself. Each file content is sent only once, and not
+        at all if the project has it. :attr:`Batch.existed` says whether the batch was found
+        complete. Jobs are found by their names, since a project does not tell a job's arguments and
+        files. These are recorded on this machine: other jobs under the same name are an error, and
+        :attr:`Batch.compared` says whether there was a record to compare with.
 
         Args:
             app: the app that the jobs run.
             jobs: at least one.
             name: unique over the whole project; None: ``<app>-<time>-<letters>``.
-            parameters: what the jobs need and may use, where they do not say so themselves.
-            priority: of jobs without one of their own.
-            app_version_num: run by this version of the app only. No project tells which there are:
-                jobs for one that does not exist are taken, and stay queued for ever.
+            parameters: what the jobs need and may use, unless their own values say otherwise.
+            priority: for jobs without a priority of their own.
+            app_version_num: run the jobs with this version of the app only. A project does not list
+                its versions: it accepts jobs for one that does not exist, and they stay queued for
+                ever.
             lease: seconds that the batch is kept if nobody waits for it, fetches from it or calls
-                :meth:`Batch.extend`; None: as long as its jobs may take by their deadlines and
-                retries, ``[jobs] batch_lease`` (14 days) at least.
+                :meth:`Batch.extend`; None: as long as its jobs may take with their deadlines and
+                retries, but at least ``[jobs] batch_lease`` (14 days).
             input_template_filename: a file in the project's own directory of templates; None: the
-                app's. Likewise for outputs.
-            output_template_filename: see there.
-            progress: told how far it is; what it raises ends the submit.
+                app's.
+            output_template_filename: likewise, for outputs.
+            progress: called with the progress; an exception that it raises ends the submit.
 
         Raises:
-            BadRequest: something is not of the type that it should have.
+            BadRequest: a value has the wrong type.
             JobRefused: the project would mangle a job or choke on it; nothing was created.
-            BatchConflict: the name belongs to another batch, to one that takes no jobs any more, or
+            BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or
                 to one that was submitted with other arguments or files.
             StagingError: an input file cannot be read, measured or sent.
             NotFound: there is no such app.
             PermissionDenied: the account may not submit to it.
             TemplateError: the app's templates cannot be read.
-            RpcError: the project said no or could not be asked.
+            RpcError: the project refused, or could not be asked.
         """
         app_name = _name(app)
         is_made_up = name is None
@@ -236,13 +238,13 @@ class Project:
             )
         except GahpError as error:
             if is_made_up and is_final(error):
-                # Nobody else knows its name.
+                # Only this call knows the made-up name.
                 submission.drop_begun(self.session, name)
             raise
         try:
             batch = Batch(self, self.rpc.batch(batch_id))
         except RpcError as error:
-            # All jobs are there: whoever heard of an error now would submit them once more.
+            # All jobs exist. After an error the caller might submit them again.
             batch = Batch(self, _unseen(batch_id, name, app_name, began))
             batch.trouble = error
         batch.existed, batch.compared = not sending, compared
@@ -253,17 +255,17 @@ class Project:
     def submit_split(
         self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]
     ) -> list[Batch]:
-        """Send jobs as :meth:`submit` does, in several batches if one request cannot hold them.
+        """Send jobs like :meth:`submit`, in several batches if they do not fit into one request.
 
-        Called again with the same jobs and the same ``name`` it completes what an earlier call
-        began, or finds it done, unless how much fits into a request has changed meanwhile: that is
-        a BatchConflict.
+        Called again with the same jobs and the same ``name``, it completes what an earlier call
+        began, or finds it done. If the number of jobs that fit into a request has changed
+        meanwhile, it raises BatchConflict.
 
         Args:
             app: the app that the jobs run.
             jobs: at least one.
-            options: those of :meth:`submit`. If there are several batches, they are called
-                ``<name>-1``, ``<name>-2``, …; the jobs have the names that they would have in one.
+            options: those of :meth:`submit`. Several batches are called ``<name>-1``, ``<name>-2``,
+                …; the jobs have the same names as in one batch.
 
         Raises:
             BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
@@ -278,7 +280,7 @@ class Project:
         return batches
 
     def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
-        """Look at what :meth:`submit` would do; nothing is created, sent, or fetched.
+        """Show what :meth:`submit` would do; creates, sends and fetches nothing.
 
         Args:
             app: the app that the jobs run.
@@ -288,13 +290,13 @@ class Project:
         Raises:
             BadRequest, StagingError, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`submit`.
-            JobRefused: a job's arguments cannot be split; what else stands against jobs is in the
+            JobRefused: a job's arguments cannot be split; all other problems of jobs are in the
                 plan.
         """
         return submission.plan(self.session, _name(app), jobs, **options)
 
     def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
-        """Return how many seconds the project thinks the jobs would take; nothing is created.
+        """Return how many seconds the project thinks the jobs would take; creates nothing.
 
         Args:
             app: the app that the jobs run.
@@ -315,19 +317,19 @@ class Project:
     ) -> Iterator[tuple[Batch, ...]]:
         """Yield the batches, refreshed, after every look at them; end when all are over.
 
-        The first look is at once. While the project is down, :attr:`Batch.trouble` says so, and the
-        same handles are yielded.
+        The first look is immediate. While the project is down, the same handles are yielded and
+        :attr:`Batch.trouble` says what is wrong.
 
         Raises:
-            PermissionDenied: the project does not let the account look (any more).
-            RpcError: the project was closed meanwhile.
+            PermissionDenied: the project does not let the account look at them (any more).
+            RpcError: the project object was closed meanwhile.
         """
         return watching.watch(self.session, batches, poll=poll)
 
     # -- the end
 
     def close(self) -> None:
-        """Close the connections; whoever waits for a batch, in any thread, stops waiting."""
+        """Close the connections; waits for batches, in any thread, end."""
         self.session.close()
 
     def __enter__(self) -> Self:
@@ -346,7 +348,7 @@ def _name(app: App | str) -> str:
 
 
 def _unseen(batch_id: int, name: str, app_name: str, create_time: float) -> BatchInfo:
-    """Return what is known of a batch that was just submitted and cannot be looked at."""
+    """Return what is known of a new batch that cannot be asked for."""
     return BatchInfo(
         id=batch_id,
         name=name,

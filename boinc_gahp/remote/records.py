@@ -1,8 +1,8 @@
-"""What was submitted from here: so that a batch's name is not taken for other jobs than its own.
+"""Records what was submitted from this machine, so that a name is not reused for other jobs.
 
-A project does not tell which arguments and files a job has. So they are written down before jobs
-are sent, a file for each batch, in the directory ``submitted`` of the state directory. Where that
-is not possible nothing but the comparison is lost.
+A project does not tell a job's arguments and files. So they are recorded before the jobs are sent,
+in a file for each batch, in the directory ``submitted`` of the state directory. If that is not
+possible, only the comparison is lost.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.remote")
 
-#: Seconds after which a record that nobody has read is removed: by then its batch is over.
+#: Seconds after its last use when a record is removed: by then its batch is over.
 _KEEP = 365 * 86400.0
 _MD5 = re.compile(r"[0-9a-f]{32}")
-#: What stands for the MD5 of a remote file that was not measured.
+#: Placeholder for the MD5 of a remote file that was not measured.
 _UNKNOWN = "0" * 32
-#: Of a batch as a whole; a lease is no part of what is computed.
+#: Properties of the whole batch; the lease does not affect what is computed.
 _COMMON = (
     "app_name",
     *Parameters().by_element,
@@ -54,11 +54,11 @@ class Record:
     """What was sent for a batch.
 
     Attributes:
-        batch_id: the project's id.
+        batch_id: the batch's id on the project.
         at: when it was sent, in seconds since the epoch.
         refused: whether the project answered with an error.
-        common: of all jobs.
-        jobs: each as a line of JSON, by name.
+        common: what applies to all jobs.
+        jobs: each job as a line of JSON, by name.
     """
 
     batch_id: int
@@ -73,7 +73,7 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
 
     Args:
         request: what is to be sent.
-        md5s: of local files, in hex, by path; one that is not there is taken for any.
+        md5s: MD5s of local files, in hex, by path; a file without one matches any content.
     """
     asked = request.parameters.by_element
     common = {n: asked[n] if n in asked else getattr(request, n) for n in _COMMON}
@@ -99,7 +99,7 @@ def _line(job: Job, md5s: Mapping[str, str]) -> str:
 
 
 def _content(item: Input, md5s: Mapping[str, str]) -> str | None:
-    """Return what tells a file's contents, whichever way they come; None: nobody knows."""
+    """Return what identifies a file's content, however it is sent; None: that is unknown."""
     if isinstance(item, LocalFile):
         return md5s.get(item.path)
     if isinstance(item, RemoteFile):
@@ -117,7 +117,7 @@ def _digest(text: str | None) -> str | None:
 
 
 def difference(old: Record, new: Record) -> str:
-    """Return in what a request differs from what was sent; empty: in nothing that is known."""
+    """Return how a request differs from what was sent; empty: not at all, as far as is known."""
     for name in _COMMON:
         before, now = old.common.get(name), new.common.get(name)
         if before != now:
@@ -168,10 +168,10 @@ def _shown(value: object) -> str:
 
 
 class Records:
-    """The records of one project and one account; nothing in it ever raises but OSError.
+    """The records of one project and one account; raises nothing but OSError.
 
     Args:
-        session: the project, the account, and the settings, which say where they are.
+        session: the project, the account, and the settings, which name the directory.
     """
 
     def __init__(self, session: Session) -> None:
@@ -181,7 +181,7 @@ class Records:
             self._directory = state_dir(session.settings) / "submitted"
 
     def find(self, batch_name: str) -> Record | None:
-        """Return what was sent under this name; None: that is not known here."""
+        """Return what was sent under this name; None: this machine does not know."""
         path = self._path(batch_name)
         if path is None:
             return None
@@ -198,17 +198,17 @@ class Records:
             return None
 
     def common(self, batch_name: str, batch_id: int) -> Mapping[str, Any]:
-        """Return what all jobs of a batch were given; nothing, if that is not known here."""
+        """Return what applies to all jobs of a batch; empty if this machine does not know."""
         record = self.find(batch_name)
         return {} if record is None or record.batch_id != batch_id else record.common
 
     def write(self, batch_name: str, record: Record, *, new: bool) -> bool:
-        """Keep what is about to be sent; return False if with ``new`` there is a record already.
+        """Write a record before sending; return False if ``new`` is set and there is one already.
 
-        It has its name only when it is whole.
+        The file gets its name only when it is complete.
 
         Raises:
-            OSError: it cannot be kept.
+            OSError: it cannot be written.
         """
         path = self._path(batch_name)
         if path is None:
@@ -225,7 +225,7 @@ class Records:
         return True
 
     def forget(self, batch_name: str, batch_id: int) -> None:
-        """Remove the record of a batch that was retired, if it is that batch's."""
+        """Remove the record of a retired batch, if the record is of that batch."""
         path = self._path(batch_name)
         record = self.find(batch_name)
         if path is not None and record is not None and record.batch_id == batch_id:
@@ -276,11 +276,11 @@ def _read(lines: Iterable[str]) -> Record:
 
 
 def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[str, str]:
-    """Return the MD5s, in hex, of those of the local files that can be read.
+    """Return the MD5s, in hex, of the local files that can be read.
 
     Raises:
-        StagingError: one changed while it was read.
-        Exception: what ``progress`` raises.
+        StagingError: a file changed while it was read.
+        Exception: whatever ``progress`` raises.
     """
     from boinc_gahp.bridge.digests import look_at  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.errors import StagingError  # noqa: PLC0415

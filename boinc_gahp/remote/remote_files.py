@@ -1,7 +1,7 @@
-"""Files on other web servers, fetched once to learn their size and MD5; nothing of them is kept.
+"""Fetches files from other web servers once, to learn their sizes and MD5s; keeps none of them.
 
-Volunteers fetch such a file themselves, and refuse it if it is not as the project says. So what is
-measured is what the server gives to somebody like them: without any account, after redirects.
+Volunteers fetch such a file themselves, and refuse it if it differs from what the project says. So
+it is fetched here as a volunteer would: without any account, following redirects.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Timeouts
     from boinc_gahp.rpc.transport import HttpReply
 
-#: People who wait are told what is tried again; see ``boinc_gahp.rpc.retry``.
+#: Retries are shown to people who wait; see ``boinc_gahp.rpc.retry``.
 log = logging.getLogger("boinc_gahp.rpc.retry.files")
 
 #: Files that are fetched at a time.
 _THREADS = 4
-#: As many as the project's own addresses may have.
+#: The same limit as for the project's own addresses.
 _REDIRECTS = 5
-#: Of a number of bytes that any disk may hold.
+#: The most digits of a file size.
 _DIGITS = 19
-#: Each file is tried so often while the trouble looks passing.
+#: How often a file is tried while the failure may be passing.
 _ATTEMPTS = 3
 _BACKOFF = Backoff(1.0)
-#: A web server that gives files is not waited for as long as a project that may be computing.
+#: A file server must answer sooner than a project, which may be computing.
 _SILENCE = 30.0
 
 
 class _Passing(Exception):
-    """Trouble that may be over soon; holds the words for it."""
+    """A failure that may pass soon; holds its description."""
 
 
 def measure(
@@ -65,15 +65,14 @@ def measure(
     """Return the files behind http(s) URLs with their sizes and MD5s, each fetched once.
 
     Args:
-        urls: each once.
-        project_settings: whose proxy is used; whose certificates are, for the project's own host.
-        timeouts: for a connection, and for silence (at most 30 s); there is no limit for a whole
-            file.
-        progress: told the bytes that have come (step ``reading``).
-        closing_down: is set from outside to end it early.
+        urls: the URLs, without duplicates.
+        project_settings: its proxy is used; its certificates only for the project's own host.
+        timeouts: for a connection, and for silence (at most 30 s); a whole file has no limit.
+        progress: called with the bytes received (step ``reading``).
+        closing_down: set from outside to stop early.
 
     Raises:
-        StagingError: a file cannot be fetched as it is: says its URL, what came, what to do.
+        StagingError: a file cannot be fetched unchanged: gives the URL, the reply and the remedy.
     """
     return _Measuring(project_settings, timeouts, progress, closing_down).run(urls)
 
@@ -92,7 +91,7 @@ class _Measuring:
         proxy = project_settings.proxy
         ca_bundle = project_settings.ca_bundle
         self._of_project = HttpTransport(ClientOptions(ca_bundle=ca_bundle, proxy=proxy))
-        # Not the system's: they may be more than volunteers have.
+        # Not the system's certificates: volunteers may have fewer.
         ca_bundle = requests.utils.DEFAULT_CA_BUNDLE_PATH
         self._of_others = HttpTransport(ClientOptions(ca_bundle=ca_bundle, proxy=proxy))
         self._progress = progress
@@ -108,7 +107,7 @@ class _Measuring:
                 in_parallel(self._measured, urls, threads=_THREADS, name="measure", stop=self._stop)
             )
         finally:
-            self._stop.set()  # whoever was interrupted leaves nobody fetching
+            self._stop.set()  # after an interruption no thread goes on fetching
             self._of_project.close()
             self._of_others.close()
 
@@ -150,7 +149,7 @@ class _Measuring:
         return RemoteFile(url, nbytes, digest.hexdigest())
 
     def _answer(self, url: str) -> HttpReply:
-        """Return the beginning of the answer, redirects followed."""
+        """Return the beginning of the reply, after redirects."""
         at = url
         for _ in range(_REDIRECTS + 1):
             reply = self._asked(at)
@@ -180,7 +179,7 @@ class _Measuring:
             raise _Passing(f"its server answered {status}")
         location = reply.headers.get("Location", "")
         scheme = ""
-        with suppress(ValueError):  # an address that is none
+        with suppress(ValueError):  # not an address
             location = urljoin(at, location)
             scheme = urlsplit(location).scheme
         if reply.status not in {301, 302, 303, 307, 308} or location == at:

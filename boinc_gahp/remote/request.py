@@ -1,4 +1,4 @@
-"""Jobs of the Python API become a request of the bridge: names, words, files."""
+"""Turns jobs of the Python API into a request to the bridge: names, words, files."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
-#: What a batch's name may have and a job's may not (``web-rpcs.rst``, "Job names").
+#: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
 _NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
-#: As long as what stands for a large file.
+#: Placeholder with as many digits as the size of a large file.
 _NO_SIZE = 10**12
 _NO_MD5 = "0" * 32
 
@@ -49,10 +49,10 @@ def new_batch_name(app_name: str) -> str:
 
 
 def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
-    """Return the jobs' names; one that has none gets the batch's and its number, from 0.
+    """Return the jobs' names; a job without one gets the batch's name and its number, from 0.
 
-    The same jobs in a batch of the same name always get the same names: that is what makes a
-    submit that is repeated complete the first one.
+    The same jobs in a batch of the same name always get the same names. That is why a repeated
+    submit completes the first one.
     """
     width = len(str(len(jobs) - 1))
     prefix = _NOT_IN_JOB_NAMES.sub("_", batch_name)
@@ -69,17 +69,17 @@ def build_request(
     measure: Measure | None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
-    """Return what the bridge is asked.
+    """Return the request to the bridge.
 
     Args:
         app_name: the app.
         jobs: those of the batch.
         measure: returns remote files with their sizes and MD5s, by URL; None: nothing is fetched,
-            and what is not known of them is a placeholder.
+            and unknown values are placeholders.
         options: as :meth:`boinc_gahp.remote.Project.submit` has them.
 
     Raises:
-        BadRequest: something is not of the type that it should have, or no number that it can be.
+        BadRequest: a value has the wrong type, or a number is out of range.
         JobRefused: a job's arguments cannot be split.
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
@@ -109,7 +109,7 @@ def build_request(
 
 
 def list_of(jobs: Iterable[Job]) -> list[Job]:
-    """Return the jobs as a list; raises BadRequest if they are none."""
+    """Return the jobs as a list; raises BadRequest for anything else."""
     if isinstance(jobs, Job):
         raise BadRequest("jobs is one Job: expected several, so write [job]")
     if not isinstance(jobs, Iterable):
@@ -122,7 +122,7 @@ def list_of(jobs: Iterable[Job]) -> list[Job]:
 
 
 def _checked(parameters: Parameters) -> Parameters:
-    """Return parameters with numbers of Python's own."""
+    """Return the parameters with Python's own number types."""
     if not isinstance(parameters, Parameters):
         raise BadRequest(
             f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
@@ -151,14 +151,14 @@ def _check_texts(where: str, *, optional: bool = False, **said: object) -> None:
 
 
 def _is_number(found: Any) -> TypeGuard[float]:
-    """Tell whether something is a number, those of numpy included; True is none."""
+    """Tell whether something is a number, including numpy's; True is not."""
     return isinstance(found, Real) and not isinstance(found, bool)
 
 
 def _plain(found: Any) -> Any:
-    """Return a number as one of Python's own, and all else as it is.
+    """Return a number as Python's own type, and everything else unchanged.
 
-    Numbers of other libraries are written in words of their own.
+    Other libraries' numbers may print differently.
     """
     if type(found) in (int, float) or not isinstance(found, Real):
         return found
@@ -205,7 +205,7 @@ def _check_job(job: Job, name: str) -> None:
 
 
 def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
-    """Return a job with arguments as words, numbers of Python's own, and files that are known."""
+    """Return a job with its arguments as words, Python's own numbers, and measured files."""
     inputs = {
         each: _known(file, remote.get(file.url, file)) if isinstance(file, RemoteFile) else file
         for each, file in job.inputs.items()
@@ -226,7 +226,7 @@ def _words(job: Job, name: str) -> tuple[str, ...]:
 def _word(name: str, word: object) -> str:
     if isinstance(word, str):
         return word
-    # Numbers and paths mean what they look like; True and None would not.
+    # Numbers and paths mean what they look like; True and None do not.
     if _is_number(word):
         return str(word)
     if isinstance(word, os.PathLike):
@@ -237,7 +237,7 @@ def _word(name: str, word: object) -> str:
 
 
 def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
-    """Return a remote file with what was found of it, or placeholders."""
+    """Return a remote file with the values that were measured, or placeholders."""
     for what, expected, came in (
         ("size", said.nbytes, found.nbytes),
         ("MD5", said.md5, found.md5),
@@ -254,7 +254,7 @@ def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
 
 
 def unmeasured(jobs: Iterable[Job]) -> list[str]:
-    """Return the URLs of remote files of which something is not known, each once."""
+    """Return the URLs of remote files whose size or MD5 is unknown, each once."""
     urls = dict.fromkeys(
         file.url
         for job in jobs

@@ -1,4 +1,4 @@
-"""Rows of CSV: comma, semicolon or tab, as the header has it; quotes as spreadsheets write them."""
+"""Rows of CSV, separated by comma, semicolon or tab, like the header; quoted as in spreadsheets."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _INPUT = "input:"
 
 
 def csv_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator[tuple[int, Job]]:
-    """Yield the jobs with the line on which each begins.
+    """Yield the jobs, each with the line on which it begins.
 
     Args:
         head: the first lines; the last of them is the header, the others are empty.
-        lines: those that follow.
-        values: makes values of cells.
+        lines: the lines after the header.
+        values: turns cells into values.
 
     Raises:
-        WrongRow: a row is no job.
+        WrongRow: a row does not describe a job.
     """
     reader = csv.reader(chain(head, lines), delimiter=_delimiter(head[-1]), strict=True)
     columns: list[str] | None = None
@@ -51,7 +51,7 @@ def csv_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator[
             raise values.wrong(line, error) from error
 
 
-#: Python's words speak to programmers; those for what people meet speak to them.
+#: Python's messages are for programmers; these replace the ones that users meet.
 _CSV_ERRORS = {
     "unexpected end of data": "a quotation mark that opens here is not closed: close or remove it",
     "new-line character": "lines end in bare carriage returns: save the file with usual line ends",
@@ -59,7 +59,7 @@ _CSV_ERRORS = {
 
 
 def _delimiter(header: str) -> str:
-    """Return the one that makes most columns of a header that are known."""
+    """Return the delimiter that gives a header the most known columns."""
 
     def columns(delimiter: str) -> tuple[int, int]:
         try:
@@ -72,7 +72,7 @@ def _delimiter(header: str) -> str:
 
 
 def _column(cell: str) -> str | None:
-    """Return what a column is for; None: nothing that is known."""
+    """Return what a column is for; None: the column is unknown."""
     cell = cell.strip()
     if cell[: len(_INPUT)].lower() == _INPUT:
         name = cell[len(_INPUT) :].strip()

@@ -23,7 +23,7 @@ _FILE = ("path", "staged", "url", "inline", "size", "md5")
 
 
 class _Number(float):
-    """A number of JSON that remembers how it was written: as an argument it is a word."""
+    """A JSON number that remembers how it was written: as an argument it is a word."""
 
     __slots__ = ("text",)
     text: str
@@ -39,7 +39,7 @@ def json_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator
     """Yield the jobs with their lines; see :func:`boinc_gahp.remote.row_csv.csv_rows`.
 
     Raises:
-        WrongRow: a row is no job.
+        WrongRow: a row does not describe a job.
     """
     for number, line in enumerate(chain(head, lines), 1):
         if line.strip():
@@ -60,7 +60,7 @@ def _object(line: str) -> dict[str, Any]:
                 f"expected one JSON object on the line, found {_shown(line.strip())}: {error.msg} "
                 f"at column {error.colno}"
             ) from error
-        found = []  # a list over several lines is told as one on a line
+        found = []  # the error quotes a list of several lines on one
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"expected one JSON object on the line: {error}") from error
     if not isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""What the cells of a row may hold, and the errors that tell where one is wrong."""
+"""Checks the cells of a row, and makes the errors that say which one is wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.remote.types import File
 
-#: What a row may say, by all names that it has.
+#: The columns, with all their names.
 COLUMNS = {
     "name": "name",
     "args": "args",
@@ -29,23 +29,23 @@ COLUMNS = {
     "fpops": "fpops",
 }
 
-#: Where MySQL's integers end.
+#: The largest integer of MySQL.
 _MOST = 2**31 - 1
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class WrongRow(GahpError):
-    """A row that is no job; the text begins with the file's name and the line."""
+    """A row that does not describe a job; the text begins with the file's name and the line."""
 
     code = "BG-WRONG-ROW"
 
 
 class Values:
-    """Makes values of what the rows of one file hold.
+    """Turns the cells of one file into values.
 
     Args:
-        name: of the file, for errors.
-        directory: what relative paths are seen from; None: they stay as they are.
+        name: the file's name, for errors.
+        directory: relative paths start here; None: they stay as they are.
 
     Attributes:
         name: as given.
@@ -61,11 +61,11 @@ class Values:
         return WrongRow(f"{self.name}:{line}: {error}")
 
     def file(self, file: File) -> File:
-        """Return a file as seen from the directory of the rows."""
+        """Return a file, its path relative to the rows' directory."""
         return file if self._directory is None else relative_to(self._directory, file)
 
     def template(self, path: str) -> str:
-        """Return the text of a template file; each is read once.
+        """Return the text of a template file; each file is read once.
 
         Raises:
             BadRequest: it cannot be read.
@@ -95,7 +95,7 @@ def priority(found: object) -> int:
 def fpops(found: object) -> float:
     """Return a number of floating-point operations; raises BadRequest."""
     number = math.nan
-    # Python would take 1_000, and digits of every script, too.
+    # Python would accept 1_000, too, and the digits of every script.
     if isinstance(found, str) and found.isascii() and "_" not in found:
         with suppress(ValueError):
             number = float(found)
@@ -111,6 +111,6 @@ def fpops(found: object) -> float:
 
 
 def near(said: str, names: Iterable[str]) -> str:
-    """Return ``; did you mean NAME?`` for the most alike, else what there is."""
+    """Return ``; did you mean NAME?`` with the most similar name, else the list of names."""
     names = list(names)
     return did_you_mean(said, names) or f"; there are: {', '.join(names)}"

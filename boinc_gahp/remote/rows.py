@@ -1,14 +1,13 @@
-"""Jobs out of a file with a row for each: CSV with a header, or JSON lines.
+"""Reads jobs from a file with one row per job: CSV with a header, or JSON lines.
 
-Rows are read one at a time, and what is wrong with one is told with its line. Relative paths, of
-input files and templates, are seen from the directory of the file; those of standard input from the
-working directory.
+Rows are read one at a time, and errors name the line. Relative paths of input files and templates
+start in the directory of the file; for standard input, in the working directory.
 
 CSV has the columns ``name``, ``args`` (split as a shell would), ``inputs`` (words ``NAME=FILE``,
-quoted as for a shell), ``input:NAME`` (a file, see :mod:`boinc_gahp.remote.files`), ``template``
-or ``input_template``, ``output_template`` (paths), ``priority`` and ``fpops``, in any order; cells
-may be empty. Rows without anything in them are skipped. JSON lines are objects with the same names,
-in which ``args`` may be a list, and ``inputs`` is an object by open names.
+quoted as for a shell), ``input:NAME`` (a file, see :mod:`boinc_gahp.remote.files`), ``template`` or
+``input_template``, ``output_template`` (paths), ``priority`` and ``fpops``, in any order; cells may
+be empty. Empty rows are skipped. JSON lines are objects with the same names; ``args`` may be a
+list, and ``inputs`` is an object by open names.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = ["FORMATS", "Format", "Row", "WrongRow", "read_rows", "rows_of"]
 
 Format = Literal["csv", "jsonl"]
 
-#: By extension; any other file tells it by how it begins.
+#: By extension; in other files the first character decides.
 FORMATS: dict[str, Format] = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -58,11 +57,11 @@ def read_rows(path: str | os.PathLike[str], form: Format | None = None) -> Itera
     """Yield the jobs of a file; ``-`` is standard input.
 
     Args:
-        path: of the file.
-        form: None: as the name's extension, or else the first character, says.
+        path: the file's path.
+        form: None: decided by the name's extension, or else by the first character.
 
     Raises:
-        WrongRow: it cannot be opened, or a row is wrong: what was expected there, and found.
+        WrongRow: the file cannot be opened, or a row is wrong: says what was expected and found.
     """
     name = os.fspath(path)
     if name == "-":
@@ -87,13 +86,13 @@ def rows_of(
     name: str = "rows",
     directory: str | os.PathLike[str] = "",
 ) -> Iterator[Row]:
-    """Yield the jobs of lines of bytes, which are UTF-8 with or without a byte order mark.
+    """Yield the jobs from lines of bytes in UTF-8, with or without a byte order mark.
 
     Args:
         stream: the lines, with their ends.
-        form: None: as the first character says.
-        name: of the file, for errors.
-        directory: what relative paths are seen from.
+        form: None: decided by the first character.
+        name: the file's name, for errors.
+        directory: relative paths start here.
 
     Raises:
         WrongRow: as :func:`read_rows`.

@@ -1,4 +1,4 @@
-"""A project, an account and the settings, as one value: what this room's functions are given."""
+"""A project, an account and the settings as one object, which most functions of remote take."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What is shared by all that is done with one project and one account; thread-safe.
+    """The state shared by all work with one project and one account; thread-safe.
 
     Attributes:
         rpc: the project's web RPCs.
         settings: all settings.
-        project_settings: the project's own.
-        closing: set when the session is closed: whoever waits then stops.
+        project_settings: the project's own settings.
+        closing: set when the session is closed; all waits then end.
     """
 
     def __init__(self, rpc: Rpc, settings: Settings, project_settings: ProjectSettings) -> None:
@@ -39,10 +39,10 @@ class Session:
 
     @property
     def bridge(self) -> Bridge:
-        """The same in larger steps, on ``rpc``'s connections; made at first need."""
+        """The project's operations in larger steps, over ``rpc``; made at first use."""
         with self._lock:
             if self._bridge is None:
-                # Whoever lists batches, or waits for one, needs nothing of it.
+                # Listing batches, or waiting for one, does not need it.
                 from boinc_gahp.bridge.bridge import Bridge  # noqa: PLC0415
 
                 cache = _cache_dir(self.settings)
@@ -64,21 +64,20 @@ def open_session(
     settings: Settings | None = None,
     name: str | None = None,
 ) -> Session:
-    """Return a session; nothing is asked of the project yet.
+    """Return a session; does not contact the project yet.
 
-    There is no ledger in it: a person or a program sees what became of a batch on the project
-    itself, and a batch that somebody looks at must not be aborted by a daemon that finds it in a
-    ledger as one that nobody asks about.
+    It has no ledger: people and programs see on the project itself what became of a batch. A daemon
+    that found the batch in a ledger might abort it, because no HTCondor job asks about it.
 
     Args:
         url: the project's address.
-        authenticator: the account's.
-        settings: None: the defaults. Where they have this project, its certificates, proxy and
-            sizes are those that they say.
-        name: of the section ``[projects.NAME]`` to look at first.
+        authenticator: the account's authenticator.
+        settings: None: the defaults. If they have this project, its certificates, proxy and sizes
+            are used.
+        name: the NAME of the section ``[projects.NAME]`` to try first.
 
     Raises:
-        BadRequest: ``url`` is no project's address.
+        BadRequest: ``url`` is not a project's address.
     """
     settings = settings or Settings()
     if not isinstance(authenticator, Authenticator):
@@ -90,7 +89,7 @@ def open_session(
 
 
 def _cache_dir(settings: Settings) -> Path | None:
-    """Return the cache's directory, or None for a user without a home: only time is lost."""
+    """Return the cache's directory; None for a user without a home, which only costs time."""
     try:
         return cache_dir(settings)
     except ConfigError:

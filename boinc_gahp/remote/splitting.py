@@ -1,7 +1,7 @@
-"""Jobs that do not fit into one request become several batches.
+"""Splits jobs that do not fit into one request into several batches.
 
-A project takes a batch in one request (``web-rpcs.rst``, "submit_batch"), and a request has a
-limit.
+A project takes a batch in one request (``web-rpcs.rst``, "submit_batch"), and requests have a
+maximum size.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 def split(
     session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
 ) -> list[tuple[str, list[Job]]]:
-    """Return the batches that jobs make, each with its name, so that each fits into a request.
+    """Return batches, each with its name and jobs, so that each fits into a request.
 
-    As few as can be, about equally large. If one is enough it has the name that was given; others
-    are called ``<name>-1``, ``<name>-2``, … The jobs' names are those that they would have in one
-    batch. So the same jobs, settings and templates always make the same batches; others are a
-    :class:`BatchConflict` when they are submitted, never jobs that exist twice.
+    There are as few as possible, of about the same size. A single batch has the given name; several
+    are called ``<name>-1``, ``<name>-2``, … The jobs have the same names as in one batch. So the
+    same jobs, settings and templates always make the same batches; if something differs, submitting
+    them raises :class:`BatchConflict` and never duplicates jobs.
 
     Raises:
-        BadRequest: something is not of the type that it should have.
-        JobRefused: a job's arguments cannot be split or would not arrive as they are.
+        BadRequest: a value has the wrong type.
+        JobRefused: a job's arguments cannot be split or would not arrive unchanged.
         NotFound, PermissionDenied, TemplateError, RpcError: the app's templates cannot be had.
     """
     listed = list_of(jobs)
@@ -64,6 +64,6 @@ def split(
 
 
 def _places(jobs: int, count: int) -> list[slice]:
-    """Return where each of ``count`` batches begins and ends; none has more than one job more."""
+    """Return where each of ``count`` batches begins and ends; sizes differ by one job at most."""
     ends = [jobs * number // count for number in range(count + 1)]
     return [slice(begin, end) for begin, end in pairwise(ends)]

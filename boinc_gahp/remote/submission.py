@@ -1,7 +1,7 @@
-"""Batches are submitted, looked at beforehand, and estimated.
+"""Submits, plans and estimates batches.
 
-Exactly once is what :meth:`boinc_gahp.bridge.Bridge.submit` is for: a batch is known by its name,
-and a submit of the same jobs under the same name completes the first one, or finds it done.
+:meth:`boinc_gahp.bridge.Bridge.submit` creates each job exactly once: a batch is identified by its
+name, and a submit of the same jobs under the same name completes the first one, or finds it done.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan
 
 log = logging.getLogger("boinc_gahp.remote")
 
-#: Requests of some of the jobs that are written to learn how many fit.
+#: How many requests with part of the jobs are written to learn how many fit.
 _LOOKS = 6
 
 
 class Options(TypedDict, total=False):
-    """What :meth:`boinc_gahp.remote.Project.submit` takes beside app and jobs."""
+    """Arguments of :meth:`boinc_gahp.remote.Project.submit` besides app and jobs."""
 
     name: str | None
     parameters: Parameters
@@ -59,10 +59,10 @@ class PlannedFile:
     """A local input file.
 
     Attributes:
-        path: as it was named.
+        path: as it was given.
         nbytes: its size.
-        physical_name: what it is called on the project.
-        present: whether the project has it already, so that it is not sent.
+        physical_name: its name on the project.
+        present: whether the project has it already, so that it need not be sent.
     """
 
     path: str
@@ -73,27 +73,27 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a submit would do, as far as that can be told beforehand.
+    """What a submit would do, as far as this is known beforehand.
 
     Attributes:
-        request: what the bridge would be asked.
-        refusal: what stands against the batch as a whole; None: nothing.
-        problems: what stands against jobs, by their names.
+        request: the request to the bridge.
+        refusal: the problem of the batch as a whole; None: there is none.
+        problems: problems of jobs, by job name.
         files: the local files that are needed, each content once.
         remote: URLs of the files that would be fetched to be measured.
-        request_bytes: of the request that holds the jobs.
-        max_request_bytes: the largest that the project's settings allow.
+        request_bytes: the size of the request that holds the jobs.
+        max_request_bytes: the largest request that the project's settings allow.
         jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
-        batch_id: of the batch of this name that there is already; None: there is none.
-        jobs_there: how many of the jobs it has.
+        batch_id: the id of an existing batch of this name; None: there is none.
+        jobs_there: how many of the jobs that batch has.
         compared: whether its jobs are known to have these arguments and files.
         lease: seconds that a new batch would be kept without a renewal.
-        sizes: what the project would keep of the jobs, the least and the most, by the fields of
-            :class:`Parameters`; empty if their template is a file of the project's, which cannot
-            be read from here.
-        jobs_with_template: how many jobs take an input template with them in which what they ask
-            for is filled in, since their own or the app's says otherwise.
-        template_bytes: of the request, for these templates.
+        sizes: the smallest and the largest value that the project would keep for the jobs, by the
+            fields of :class:`Parameters`; empty if their template is a file on the project, which
+            cannot be read from here.
+        jobs_with_template: how many jobs are sent with an input template that has their values
+            filled in, because their own template or the app's says otherwise.
+        template_bytes: how many bytes of the request these templates take.
     """
 
     request: SubmitRequest
@@ -114,12 +114,12 @@ class Plan:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there is no problem."""
         return self.refusal is None and not self.problems
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the files that would be sent."""
+        """The total size of the files that would be sent, in bytes."""
         return sum(file.nbytes for file in self.files if not file.present)
 
     def __repr__(self) -> str:
@@ -135,24 +135,24 @@ class Plan:
 def submit(
     session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
 ) -> tuple[int, bool]:
-    """Make the jobs exist on the project, each exactly once.
+    """Create the jobs on the project, each exactly once.
 
     Returns:
-        The batch's id there, and whether its jobs are known to have these arguments and files.
+        The batch's id, and whether its jobs are known to have these arguments and files.
 
     Repeated with the same jobs and the same name, at any time and from any process, it completes
     the first submit or finds it done.
 
     Raises:
-        BadRequest: something is not of the type that it should have.
+        BadRequest: a value has the wrong type.
         JobRefused: the project would mangle a job or choke on it; nothing was created.
-        BatchConflict: the name belongs to another batch, to one that takes no jobs any more, or to
+        BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or to
             one that was submitted with other arguments or files.
         StagingError: an input file cannot be read, measured or sent.
         NotFound: there is no such app.
         PermissionDenied: the account may not submit to it.
         TemplateError: the app's templates cannot be read.
-        RpcError: the project said no or could not be asked.
+        RpcError: the project refused, or could not be asked.
     """
     measure = partial(_measure, session, options.get("progress"))
     request = build_request(app_name, jobs, measure=measure, **options)
@@ -170,7 +170,7 @@ def submit(
 def drop_begun(session: Session, batch_name: str) -> bool:
     """Retire the batch of a submit that failed for good, if it has no jobs; return if it had none.
 
-    Its name is taken from then on: this is for names that were made up.
+    Its name stays taken, so this is for made-up names only.
     """
     try:
         return session.bridge.withdraw_empty(batch_name)
@@ -180,9 +180,9 @@ def drop_begun(session: Session, batch_name: str) -> bool:
 
 
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
-    """Look at what :func:`submit` would do; nothing is created, sent, or fetched.
+    """Show what :func:`submit` would do; creates, sends and fetches nothing.
 
-    Local files are read, if their MD5s are not remembered, since the project knows files by these.
+    Local files whose MD5s are not remembered are read, since the project knows files by their MD5s.
 
     Raises:
         BadRequest, NotFound, PermissionDenied, TemplateError, RpcError: as :func:`submit`.
@@ -235,7 +235,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
 def estimate(
     session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
 ) -> float:
-    """Return how many seconds the project thinks the jobs take; nothing is created or sent.
+    """Return how many seconds the project thinks the jobs take; creates and sends nothing.
 
     Raises:
         BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
@@ -257,7 +257,7 @@ def _measure(
 
 
 def _sizes(judged: Judgement) -> dict[str, tuple[float, float]]:
-    """Return the least and the most that is kept of the jobs; of none if any cannot be known."""
+    """Return the smallest and largest values kept for the jobs; empty if any is unknown."""
     if len(judged.filled) < len(judged.inputs):
         return {}
     kept = [each.stored for each in judged.filled.values()]
@@ -289,9 +289,9 @@ def _files(
 def _absent_staged(
     session: Session, request: SubmitRequest, staged: Collection[str]
 ) -> dict[str, StagingError]:
-    """Return, by job, the errors for files that are said to be on the project and are not.
+    """Return, by job, errors for files that should be on the project and are not.
 
-    Only those in ``staged`` are looked for: at what can be no file's name, query_files fails.
+    Only names in ``staged`` are looked up: query_files fails at text that cannot be a file's name.
     """
     absent = session.bridge.absent(staged) if staged else set()
     found: dict[str, StagingError] = {}
@@ -313,9 +313,9 @@ def _absent_staged(
 
 
 def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
-    """Return how many of the jobs, from the first, fit into one request; ``size`` is that of all.
+    """Return how many of the jobs, from the first, fit into one request; all have ``size`` bytes.
 
-    Jobs of one batch are much alike, so the size of some tells where to look next.
+    Jobs of one batch are similar, so the size of some of them tells which number to try next.
     """
     limit = session.bridge.max_post_bytes
     most = len(request.jobs)
@@ -339,7 +339,7 @@ def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
 
 
 def _split(session: Session, request: SubmitRequest, error: BatchTooLarge) -> BatchTooLarge:
-    """Return the error with the numbers that whoever splits the batch needs."""
+    """Return the error with the numbers needed to split the batch."""
     fits = _fitting(session, request, error.nbytes)
     count = len(request.jobs)
     if not 0 < fits < count:

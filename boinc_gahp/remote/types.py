@@ -1,6 +1,6 @@
-"""What remote job submission is asked, and what it answers.
+"""The values that remote job submission takes and returns.
 
-Points in time are seconds since the epoch, durations seconds, sizes bytes.
+Points in time are seconds since the epoch, durations are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations

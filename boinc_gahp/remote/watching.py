@@ -1,4 +1,4 @@
-"""Watching batches until they are over, without being a burden to the project."""
+"""Watches batches until they are over, without burdening the project."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.session import Session
 
-#: Seconds that a look may take at first, retries included, until the trouble is told; doubled each
-#: time that this was not enough, so that a slow project is not asked in vain for ever.
+#: Seconds that the first look may take, retries included, before the trouble is reported. Doubled
+#: whenever that was too short, so that even a slow project is heard in the end.
 _PATIENCE = 10.0
 _LONGEST_PATIENCE = 120.0
-#: Seconds for a look however little time is left: the last one has to come to something.
+#: Seconds for a look even if less time is left, so that the last look can succeed.
 _LEAST = 2.0
-#: Bytes of one batch of query_batches, and of one job of query_batch, about.
+#: About how many bytes a batch takes in query_batches, and a job in query_batch.
 _BATCH_BYTES = 700
 _JOB_BYTES = 130
-#: The samples of progress that a forecast keeps.
+#: How many samples of progress a forecast keeps.
 _SAMPLES = 200
 _A_DAY = 86400.0
 _TOO_FAR = 10 * 365 * 86400.0
@@ -45,16 +45,16 @@ _TOO_FAR = 10 * 365 * 86400.0
 class Poll:
     """How often a project is asked, in seconds.
 
-    The pause begins at the shortest, grows while nothing changes, and shrinks when something does;
-    it is never shorter than a sixtieth of the time that the watch has lasted, nor than ten times
-    what the project took for its answer.
+    The pause begins at ``shortest``, grows while nothing changes, and shrinks when something does.
+    It is never shorter than a sixtieth of the time since the watch began, or than ten times what
+    the project took for its last answer.
 
     Attributes:
-        shortest: between an answer and the next question; more than 0.
-        longest: likewise; a day at most.
+        shortest: the shortest pause between an answer and the next question; more than 0.
+        longest: the longest such pause; a day at most.
 
     Raises:
-        BadRequest: they are no such numbers, or ``shortest`` is the longer one.
+        BadRequest: the numbers are out of range, or ``shortest`` is larger than ``longest``.
     """
 
     shortest: float = 1.0
@@ -69,10 +69,10 @@ class Poll:
 
 
 class Forecast:
-    """Estimates when a batch is over, from what is seen of its progress.
+    """Estimates when a batch will be over, from its progress so far.
 
-    The speed is that of the most recent quarter of what is done, so that a slow beginning is soon
-    forgotten; it falls while nothing happens.
+    The speed is that of the latest quarter of the progress, so a slow start is soon forgotten; it
+    falls while nothing happens.
     """
 
     def __init__(self) -> None:
@@ -82,11 +82,11 @@ class Forecast:
 
     @property
     def end(self) -> float | None:
-        """Seconds since the epoch; None where it cannot be told."""
+        """Seconds since the epoch; None if it cannot be estimated."""
         return self._end
 
     def see(self, info: rpc.BatchInfo, now: float | None = None) -> None:
-        """Take what the project tells of a batch at ``now`` (None: by this machine's clock)."""
+        """Take the project's answer about a batch at ``now`` (None: by this machine's clock)."""
         with self._lock:
             self._end = self._estimated(info, time.time() if now is None else now)
 
@@ -94,7 +94,7 @@ class Forecast:
         if info.state is not BatchState.IN_PROGRESS:
             return None
         if not self._seen:
-            # All of it was done since it was made, if the two clocks agree so far.
+            # All of the progress was made since its creation, if the two clocks agree well enough.
             self._seen.append((min(info.create_time, now), 0.0))
         fraction = min(1.0, info.fraction_done)
         if fraction != self._seen[-1][1]:
@@ -138,7 +138,7 @@ def watch(
     poll: Poll = Poll(),
     until: float | None = None,
 ) -> Iterator[tuple[Batch, ...]]:
-    """Yield the batches after every look at them, until all are over or it is ``until``.
+    """Yield the batches after every look at them, until all are over or ``until`` is reached.
 
     See :meth:`Project.watch`; ``until`` is a time of ``time.monotonic()``.
     """
@@ -153,10 +153,10 @@ def watch(
         yield handles
         if all(batch.is_over for batch in handles):
             return
-        # Of the time of a look that came to nothing, the project spent little on answers.
+        # During a look that failed, the project spent little time on answers.
         cost = 0.0 if changed is None else answered - began
         pause = rhythm.pause(answered - start, cost, changed=bool(changed))
-        # Watchers that began together are not to ask together for ever.
+        # Watchers that began together should not keep asking at the same moments.
         pause = rhythm.slower.jittered(pause)
         if until is not None:
             pause = min(pause, until - time.monotonic())
@@ -166,7 +166,7 @@ def watch(
 
 
 class Rhythm:
-    """The pauses between looks, as :class:`Poll` has them."""
+    """The pauses between looks, as :class:`Poll` describes them."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
@@ -180,7 +180,7 @@ class Rhythm:
         Args:
             elapsed: seconds since the watch began.
             cost: seconds that the project took to answer.
-            changed: whether the answer had something new in it.
+            changed: whether the answer contained any news.
         """
         poll = self._poll
         self._quiet = (
@@ -190,7 +190,7 @@ class Rhythm:
 
 
 class _Look:
-    """Looks at batches in the cheapest way that there is."""
+    """Looks at batches with the cheapest RPC."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -198,9 +198,9 @@ class _Look:
         self._listed: int | None = None
 
     def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
-        """Refresh the batches that are not over; return whether anything is new.
+        """Refresh the batches that are not over; return whether anything changed.
 
-        None: the project could not be asked; each of those batches says why.
+        None: the project could not be asked; each of those batches has the reason.
         """
         open_ = [batch for batch in handles if not batch.is_over]
         if not open_:
@@ -218,7 +218,7 @@ class _Look:
             if self._session.closing.is_set():
                 raise
             if isinstance(error, TransportError) and error.may_have_happened:
-                # It may have been about to answer.
+                # The project may have been about to answer.
                 self._patience = min(2 * self._patience, _LONGEST_PATIENCE)
             for batch in open_:
                 batch.trouble = error
@@ -235,7 +235,7 @@ class _Look:
         return changed
 
     def _news(self, project: rpc.WebRpcs, open_: Sequence[Batch]) -> dict[int, rpc.BatchInfo]:
-        """Return what the project tells of those batches; one that it does not know is missing."""
+        """Return the project's answers about those batches; unknown ones are missing."""
         wanted = {batch.id for batch in open_}
         found: dict[int, rpc.BatchInfo] = {}
         if not self._single_is_cheaper(open_):
@@ -243,7 +243,7 @@ class _Look:
             self._listed = len(listed)
             found = {info.id: info for info in listed if info.id in wanted}
         for batch_id in wanted - found.keys():
-            # Retired or gone, which the list does not tell apart; or asked for alone.
+            # The batch is retired or gone, which the list does not show; or it is asked for alone.
             try:
                 found[batch_id] = project.batch(batch_id)
             except NotFound:
@@ -251,7 +251,7 @@ class _Look:
         return found
 
     def _single_is_cheaper(self, open_: Sequence[Batch]) -> bool:
-        """Tell whether the few jobs of these batches are less than the list of all batches."""
+        """Tell whether listing these batches' few jobs is cheaper than listing all batches."""
         jobs = sum(batch.njobs for batch in open_)
         alone = jobs * _JOB_BYTES + len(open_) * _BATCH_BYTES
         return self._listed is not None and alone < self._listed * _BATCH_BYTES / 2

@@ -1,9 +1,9 @@
 """All outputs of a batch in one zip archive.
 
-The project makes one, too (``batch_files``), and it is not used: its members have the project's own
-names, with random numbers in them, in one heap; it has no stderr, is built anew and sent from its
-first byte after each break, and is no archive at all where there is no output (``web-rpcs.rst``,
-"get_output").
+The project's own archive (``batch_files``) is not used. Its members have the project's names, with
+random numbers in them, without folders; it has no stderr; after each interruption it is built and
+sent again from the first byte; and it is not an archive at all if there is no output
+(``web-rpcs.rst``, "get_output").
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = ["FetchedZip", "fetch_zip"]
 
-#: Of compression: the quickest, for one thread does it while several fetch.
+#: The quickest compression, because one thread compresses what several fetch.
 _LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedZip:
-    """What a fetch into an archive came to; numbers are of jobs where nothing else is said.
+    """The outcome of a fetch into an archive; the numbers count jobs unless it says otherwise.
 
     Attributes:
         path: the archive.
-        fetched: whose outputs are in it.
+        fetched: jobs with outputs in the archive.
         files: how many files it has.
-        nbytes: their size in bytes, before they were packed.
-        failed: have come to nothing.
-        unfinished: are not done yet.
-        errors: of jobs that are done and are not in it, by their names.
+        nbytes: the files' size in bytes before compression.
+        failed: jobs that failed.
+        unfinished: jobs that are not done yet.
+        errors: by job name: errors of jobs that are done but are not in the archive.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class FetchedZip:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every job is done and in it."""
+        """Whether every job is done and in the archive."""
         return not (self.failed or self.unfinished or self.errors)
 
 
@@ -73,20 +73,20 @@ def fetch_zip(
     progress: OnProgress | None = None,
     stderr: bool = True,
 ) -> FetchedZip:
-    """Fetch the outputs of those of a batch's jobs that are done into one zip archive.
+    """Fetch the outputs of a batch's finished jobs into one zip archive.
 
-    Its members are called ``JOB/NAME`` as the files of :func:`~boinc_gahp.remote.fetching.fetch`
-    are, in the order in which they came. It is made beside ``path``, where only the jobs that are
-    just being fetched need room beside it, and appears whole or not at all; an earlier file of
-    that name is replaced. It is not resumed: where a batch is large or the network bad, fetch into
-    a directory. With no output at all it is an empty archive.
+    Its members are called ``JOB/NAME``, like the files of
+    :func:`~boinc_gahp.remote.fetching.fetch`, in the order in which they arrive. It is written
+    beside ``path``, where only the jobs being fetched take extra room, and appears complete or not
+    at all; an existing file of that name is replaced. It cannot be resumed: for a large batch or a
+    bad network, fetch into a directory. Without any output the archive is empty.
 
     Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
     known = jobs_of(batch, jobs)
     under_way = BatchFetch(batch, known.finished, progress=progress)
-    # So that what a killed fetch has left is taken over, and removed, by the next one.
+    # The next fetch takes over, and removes, what a killed one has left.
     with registry.file(target, under_way.gate) as whole, registry.directory(target) as room:
         try:
             with whole.contents() as contents:
@@ -108,7 +108,7 @@ def fetch_zip(
         except OSError as error:
             raise explain(error, target) from error
         except OutputError as error:
-            # Jobs' files are only on their way into the archive.
+            # Jobs' files are only stored here until they are in the archive.
             if isinstance(error.__cause__, OSError):
                 raise explain(error.__cause__, target) from error
             raise
@@ -125,7 +125,7 @@ def fetch_zip(
 
 
 class _Packer:
-    """Puts one job after the other into an archive; thread-safe."""
+    """Adds one job after the other to an archive; thread-safe."""
 
     def __init__(
         self, archive: zipfile.ZipFile, under_way: BatchFetch, room: Path, *, stderr: bool
@@ -138,7 +138,7 @@ class _Packer:
         self._lock = threading.Lock()
 
     def work(self, job: Finished) -> None:
-        """Fetch a job's files and put them into the archive."""
+        """Fetch a job's files and add them to the archive."""
         folder = Folder(self._room / str(job.id), job, stderr=self._stderr, again=True)
         try:
             folder.make(self._under_way.gate)

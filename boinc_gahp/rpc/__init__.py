@@ -1,4 +1,4 @@
-"""A BOINC project's web RPCs, and so the Python API for remote job submission.
+"""A BOINC project's web RPCs, the layer below the Python API for remote job submission.
 
 ::
 
@@ -53,7 +53,7 @@ __all__ = [
     "command_line",
 ]
 
-#: What classes were called in 0.1.
+#: Names that classes had in 0.1.
 _RENAMED = {
     "Batch": types.BatchInfo,
     "BatchJob": types.JobInfo,

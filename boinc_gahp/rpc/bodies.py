@@ -1,7 +1,8 @@
 """Request bodies: multipart, read in blocks from memory and from disk.
 
-Multipart and not urlencoded, because the server's limit counts bytes on the wire and urlencoding
-makes XML three times as long. requests' own ``files=`` would read every file into memory.
+Multipart instead of urlencoded, because the server's limit counts bytes on the wire, and
+urlencoding makes XML three times as long. requests' own ``files=`` would read every file into
+memory.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ T = TypeVar("T")
 
 
 class FormBody:
-    """The form that a request is: the field ``request``, then the files in the order of its names.
+    """The form of a request: the field ``request``, then the files in the order of its names.
 
-    Closing it closes the files. ``sent`` is called with the size of each block that goes out next,
-    and raises to stop.
+    Closing it closes the files. ``sent`` is called with the size of each block before it is sent,
+    and can raise to stop.
     """
 
     def __init__(
@@ -56,14 +57,14 @@ class FormBody:
 
     @property
     def len(self) -> int:
-        """Bytes on the wire."""
+        """The number of bytes on the wire."""
         return self._size
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes.
 
         Raises:
-            StagingError: a file cannot be read, or is not what it was.
+            StagingError: a file cannot be read, or has changed.
         """
         block: bytes = self._encoder.read(size)
         self._sent(len(block))
@@ -81,7 +82,7 @@ def size_of(xml: bytes) -> int:
 
 
 class _Memory:
-    """Bytes that say how many of them are left, as the encoder wants it."""
+    """Bytes that know how many of them are left, as the encoder expects."""
 
     def __init__(self, data: bytes) -> None:
         self._file = io.BytesIO(data)
@@ -96,7 +97,7 @@ class _Memory:
 class _Checked:
     """A file that is checked while it is sent.
 
-    Its last bytes are held back until size and MD5 have turned out right: a request that breaks off
+    Its last bytes are held back until its size and MD5 are verified: a request that breaks off
     before its end has no effect on the project (``web-rpcs.rst``, "Lost answers").
     """
 
@@ -108,7 +109,7 @@ class _Checked:
         self._open: BinaryIO | None = None
 
     def begin(self) -> None:
-        """Check an empty file now: nothing will be read of it."""
+        """Check an empty file now, since it will never be read."""
         if not self.len:
             self._reading(self._check_end)
 

@@ -1,7 +1,7 @@
-"""The border for foreign exceptions: what requests, urllib3, lxml and sockets raise, translated.
+"""Translates the exceptions of requests, urllib3, lxml and sockets.
 
-Callers of ``rpc`` meet only :mod:`boinc_gahp.errors`. The cause is chained as far as it holds no
-URL: requests' own texts quote whole URLs, and one of them holds the authenticator.
+Callers of ``rpc`` only see :mod:`boinc_gahp.errors`. The cause is chained unless it contains a URL:
+requests' own texts quote whole URLs, and one of them contains the authenticator.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FOREIGN = (
 )
 
 
-#: Raised where there is no connection yet, to the project or to a proxy.
+#: Raised before there is a connection, to the project or to a proxy.
 _NOT_CONNECTED = (
     urllib3.exceptions.ConnectTimeoutError,
     urllib3.exceptions.NewConnectionError,
@@ -48,13 +48,13 @@ _NOT_CONNECTED = (
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What an exception of ``kinds``, anywhere in the chain, says of an exchange.
+    """What an exception of ``kinds``, anywhere in the chain, says about an exchange.
 
     Attributes:
         what: what happened, and what to do; ``{why}`` is the innermost reason.
         sent: whether the request may have reached the project.
-        unmade: whether it is about connections that never came about only.
-        permanent: whether only a change of something can help.
+        unmade: whether the rule only applies if no connection was made.
+        permanent: whether retrying is useless until something is changed.
         damaged: whether an answer had begun.
     """
 
@@ -66,7 +66,7 @@ class _Rule:
     damaged: bool = False
 
 
-#: The first that fits counts; the last fits all.
+#: The first rule that matches is used; the last one matches everything.
 _RULES = (
     _Rule(
         (ssl.SSLCertVerificationError,),
@@ -95,7 +95,7 @@ _RULES = (
         sent=False,
         unmade=True,
     ),
-    # urllib3 calls it so, too, when a connection through a proxy breaks after the request was sent.
+    # urllib3 also raises this when a connection through a proxy breaks after the request was sent.
     _Rule(
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
         "the connection through the proxy failed ({why}): try again, or check the setting or the "
@@ -150,16 +150,16 @@ class Border:
     redact: Redactor
 
     def cross(self, work: Callable[[], T]) -> T:
-        """Return ``work()``; raise an error of ours for any that is foreign."""
+        """Return ``work()``; translate any foreign exception."""
         try:
             return work()
         except FOREIGN as foreign:
             error = self.translated(foreign)
-        # Outside the except block: or the foreign error would hang on as __context__.
+        # Raised outside the except block, which would keep the foreign error as __context__.
         raise error
 
     def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield ``chunks``, crossing the border at each."""
+        """Yield ``chunks``, translating the exceptions of each."""
         while True:
             chunk = self.cross(lambda: next(chunks, None))
             if chunk is None:
@@ -167,7 +167,7 @@ class Border:
             yield chunk
 
     def translated(self, foreign: BaseException) -> TransportError | ProtocolError:
-        """Return the error that ``foreign`` stands for, with a harmless cause."""
+        """Return the translation of ``foreign``, with a harmless cause."""
         error = self._judged(chain(foreign))
         error.__cause__ = self._harmless(foreign)
         return error
@@ -191,7 +191,7 @@ class Border:
         )
 
     def _why(self, links: list[BaseException]) -> str:
-        """Return the innermost reason, in the words of the operating system where it has some."""
+        """Return the innermost reason, in the operating system's words if it has some."""
         for link in reversed(links):
             words = (
                 getattr(link, "verify_message", None)
@@ -203,7 +203,7 @@ class Border:
         return type(links[-1]).__name__
 
     def _harmless(self, foreign: BaseException) -> BaseException | None:
-        """Return the innermost link of the chain that has no URL and no secret on it."""
+        """Return the innermost link of the chain without a URL or secret."""
         for link in reversed(chain(foreign)):
             shown = "".join(traceback.format_exception(link)) + repr(link) + repr(vars(link))
             if "auth_str=" not in shown and self.redact(shown) == shown:
@@ -212,14 +212,14 @@ class Border:
 
 
 def _is_unmade(link: BaseException) -> bool:
-    """Tell whether ``link`` is only raised where no connection came about."""
+    """Tell whether ``link`` is only raised if no connection was made."""
     if isinstance(link, OSError) and str(link).startswith("Tunnel connection failed"):
-        return True  # http.client's words for a proxy that refuses to CONNECT
+        return True  # http.client's text for a proxy that refuses CONNECT
     return isinstance(link, _NOT_CONNECTED)
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """Return ``error`` and what it came from, outermost first."""
+    """Return ``error`` and its causes, outermost first."""
     links: list[BaseException] = []
     todo = [error]
     while todo:

@@ -1,7 +1,7 @@
-"""Requests: from values to the XML document that the project's PHP reads.
+"""Builds requests: the XML documents that the project's PHP reads.
 
-Written piece by piece, a job at a time, so that 100,000 jobs need the memory of their text only.
-Elements stand in the order that BOINC's own clients use.
+They are written piece by piece, a job at a time, so 100,000 jobs only need the memory of their
+text. Elements have the order that BOINC's own clients use.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from boinc_gahp.secret import Authenticator
 
 _DECLARATION = re.compile(r"<\?xml\b.*?\?>", re.DOTALL)
-#: Above this a double has no digits after the point to lose.
+#: Doubles above this have no digits after the point.
 _EXACT_INTEGERS = 2.0**53
 
 
 def document(
     rpc: str, authenticator: Authenticator | None, parts: Iterable[etree._Element] = ()
 ) -> bytes:
-    """Return the request ``rpc`` with ``parts`` in it, as UTF-8.
+    """Return the request ``rpc`` with the elements ``parts``, as UTF-8.
 
-    Without an authenticator (ping) it holds a space: the project takes an element without
-    children or text for no request at all (``web-rpcs.rst``, "Transport and framing").
+    Without an authenticator (ping) it contains a space, because the project rejects an element
+    without children or text (``web-rpcs.rst``, "Transport and framing").
 
     Raises:
-        BadRequest: the authenticator holds a character that XML cannot hold.
+        BadRequest: the authenticator contains a character that XML cannot hold.
     """
     with _writing(rpc) as (out, xml):
         if authenticator is None:
@@ -55,8 +55,8 @@ def submission_document(rpc: str, authenticator: Authenticator, batch: BatchSubm
     """Return the request ``rpc`` (submit_batch or estimate_batch) for ``batch``.
 
     Raises:
-        BadRequest: a text that XML cannot hold, a number that is none, or a job's template that is
-            not well-formed; names the job and the field.
+        BadRequest: XML cannot hold a text, a number is not finite, or a job's template is not
+            well-formed; names the job and the field.
     """
     templates: dict[str, etree._Element] = {}
     with _writing(rpc) as (out, xml):
@@ -90,10 +90,10 @@ def _secret(authenticator: Authenticator) -> etree._Element:
 
 
 def leaf(tag: str, value: str, where: str = "") -> etree._Element:
-    """Return an element that holds ``value``; ``where`` says in an error whose it is.
+    """Return an element with the text ``value``; ``where`` begins the error message.
 
     Raises:
-        BadRequest: ``value`` holds a character that XML cannot hold.
+        BadRequest: ``value`` contains a character that XML cannot hold.
     """
     element = etree.Element(tag)
     _set(element, value, where)
@@ -101,7 +101,7 @@ def leaf(tag: str, value: str, where: str = "") -> etree._Element:
 
 
 def number(value: float, what: str) -> str:
-    """Return ``value`` as the project reads numbers.
+    """Return ``value`` in the form in which the project reads numbers.
 
     Raises:
         BadRequest: it is not finite.
@@ -232,8 +232,8 @@ def _add(parent: etree._Element, tag: str, value: str, where: str) -> None:
 def _template(tag: str, text: str, where: str) -> etree._Element:
     """Return a job's own template as the element ``tag``.
 
-    The old form of a template file has several root elements and no ``<input_template>`` around
-    them; both forms are taken.
+    The old form of a template file has several root elements without ``<input_template>`` around
+    them; both forms are accepted.
     """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:

@@ -1,4 +1,4 @@
-"""One RPC from end to end: attempts, redirects, time, the border, the judge, and its log line."""
+"""One RPC from end to end: attempts, redirects, time limits, errors, and its log line."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ log = logging.getLogger("boinc_gahp.rpc")
 _REDIRECTS = 5
 _SAME_MESSAGE_AGAIN = 3600.0
 _MESSAGES_REMEMBERED = 500
-#: With less time left than this a request is not begun.
+#: No request is started with less time left than this.
 _NO_TIME = 0.001
 
 
 @dataclass(slots=True)
 class Question:
-    """What one RPC asks: where, with which body, what its reply repeats, and about what."""
+    """One RPC: its address, its body, what its reply repeats, and its subject."""
 
     rpc: Rpc
     url: str
@@ -64,7 +64,7 @@ class Question:
 
 @dataclass(slots=True)
 class Traffic:
-    """What one RPC took, for its log line."""
+    """The traffic of one RPC, for its log line."""
 
     attempts: int = 0
     began: float = field(default_factory=time.monotonic)
@@ -74,11 +74,11 @@ class Traffic:
 
 @dataclass(slots=True)
 class Caller:
-    """What all RPCs to a project share; thread-safe.
+    """The state that all RPCs to a project share; thread-safe.
 
     Attributes:
-        speaks_https: set when a request to http was sent on to https of the same host: the next
-            ones go there at once, so that the authenticator travels in clear no more than once.
+        speaks_https: set when a request to http was redirected to https of the same host. Later
+            requests go there directly, so the authenticator is sent in clear only once.
     """
 
     host: str
@@ -96,10 +96,10 @@ class Caller:
         answer: Callable[[etree._Element], T],
         until: float | None,
     ) -> T:
-        """Ask; return what ``answer`` makes of the reply's root element.
+        """Send the request; return what ``answer`` makes of the reply's root element.
 
         Raises:
-            RpcError: every class below it, see :mod:`boinc_gahp.errors`.
+            RpcError: one of its subclasses, see :mod:`boinc_gahp.errors`.
         """
 
         def attempt(traffic: Traffic) -> T:
@@ -124,9 +124,9 @@ class Caller:
         begin: Callable[[HttpReply, Border, Traffic], T],
         until: float | None,
     ) -> T:
-        """Ask for an output; return what ``begin`` makes of the reply's beginning.
+        """Request an output; return what ``begin`` makes of the reply's beginning.
 
-        The log line of a good one is left to whoever reads it to its end.
+        If it succeeds, the log line is left to the code that reads the output to its end.
         """
 
         def attempt(traffic: Traffic) -> T:
@@ -140,7 +140,7 @@ class Caller:
         return self._attempts(question.rpc, until, attempt, log_success=False)
 
     def judge(self, question: Question) -> Judge:
-        """Return who judges the replies to ``question``."""
+        """Return the judge of the replies to ``question``."""
         return Judge(question.rpc, self.host, self.redact, question.subject)
 
     # -- one RPC
@@ -169,7 +169,7 @@ class Caller:
         return result
 
     def log_line(self, rpc: Rpc, outcome: str, traffic: Traffic) -> None:
-        """Log the one line that every RPC gets."""
+        """Log the line that every RPC gets."""
         log.debug(
             "%s %s: %s, %.3f s, %d bytes out, %d bytes in%s",
             rpc.name,
@@ -195,7 +195,7 @@ class Caller:
     def _send(
         self, question: Question, until: float | None, traffic: Traffic, *, plain: bool = False
     ) -> tuple[HttpReply, Border]:
-        """Send the request, follow redirects; return a reply with HTTP status 200."""
+        """Send the request and follow redirects; return a reply with HTTP status 200."""
         rpc = question.rpc
         border = Border(rpc.name, self.host, self.redact)
         url = question.url
@@ -254,7 +254,7 @@ class Caller:
         )
 
     def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:
-        """Return where to go on; the request's method and body stay what they are."""
+        """Return the next URL; the request's method and body do not change."""
         try:
             there = redirects.followed(reply.status, reply.headers.get("Location", ""), url)
         except redirects.RedirectRefused as refused:
@@ -283,7 +283,7 @@ class Caller:
     def _tell(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
         for message in messages:
             if rpc.dies and message.fatal:
-                continue  # a matter of course, perhaps a thousand times; the error tells it
+                continue  # normal, perhaps a thousand times; the error reports it
             said = shorten(self.redact(message.text), 300)
             self._warn_once(f"PHP of {self.host} says in {rpc.name}: {message.kind}: {said}")
 
@@ -302,7 +302,7 @@ class Caller:
 
 
 def beginning(chunks: Iterator[bytes]) -> bytes:
-    """Return as much of a body that is an error anyway as is looked at, however it ends."""
+    """Return the beginning of an error's body, as much as is needed, even if it breaks off."""
     kept = b""
     try:
         for chunk in chunks:
@@ -315,7 +315,7 @@ def beginning(chunks: Iterator[bytes]) -> bytes:
 
 
 def _in_short(error: BaseException) -> str:
-    """Return the outcome for the log: what kind, and the server's words if it had some."""
+    """Return the outcome for the log: the kind of error, and the server's words if any."""
     if not isinstance(error, GahpError):
         return type(error).__name__
     kind = type(error).__name__

@@ -49,19 +49,19 @@ T = TypeVar("T")
 
 
 class WebRpcs:
-    """A BOINC project, asked with one account's authenticator.
+    """A BOINC project's web RPCs, called with one account's authenticator.
 
-    Thread-safe. Every method raises :class:`~boinc_gahp.errors.RpcError` (which class tells who
-    must act) and :class:`~boinc_gahp.errors.BadRequest` for an argument that no request can hold.
-    What may be repeated is repeated with growing pauses for ``options.retry_total`` seconds while
-    the trouble looks passing; create_batch, submit_batch and upload_files are sent once, and again
-    only if no connection came about. Times that are sent are given by this machine's clock; they
-    reach the project as its own clock will show them (:mod:`boinc_gahp.rpc.clock`).
+    Thread-safe. Every method raises :class:`~boinc_gahp.errors.RpcError`, whose subclass tells who
+    must act, and :class:`~boinc_gahp.errors.BadRequest` for an argument that no request can hold.
+    RPCs that may be repeated are retried with growing pauses for ``options.retry_total`` seconds
+    while the trouble looks passing. create_batch, submit_batch and upload_files are sent once, and
+    again only if no connection was made. Times are given by this machine's clock, and converted to
+    the project's clock (:mod:`boinc_gahp.rpc.clock`).
 
     Attributes:
         url: the project's address; always ends in ``/``.
-        host: its host, with the port where it is not the scheme's own.
-        account: 16 hex digits that stand for the authenticator in the ledger.
+        host: its host, with the port unless it is the scheme's default.
+        account: 16 hex digits that identify the authenticator in the ledger.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class WebRpcs:
         self._authenticator = authenticator
         self._until: float | None = None
         self._clock = Clock()
-        # Another transport's replies may be of another time: they may be recordings.
+        # Another transport's replies may be recordings, with the time of another day.
         self._tells_time = transport is None
         self._transport = HttpTransport(options) if transport is None else transport
         watched = Watched(self._transport, self._clock) if self._tells_time else self._transport
@@ -87,12 +87,12 @@ class WebRpcs:
 
     @property
     def account(self) -> str:
-        """16 hex digits that stand for the authenticator."""
+        """16 hex digits that identify the authenticator."""
         return self._authenticator.account
 
     @property
     def https_url(self) -> str | None:
-        """The project's URL with https, if it has sent a request on there from http."""
+        """The project's URL with https, if it has redirected a request there from http."""
         return upgraded(self.url) if self._caller.speaks_https.is_set() else None
 
     def until(self, deadline: float) -> WebRpcs:
@@ -103,11 +103,11 @@ class WebRpcs:
 
     @property
     def deadline(self) -> float:
-        """``time.monotonic()`` by which this view's RPCs end; infinite where there is no such."""
+        """``time.monotonic()`` by which this view's RPCs end; infinite without a deadline."""
         return math.inf if self._until is None else self._until
 
     def close(self) -> None:
-        """Close the connections, also for all views; pauses between attempts end at once."""
+        """Close the connections of all views; pauses between attempts end at once."""
         self._caller.closing.set()
         if isinstance(self._transport, HttpTransport):
             self._transport.close()
@@ -130,8 +130,8 @@ class WebRpcs:
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
         """Create a batch in state INIT; return its id.
 
-        The name may exist: then there are two, and the older one is found by it (``web-rpcs.rst``,
-        "create_batch"). ``expire_time`` 0 is never.
+        The name need not be new: then two batches have it, and the project finds the older one by
+        it (``web-rpcs.rst``, "create_batch"). ``expire_time`` 0 means never.
         """
         return self._simple(
             table.CREATE_BATCH,
@@ -143,9 +143,9 @@ class WebRpcs:
         )
 
     def submit_batch(self, submission: BatchSubmission) -> int:
-        """Send a batch's jobs, in one request; return its id.
+        """Send a batch's jobs in one request; return its id.
 
-        The id is no proof that there are as many jobs: ask query_batch (``web-rpcs.rst``,
+        The id does not prove that all jobs exist: ask query_batch (``web-rpcs.rst``,
         "submit_batch").
         """
         return self._ask(
@@ -167,7 +167,7 @@ class WebRpcs:
         )
 
     def query_batches(self, *, get_cpu_time: bool = False) -> tuple[BatchInfo, ...]:
-        """Return the account's batches, retired ones left out."""
+        """Return the account's batches, without retired ones."""
         batches = RepeatedElements(("batch",), results.batch, table.MOST_BATCHES)
         return self._simple(
             table.QUERY_BATCHES,
@@ -184,7 +184,7 @@ class WebRpcs:
         get_cpu_time: bool = False,
         get_job_details: bool = False,
     ) -> BatchDetails:
-        """Return one batch with its jobs; by name it is the oldest of that name, of any user.
+        """Return one batch with its jobs; by name the oldest of that name, of any user.
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
@@ -199,16 +199,16 @@ class WebRpcs:
         )
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
-        """Return one batch without its jobs, which are read and forgotten, however many."""
+        """Return one batch without its jobs, which are read but not kept."""
         jobs = Dropped(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
         return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
 
     def iter_jobs(self, batch_id: int) -> Iterator[JobInfo]:
         """Yield a batch's jobs with their details, in the order of their submission.
 
-        The project is asked when the first job is wanted. By then its answer has ended and was
-        found complete, so that jobs are never fewer than they are; it waits in a temporary file if
-        it is long, and memory does not grow with it.
+        The request is sent when the first job is wanted. Jobs are yielded only after the reply was
+        found complete, so none can be missing; a long reply waits in a temporary file, and needs no
+        more memory than a short one.
 
         Raises:
             NoRoom: there is no room for the temporary file.
@@ -234,7 +234,7 @@ class WebRpcs:
     ) -> JobStatuses:
         """Return the jobs of batches whose status changed after ``min_mod_time``.
 
-        ``min_mod_time`` is sent as it is given. One unknown batch fails all.
+        ``min_mod_time`` is sent unchanged. One unknown batch makes the whole RPC fail.
         """
         if not isinstance(min_mod_time, str):
             min_mod_time = build.number(min_mod_time, "min_mod_time")
@@ -251,7 +251,7 @@ class WebRpcs:
         )
 
     def abort_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
-        """Abort a batch's jobs; it is ABORTED then, unless a submit_batch into it still runs."""
+        """Abort a batch's jobs; it becomes ABORTED, unless a submit_batch for it still runs."""
         self._simple(
             table.ABORT_BATCH,
             results.success,
@@ -260,7 +260,7 @@ class WebRpcs:
         )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
-        """Give a batch's files and records free to be deleted; harmless to repeat."""
+        """Let the project delete a batch's files and records; may be repeated."""
         self._simple(
             table.RETIRE_BATCH,
             results.success,
@@ -271,7 +271,7 @@ class WebRpcs:
     def set_expire_time(
         self, expire_time: float, *, batch_id: int | None = None, batch_name: str | None = None
     ) -> None:
-        """Set when the project may abort and retire a batch that nobody asked about."""
+        """Set when the project may abort and retire a batch."""
         self._simple(
             table.SET_EXPIRE_TIME,
             results.success,
@@ -296,7 +296,7 @@ class WebRpcs:
     def query_completed_job(self, job_name: str) -> CompletedJob:
         """Return what is known of a job that has a canonical instance.
 
-        For any other job the project's PHP dies: ProtocolError with ``php_fatal``
+        For any other job the project's PHP crashes: ProtocolError with ``php_fatal``
         (``web-rpcs.rst``, "query_completed_job").
         """
         return self._simple(
@@ -307,13 +307,13 @@ class WebRpcs:
         )
 
     def abort_jobs(self, job_names: Sequence[str]) -> None:
-        """Abort jobs; at an unknown one the project stops, and the ones before it are aborted."""
+        """Abort jobs; stops at the first unknown one, with the jobs before it aborted."""
         self._simple(
             table.ABORT_JOBS, results.success, *(build.leaf("job_name", name) for name in job_names)
         )
 
     def get_templates(self, *, app_name: str | None = None, job_name: str | None = None) -> str:
-        """Return an app's two template files, one after the other, as they are."""
+        """Return an app's two template files, one after the other, unchanged."""
         if app_name is not None:
             what, name = "app", app_name
         elif job_name is not None:
@@ -338,8 +338,8 @@ class WebRpcs:
     ) -> tuple[int, ...]:
         """Return the indices of the names that the project does not have.
 
-        With ``batch_id`` the files that it has are associated with the batch, and PHP dies if one
-        already was (``web-rpcs.rst``, "Files", also for why not to send ``delete_time``).
+        With ``batch_id``, the files that it has are associated with the batch, and PHP crashes if
+        one already was (``web-rpcs.rst``, "Files", also for why not to send ``delete_time``).
         """
         absent = RepeatedElements(("file",), results.index, table.MOST_FILES)
         return self._simple(
@@ -359,12 +359,12 @@ class WebRpcs:
     ) -> None:
         """Send files, streamed from disk.
 
-        ``sent`` is called with the bytes of each block that goes out, more than the files' own in
-        all; raises to break the request off.
+        ``sent`` is called with the bytes of each block before it is sent, in total more than the
+        files' sizes; it can raise to break off the request.
 
         Raises:
-            StagingError: a file cannot be read, or has another size or MD5 than it should; the
-                request is broken off then.
+            StagingError: a file cannot be read, or has another size or MD5 than expected; the
+                request is broken off.
         """
         names = [file.physical_name for file in files]
         kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
@@ -387,7 +387,7 @@ class WebRpcs:
     def workunit_file(self, wu_name: str, file_num: int) -> OutputStream:
         """Return an output of a job's canonical instance.
 
-        The authenticator itself stands in this request's URL, and so in the project's access log.
+        The authenticator itself is in this request's URL, and so in the project's access log.
         """
         return self._output(
             table.WORKUNIT_FILE,
@@ -399,8 +399,8 @@ class WebRpcs:
     def workunit_files(self, wu_id: int) -> OutputStream:
         """Return all outputs of a job, as a zip archive.
 
-        Reading it raises ProtocolError where there is none: of a job whose name has a dot servers
-        send 0 bytes, as of one without outputs. :meth:`result_file` is the way round.
+        Reading it raises ProtocolError if there is none: servers send 0 bytes for a job without
+        outputs, and also for a job whose name has a dot. Use :meth:`result_file` for these.
         """
         return self._output(
             table.WORKUNIT_FILES,
@@ -410,7 +410,7 @@ class WebRpcs:
         )
 
     def batch_files(self, batch_id: int) -> OutputStream:
-        """Return all outputs of a batch, as a zip archive; no bytes at all if there are none."""
+        """Return all outputs of a batch, as a zip archive; 0 bytes if there are none."""
         return self._output(
             table.BATCH_FILES,
             {"batch_id": str(batch_id)},
@@ -421,20 +421,20 @@ class WebRpcs:
     # -- what they have in common
 
     def _derived(self, of: str) -> str:
-        """Return the ``auth_str`` that stands for the authenticator and one object."""
+        """Return the ``auth_str`` made of the authenticator and one object."""
         text = self._authenticator.reveal() + of
         encoded = text.encode("utf-8", "surrogateescape")
         return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
 
     def _theirs(self, at: float) -> float:
-        """Return a time of this machine's clock as the project's will show it; 0 stays 0."""
+        """Convert a time of this machine's clock to the project's clock; 0 stays 0."""
         if not at:
             return at
         if self._tells_time and not self._clock.is_known:
             try:
                 self.ping()
             except RpcError:
-                if not self._clock.is_known:  # any answer tells the time
+                if not self._clock.is_known:  # any reply tells the time
                     raise
         return self._clock.theirs(at)
 

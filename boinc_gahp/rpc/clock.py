@@ -1,12 +1,12 @@
-"""The project's clock: what time it is there, also where the clock of this machine is wrong.
+"""The project's clock, for times that the project will act on.
 
-A few requests hold a time at which the project is to do something: when a batch expires, when a
-file may be deleted. The project compares it with its own clock, and a submit node's may be an hour
-off, or a day. So such times are sent as the project's clock will show them.
+A few requests contain a time at which the project is to do something: when a batch expires, or when
+a file may be deleted. The project compares it with its own clock; the clock of a submit node may be
+wrong by an hour, or a day. So times are converted to the project's clock before they are sent.
 
-Its time is taken from the ``Date`` of its replies, which web servers send with each of them, a
-ping's and an error page's too; ``server_time`` comes with query_batch2 alone, and the first time
-to be sent, a new batch's lease, comes before any of those.
+The project's time is taken from the ``Date`` header of its replies, which web servers always send,
+even with a ping or an error page. ``server_time`` only comes with query_batch2, but the first time
+to be sent, a new batch's lease, is needed before that.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from boinc_gahp.rpc.transport import HttpReply, HttpRequest, Transport
 
-#: Seconds by which clocks may differ without times being changed: they then are what was asked for.
+#: Clocks that differ by less than this, in seconds, count as equal, and times are sent unchanged.
 _SLACK = 60.0
-#: Of an exchange that took longer than this, in seconds, the Date tells too little: some servers
-#: give the time at which the request came, others that of the reply.
+#: The Date of an exchange that took longer than this, in seconds, is too inexact: some servers give
+#: the time of the request, others that of the reply.
 _SLOW = 10.0
-#: Seconds after which the project's time has to be asked for again.
+#: Seconds after which the project's time must be asked for again.
 _LASTS = 600.0
 
 
@@ -34,22 +34,22 @@ class Clock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        #: The project's time, and the uptime when it was that; None: it tells none.
+        #: The project's time, and the uptime at that moment; None: the project tells no time.
         self._heard: tuple[float, float] | None = None
         self._when: float | None = None
 
     @property
     def is_known(self) -> bool:
-        """Whether the project has lately told its time, or that it tells none."""
+        """Whether the project has recently told its time, or sent no time."""
         when = self._when
         return when is not None and _uptime() - when < _LASTS
 
     def hear(self, date: str | None, began: float) -> None:
-        """Take in the Date of a reply that has just begun.
+        """Take the Date of a reply that has just begun.
 
         Args:
             date: the header's text, None if there is none.
-            began: uptime in seconds, right before its request was sent.
+            began: uptime in seconds right before the request was sent.
         """
         now = _uptime()
         if now - began > _SLOW:
@@ -57,11 +57,11 @@ class Clock:
         stamp = _seconds(date)
         with self._lock:
             self._when = now
-            # A Date has whole seconds: half of one is lost on the average.
+            # A Date has whole seconds, so on average half a second is lost.
             self._heard = None if stamp is None else (stamp + 0.5, (began + now) / 2)
 
     def theirs(self, at: float) -> float:
-        """Return what the project's clock will show when this machine's shows ``at``.
+        """Return what the project's clock shows when this machine's clock shows ``at``.
 
         Both are seconds since the epoch. Clocks that differ by a minute or less count as equal.
         """
@@ -74,11 +74,11 @@ class Clock:
 
 
 class Watched:
-    """A transport whose replies tell the time.
+    """A transport that reads the time from its replies.
 
     Args:
         transport: sends the requests.
-        clock: is told.
+        clock: receives the times.
     """
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
@@ -94,13 +94,13 @@ class Watched:
 
 
 def _uptime() -> float:
-    """Return seconds by a clock that nobody sets, and that goes on while the machine sleeps."""
+    """Return seconds by a clock that is never set, and that runs while the machine sleeps."""
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boottime is None else time.clock_gettime(boottime)
 
 
 def _seconds(date: str | None) -> float | None:
-    """Return a Date header's time in seconds since the epoch; None if it is none."""
+    """Return a Date header's time in seconds since the epoch; None if it is not a date."""
     try:
         when = parsedate_to_datetime(date or "")
         if when.tzinfo is None:

@@ -1,10 +1,9 @@
-"""A job's arguments as the one text that a project stores and a volunteer's client takes apart.
+"""A job's arguments as the text that a project stores and a volunteer's client splits.
 
-On its way the text goes through four readers, none of which escapes anything for the next: the line
-that ``create_work`` reads, where a ``"`` ends it; SQL, where ``'`` and a backslash mean something;
-the XML of the workunit, which clients unescape once; and the client's splitter, which knows quotes,
-but no escape inside them (``web-rpcs.rst``, "Command lines" and "What clients
-make of it").
+Four readers see the text, and none of them escapes anything for the next: the line that
+``create_work`` reads, which ends at a ``"``; SQL, where ``'`` and a backslash are special; the XML
+of the workunit, which clients unescape once; and the client's splitter, which knows quotes, but no
+escapes inside them (``web-rpcs.rst``, "Command lines" and "What clients make of it").
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ from boinc_gahp.text import character_name, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Nearly all arguments are such, and want no closer look.
+#: Nearly all arguments look like this and need no further check.
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
-#: What the client splits at: C's isspace().
+#: The characters at which the client splits: C's isspace().
 _WHITE = re.compile(r"[ \t]")
 
 
 def command_line(arguments: Iterable[str], *, doubled: bool = False) -> str:
-    r"""Return the text that is stored for these arguments: a program gets each as it is here.
+    r"""Return the text to store for these arguments; the program gets each of them unchanged.
 
-    ``&`` and ``<`` stand escaped in it, once, for clients unescape it once. A ``>`` stays as it is:
-    that was seen to arrive.
+    ``&`` and ``<`` are escaped once, because clients unescape once. A ``>`` is not escaped: tests
+    showed that it arrives.
 
     Args:
         arguments: separate words.
-        doubled: whether ``'`` and ``\`` may be sent doubled, which a project's database turns back
-            into single ones as long as its server code is not mended; then arguments with spaces
-            are put between ``'``.
+        doubled: whether ``'`` and ``\`` may be sent doubled. The project's database turns them back
+            into single ones as long as its server code is not fixed; then arguments with spaces are
+            put between ``'``.
 
     Raises:
-        BadRequest: an argument would not arrive as it is.
+        BadRequest: an argument would not arrive unchanged.
     """
     line = " ".join(_word(argument, doubled=doubled) for argument in arguments)
     if line == "0":
@@ -50,11 +49,11 @@ def command_line(arguments: Iterable[str], *, doubled: bool = False) -> str:
 
 
 def check_stored(text: str, where: str = "") -> str:
-    """Return a text that is to be stored, unless a client would choke on it.
+    """Return a text to be stored; refuse one that a client would choke on.
 
     Raises:
-        BadRequest: it holds a ``<``. A client that finds one in a workunit refuses the whole reply,
-            with the jobs of others in it, or loses the arguments.
+        BadRequest: it contains a ``<``. A client that finds one in a workunit refuses the whole
+            reply, including other people's jobs, or loses the arguments.
     """
     if "<" in text:
         raise BadRequest(
@@ -103,10 +102,10 @@ def _word(argument: str, *, doubled: bool) -> str:
 
 
 def _between_quotes(argument: str, what: str) -> str:
-    """Put an argument between quotes for the client, if it needs them.
+    """Quote an argument for the client if it needs quotes.
 
-    A client was seen to skip the character after an opening quote. What such a client and one
-    without that fault would read differently is not written.
+    Some clients skip the character after an opening quote. A text that such a client and a correct
+    one would read differently is refused.
     """
     if not _WHITE.search(argument) and not argument.startswith("'"):
         return argument

@@ -1,4 +1,4 @@
-"""What requests have in common: the batch that is meant, flags, the names of files."""
+"""Parts that requests have in common: the batch, flags, the names of files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def said(batch_id: int | None, batch_name: str | None) -> str:
-    """Return how an error calls the batch."""
+    """Return how error messages refer to the batch."""
     return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
 
 
 def which(batch_id: int | None, batch_name: str | None) -> etree._Element:
-    """Return the element that says which batch is meant; raise BadRequest if none is."""
+    """Return the element that identifies the batch; raise BadRequest without an id or name."""
     if batch_id is not None:
         return build.leaf("batch_id", str(batch_id))
     if batch_name is None:
@@ -35,7 +35,7 @@ def flags(**wanted: bool) -> Iterable[etree._Element]:
 def files(
     names: Sequence[str], batch_id: int | None, delete_time: float | None
 ) -> Iterable[etree._Element]:
-    """Return what query_files and upload_files say of files."""
+    """Return the elements for files in query_files and upload_files."""
     if batch_id is not None:
         yield build.leaf("batch_id", str(batch_id))
     if delete_time is not None:

@@ -1,4 +1,4 @@
-"""What a reply means: a value, or the right exception with words that tell what to do."""
+"""Judges replies: a value, or the right exception with a message that says what to do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _phrase(status: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges the replies to one RPC of one host; ``subject`` is what it was asked about."""
+    """Judges the replies of one host to one RPC about ``subject``."""
 
     rpc: Rpc
     host: str
@@ -72,11 +72,11 @@ class Judge:
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:
-        """Return the error for an HTTP status that is no success."""
+        """Return the error for an HTTP status other than success."""
         body = self.redact(body)
         who = f"{self._asked} of {self.host}"
         if status == 500 and _XML_PREFIX.match(body):
-            # With display_errors off this is how a PHP fatal error looks.
+            # With display_errors off a PHP fatal error looks like this.
             return ProtocolError(
                 f"{who}: the project's PHP died of this request (HTTP 500 after the reply's "
                 "beginning): its admin finds why in the web server's error log",
@@ -107,7 +107,7 @@ class Judge:
         )
 
     def trouble(self, reply: Reply) -> RpcError | None:
-        """Return the error that ``reply`` is, None if it is a good one."""
+        """Return the error in ``reply``; None if the reply is good."""
         if reply.error is not None:
             return self.refusal(reply.number, reply.words)
         fatal = reply.fatal
@@ -132,7 +132,7 @@ class Judge:
         return self.incomplete(reply.incomplete) if reply.incomplete else None
 
     def page(self, page: str) -> RpcError:
-        """Return the error for a web page in the place of a reply."""
+        """Return the error for a web page instead of a reply."""
         text = self.redact(page_text(page))
         down = _DOWN.search(text)
         if down:
@@ -144,16 +144,16 @@ class Judge:
         return self._protocol(f"a web page ({title!r}) instead of an answer: {_CHECK_URL}")
 
     def no_file(self, page: str) -> ProtocolError:
-        """Return the error for a page without a known form in the place of an output."""
+        """Return the error for a page of unknown form instead of an output."""
         said = shorten(self.redact(page), 120)
         return self._protocol(f"not a file came but {said!r}", cut=not said)
 
     def cut(self, what: str) -> ProtocolError:
-        """Return the error for an output that is not whole."""
+        """Return the error for an incomplete output."""
         return self._protocol(what, cut=True)
 
     def empty_archive(self) -> ProtocolError:
-        """Return the error for an archive without a byte (``web-rpcs.rst``, "get_output")."""
+        """Return the error for an archive of 0 bytes (``web-rpcs.rst``, "get_output")."""
         return self._protocol(
             "an archive of 0 bytes: servers make none for a job whose name has a dot, nor for one "
             "without outputs; fetch its outputs one by one (Project.result_file)"
@@ -164,13 +164,13 @@ class Judge:
         return self._protocol(f"an answer that lacks what it should hold: {shorten(what, 200)}")
 
     def too_much(self, what: str) -> ProtocolError:
-        """Return the error for a reply that was not read any further."""
+        """Return the error for a reply that is too long to be read."""
         return self._protocol(
             f"an answer that was not read to its end, for it has more than {what}: {_CHECK_URL}"
         )
 
     def encoded(self, how: str) -> ProtocolError:
-        """Return the error for a body in an encoding that nobody asked for."""
+        """Return the error for a body in an encoding that was not requested."""
         return self._protocol(
             f"it came encoded ({shorten(self.redact(how), 60)}), which was not asked for: the "
             "project's admin should look at the web server's settings"

@@ -1,16 +1,16 @@
-"""Time limits that hold for whatever a server does.
+"""Time limits that hold whatever a server does.
 
-A read time-out counts the silence between two bytes only: a server that sends a byte every second
-would hold a request for ever, in its headers as well as in its body. So every single wait is given
-the time that is left for the whole.
+A read time-out only limits the silence between two bytes. A server that sends a byte every second
+could hold a request for ever, in its headers as well as in its body. So every single wait is
+limited to the time left for the whole.
 
-That takes subclasses of urllib3's connections: neither urllib3 nor requests gives access to the
-socket while a request is sent and the headers are read. What they offer is not enough:
+This takes subclasses of urllib3's connections, because neither urllib3 nor requests gives access to
+the socket while a request is sent and the headers are read. What they offer is not enough:
 
-* ``urllib3.Timeout(total=...)`` bounds each read, not all of them together.
-* Each block of an upload is given the time-out for connecting.
-* ``HTTPResponse.shutdown()``, which a timer could call, exists once the headers are there. A body
-  without a length then ends as if it were whole, and over TLS the rest of it comes encrypted.
+* ``urllib3.Timeout(total=...)`` limits each read, not all of them together.
+* Each block of an upload has the time-out for connecting.
+* ``HTTPResponse.shutdown()``, which a timer could call, exists only after the headers were read. A
+  body without a length then looks complete, and over TLS the rest of it is still encrypted.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """What one request and its reply are given.
+    """The limits of one request and its reply.
 
     Attributes:
         silence: seconds between two reads, and for each block that is sent.
-        until: ``time.monotonic()`` by which the reply must have ended.
+        until: the reply must have ended by this ``time.monotonic()``.
         whole: seconds from the reply's first byte to its end.
-        rate: the fewest bytes per second of the reply, once it has begun; 0 for any.
-        rate_span: the seconds of waiting for bytes over which the rate is looked at.
+        rate: the lowest allowed bytes per second of a reply that has begun; 0 for any.
+        rate_span: seconds of waiting for bytes over which the rate is measured.
     """
 
     silence: float
@@ -51,10 +51,10 @@ class TimeLimits:
     rate_span: float = 60.0
 
     def next_wait(self) -> float:
-        """Return the seconds that the next read or block may take.
+        """Return how many seconds the next read or block may take.
 
         Raises:
-            TimeoutError: there are none left.
+            TimeoutError: the time is over.
         """
         left = self.until - time.monotonic()
         if left <= 0:
@@ -62,16 +62,16 @@ class TimeLimits:
         return min(self.silence, left)
 
 
-#: A line that a server sends, such as the length of a chunk, is no longer than http.client's.
+#: The limit of http.client for a line from a server, such as the length of a chunk.
 _LONGEST_LINE = 65537
 
-# urllib3 passes nothing of ours on to its connections, but they work in the thread that sends.
+# urllib3 passes no values of ours to its connections, but they run in the sending thread.
 _current: ContextVar[TimeLimits] = ContextVar("limits")
 
 
 @contextmanager
 def limited(limits: TimeLimits) -> Iterator[None]:
-    """Let ``limits`` hold for what this thread sends meanwhile, and for the replies to it."""
+    """Apply ``limits`` to what this thread sends meanwhile, and to the replies."""
     token = _current.set(limits)
     try:
         yield
@@ -84,20 +84,20 @@ class _TimedResponse(http.client.HTTPResponse):
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        # The file that is replaced has read nothing yet.
+        # Nothing was read yet from the file that is replaced.
         self.fp = _Lines(_TimedReader(sock, self.fp.detach(), _current.get()))
 
 
 class _TimedConnection(HTTPConnection):
-    """A connection on which requests are sent within the limits, too."""
+    """A connection that sends requests within the limits, too."""
 
     response_class = _TimedResponse
 
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
-        # urllib3 has set the time-out for connecting: a server that pauses during an upload for
-        # longer than that is there all the same.
+        # urllib3 has set the time-out for connecting, but a server may pause for longer during an
+        # upload.
         self.sock.settimeout(_current.get().next_wait())
         super().send(data)
 
@@ -114,12 +114,12 @@ class _TlsPool(HTTPSConnectionPool):
     ConnectionCls = _TimedTlsConnection
 
 
-#: Whose requests have to be sent where :func:`limited` holds.
+#: Their requests must be sent inside :func:`limited`.
 TIMED_POOLS: dict[str, type[HTTPConnectionPool]] = {"http": _Pool, "https": _TlsPool}
 
 
 class _Lines(io.BufferedReader):
-    """A reader whose lines end: urllib3 would read one of any length."""
+    """A reader that limits the length of lines, as urllib3 does not."""
 
     def readline(self, size: int | None = -1) -> bytes:
         most = _LONGEST_LINE if size is None or size < 0 else min(size, _LONGEST_LINE)
@@ -127,10 +127,10 @@ class _Lines(io.BufferedReader):
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads from a socket's file, each time for no longer than is left.
+    """Reads from a socket's file; each read may take only the time left.
 
-    For the rate, only the time of waiting counts: the caller may take as long as it likes between
-    two reads.
+    The rate counts only the time spent waiting: the caller may pause between two reads for as long
+    as it likes.
     """
 
     def __init__(self, sock: socket.socket, file: Any, limits: TimeLimits) -> None:
@@ -139,7 +139,7 @@ class _TimedReader(io.RawIOBase):
         self._file = file
         self._limits = limits
         self._begun = False
-        # In this span.
+        # In the current span.
         self._waited = 0.0
         self._came = 0
 
@@ -156,7 +156,8 @@ class _TimedReader(io.RawIOBase):
         except TimeoutError:
             if wait <= rest:
                 raise
-            # _count() raises: not here, where the error would carry this one as its context.
+            # _count() raises. It is called outside, where its error does not get this one as its
+            # context.
         now = time.monotonic()
         if not self._begun:
             self._begun = True
@@ -167,7 +168,7 @@ class _TimedReader(io.RawIOBase):
         return count
 
     def _rest_of_span(self) -> float:
-        """Return the seconds in which more has to come; infinite where enough has come."""
+        """Return the seconds until more must have arrived; infinite if enough has."""
         if not self._begun or self._has_enough():
             return math.inf
         return self._limits.rate_span - self._waited
@@ -176,7 +177,7 @@ class _TimedReader(io.RawIOBase):
         return self._came >= self._limits.rate * self._limits.rate_span
 
     def _count(self, count: int | None, waited: float) -> None:
-        """Count what came; None if nothing did in the rest of the span."""
+        """Count received bytes; None if nothing arrived in the rest of the span."""
         self._came += count or 0
         self._waited += waited
         if count is not None and self._waited < self._limits.rate_span:

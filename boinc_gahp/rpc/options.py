@@ -1,4 +1,4 @@
-"""What a caller can choose about the connections to a project."""
+"""Options for the connections to a project."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class ClientOptions:
     """Time-outs (seconds), certificates, proxy, connections.
 
     Attributes:
-        connect_timeout: for a connection to be made, name look-up and TLS included.
-        read_timeout: the longest silence while an answer is awaited, and while one block of a
-            request is sent.
-        reply_timeout: for the whole of an RPC's reply to arrive once it has begun; outputs have
-            no such limit.
-        output_rate: the fewest bytes per second of an output; 0: any.
-        rate_span: the seconds of waiting for bytes over which that is looked at.
-        retry_total: for the attempts of one RPC that may be repeated.
-        ca_bundle: a PEM file to check certificates with; None: those of the system.
+        connect_timeout: for making a connection, including name look-up and TLS.
+        read_timeout: the longest silence while waiting for a reply, and while sending one block of
+            a request.
+        reply_timeout: for receiving the whole reply of an RPC after its first byte; does not apply
+            to outputs.
+        output_rate: the lowest allowed bytes per second of an output; 0: any.
+        rate_span: seconds of waiting for bytes over which the rate is measured.
+        retry_total: for all attempts of an RPC that may be repeated.
+        ca_bundle: a PEM file to check certificates with; None: the system's.
         proxy: a proxy's URL; None: the usual variables (``HTTPS_PROXY``, ``NO_PROXY``, ...).
-        pool_size: connections that are kept alive.
-        user_agent: how to introduce itself to the web server.
+        pool_size: how many connections are kept alive.
+        user_agent: the User-Agent sent to the web server.
     """
 
     connect_timeout: float = 10.0
@@ -45,7 +45,7 @@ class ClientOptions:
 
     @classmethod
     def of(cls, settings: Settings, project: ProjectSettings) -> Self:
-        """Return what the settings say of a project, for all that is done there at a time."""
+        """Return the options that the settings give for a project."""
         return cls(
             connect_timeout=settings.timeouts.connect,
             read_timeout=settings.timeouts.read,

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 _FILENAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;]+))""", re.IGNORECASE)
 _ERROR = re.compile(r"\s*ERROR:\s*(.*)", re.DOTALL | re.IGNORECASE)
-#: A directory of the project's upload hierarchy, instead of a file in it.
+#: A directory of the project's upload hierarchy, not a file in it.
 _DIRECTORY = re.compile(r"[0-9a-f]{1,3}")
 _CHUNK = 65536
-#: Of a number of bytes that any disk may hold.
+#: The most digits of a file size.
 _DIGITS = 19
 
 
 class OutputStream:
-    """An output on its way; a context manager that gives the connection back.
+    """An output being received; a context manager that releases the connection.
 
     Attributes:
-        filename: the file's name on the project (its last part only), from Content-Disposition:
-            for an output ``<result>_r<random>_<n>``, where ``n`` is its number in the output
-            template (``web-rpcs.rst``, "get_output").
-        length: the bytes to come; None if the project does not say.
+        filename: the file's name on the project (its last part only), from Content-Disposition: for
+            an output ``<result>_r<random>_<n>``, where ``n`` is its number in the output template
+            (``web-rpcs.rst``, "get_output").
+        length: the number of bytes; None if the project does not say.
     """
 
     def __init__(
@@ -56,11 +56,10 @@ class OutputStream:
         self._check_beginning()
 
     def chunks(self, size: int = _CHUNK) -> Iterator[bytes]:
-        """Yield the contents, at most ``size`` bytes at a time; once.
+        """Yield the contents once, at most ``size`` bytes at a time.
 
         Raises:
-            ProtocolError: there were fewer or more bytes than announced, or none where an archive
-                was to come.
+            ProtocolError: fewer or more bytes came than announced, or none instead of an archive.
             TransportError: the connection failed.
         """
         try:
@@ -80,7 +79,7 @@ class OutputStream:
         self._complete = True
 
     def close(self) -> None:
-        """Give the connection back; harmless to repeat."""
+        """Release the connection; may be called again."""
         self._reply.close()
         self._end("ok" if self._complete else "not read to its end")
 
@@ -96,14 +95,14 @@ class OutputStream:
             ended(outcome, self._read)
 
     def _check_beginning(self) -> None:
-        """Raise if this is no file: errors come as pages with HTTP status 200."""
+        """Raise if this is not a file: errors arrive as pages with HTTP status 200."""
         named = self.filename is not None
         content_type = self._reply.headers.get("Content-Type", "").lower()
         if named:
             one_file = self._judge.rpc in {RESULT_FILE, WORKUNIT_FILE}
             if one_file and self.filename and _DIRECTORY.fullmatch(self.filename):
-                # So a file number beyond the last is answered: Content-Length 4096, PHP warnings or
-                # nothing in the body, and the connection held for 5 s.
+                # The reply to a file number beyond the last one: Content-Length 4096, PHP warnings
+                # or nothing in the body, and the connection held for 5 s.
                 raise self._judge.refusal(
                     -1, f"no such file: the project sent its directory {self.filename} instead"
                 )

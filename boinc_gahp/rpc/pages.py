@@ -1,7 +1,7 @@
-"""Web pages that come in the place of a reply or of an output: what they are, and what they say.
+"""Web pages that arrive instead of a reply or an output: recognises them and reads their text.
 
-A page is whatever a server likes to send. So its beginning is all that is looked at, and that from
-one end to the other, once: nothing here goes back over what it has seen.
+A page can contain anything. So only its beginning is read, once, from one end to the other, without
+going back.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import html
 import re
 from contextlib import suppress
 
-#: Bytes of a page that are looked at. BOINC's own have 5,000, and in the last 500 of them stands
-#: what has happened (wire/get_output__database_down).
+#: How many bytes of a page are read. BOINC's own pages have 5,000, with the message in the last 500
+#: (wire/get_output__database_down).
 PAGE_BYTES = 16384
 
 _ROOT = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _SPACE = re.compile(rb"\s*")
 _NAME = re.compile(r"[a-z][a-z0-9]*")
-#: Elements whose text is not for people, and what ends them.
+#: Elements whose text is not for people, and their ends.
 _HIDDEN = {name: re.compile(rf"</{name}\s*>") for name in ("script", "style", "head", "nav")}
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
@@ -34,16 +34,16 @@ def is_page(body: bytes) -> bool:
 
 
 def page_beginning(body: bytes) -> str:
-    """Return as much of a page as is looked at; no word of it is cut in two."""
+    """Return the part of a page that is read, without cutting a word in two."""
     if len(body) > PAGE_BYTES:
-        # Half an authenticator would not be known for one.
+        # Half an authenticator would not be recognised.
         body = body[: max(0, *(body.rfind(end, 0, PAGE_BYTES) for end in (b" ", b"\n", b"<")))]
     return body.decode("utf-8", "replace")
 
 
 def page_title(page: str) -> str:
     """Return the title of a web page, or its first words."""
-    lowered = page.translate(_LOWER)  # each letter stays in its place
+    lowered = page.translate(_LOWER)  # no letter changes its place
     start = lowered.find("<title")
     begin = lowered.find(">", start) + 1 if start >= 0 else 0
     end = lowered.find("</title>", begin) if begin else -1
@@ -73,7 +73,7 @@ def page_text(page: str) -> str:
 
 
 def _words(text: str) -> str:
-    with suppress(ValueError):  # a character's number of more than 4,300 digits
+    with suppress(ValueError):  # a character number of more than 4,300 digits
         text = html.unescape(text)
     return " ".join(text.split())
 

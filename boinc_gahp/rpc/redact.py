@@ -1,4 +1,4 @@
-"""What must not be read anywhere: authenticators, what ``auth_str`` in a URL holds, and logins."""
+"""Hides secrets in texts: authenticators, values of ``auth_str`` in URLs, and logins."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _AUTH_STR = re.compile(r"(auth_str=)[^&\s\"'<>)]*")
 _ELEMENT = re.compile(r"((?:<|&lt;)authenticator(?:>|&gt;)).+?(?=<|&lt;|$)", re.DOTALL)
 _HIDDEN = "[hidden]"
-#: A shorter one is a slip of somebody's pen (real ones have 32 characters), and may well be a word
-#: of the message that it is taken out of.
+#: A shorter secret must be a mistake (real ones have 32 characters), and might be an ordinary word
+#: of the message.
 _SHORTEST = 8
 
 
 class Redactor:
-    """Takes an authenticator out of texts: the server echoes a request that it cannot read."""
+    """Removes an authenticator from texts: the server echoes a request that it cannot read."""
 
     __slots__ = ("_hide",)
 
@@ -47,7 +47,7 @@ class Redactor:
 
 
 class _HideAuthStr(logging.Filter):
-    """urllib3 logs the URLs it asks for; ``workunit_file`` has the authenticator in its URL."""
+    """Hides it in the URLs that urllib3 logs; that of ``workunit_file`` has the authenticator."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
@@ -58,7 +58,7 @@ class _HideAuthStr(logging.Filter):
 
 
 def guard_library_logs() -> None:
-    """Keep ``auth_str`` out of urllib3's own log records; harmless to call again."""
+    """Keep ``auth_str`` out of urllib3's own log records; may be called again."""
     for name in ("urllib3.connectionpool", "urllib3.util.retry", "urllib3.poolmanager"):
         logger = logging.getLogger(name)
         if not any(isinstance(known, _HideAuthStr) for known in logger.filters):

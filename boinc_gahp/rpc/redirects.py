@@ -1,8 +1,8 @@
-"""Where a redirect may lead: to the same server, and from http to https of the same host.
+"""Which redirects are followed: to the same server, and from http to https of the same host.
 
-A request carries the authenticator in its body, and perhaps in its URL. So what decides is what
-will connect: :func:`urllib3.util.parse_url`, and the URL to go on with is put together from the
-parts that it found. What two parsers may read in two ways is refused.
+A request has the authenticator in its body, and perhaps in its URL. So the URL is parsed by the
+same parser that connects, :func:`urllib3.util.parse_url`, and the next URL is built from the parts
+that it found. A location that two parsers may read differently is refused.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from urllib3.util import Url, parse_url
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import quoted, shorten
 
-#: Statuses that ask for the same request elsewhere. 303 asks for a GET of something else, so the
-#: request has been dealt with: that is no answer.
+#: Statuses that ask for the same request elsewhere. 303 asks for a GET of something else instead,
+#: so it is not a reply to the request.
 _AGAIN = (301, 302, 307, 308)
 _PORTS = {"http": 80, "https": 443}
-#: What may stand in a Location: visible ASCII without the backslash, which some read as a slash.
+#: Allowed in a Location: visible ASCII without the backslash, which some read as a slash.
 _PLAIN = re.compile(r"[!-\[\]-~]+")
 
 
 class RedirectRefused(Exception):
-    """A redirect that is not followed; the text says what the server does, without the server."""
+    """A redirect that is not followed; the text says what the server does, without its name."""
 
 
 def followed(status: int, location: str, url: str) -> str:
-    """Return the URL to go on with after ``url`` was answered with ``status`` and ``location``.
+    """Return the next URL after ``url`` was answered with ``status`` and ``location``.
 
     Raises:
-        RedirectRefused: it leads elsewhere, nowhere, or cannot be read without a doubt.
+        RedirectRefused: it leads to another server, nowhere, or is ambiguous.
     """
     if status not in _AGAIN or not location:
         raise RedirectRefused(f"answered HTTP {status}: check the project's URL")
@@ -54,7 +54,7 @@ def followed(status: int, location: str, url: str) -> str:
 
 
 def is_upgrade(url: str, to: str) -> bool:
-    """Tell whether a redirect that is followed leads from http to https."""
+    """Tell whether a followed redirect leads from http to https."""
     return url.startswith("http:") and to.startswith("https:")
 
 
@@ -67,7 +67,7 @@ def _read(location: str, url: str) -> Url:
     """Return the parts of ``location``, which may be relative to ``url``."""
     found, login = Url(), False
     if _PLAIN.fullmatch(location) is not None:
-        with suppress(ValueError):  # of which urllib3's LocationParseError is one
+        with suppress(ValueError):  # includes urllib3's LocationParseError
             joined = urljoin(url, location)
             login = "@" in urlsplit(joined).netloc
             found = parse_url(joined)
@@ -83,5 +83,5 @@ def _server(parts: Url) -> tuple[str, str, int]:
 
 
 def shown(url: str) -> str:
-    """Return a URL as messages quote it: ``auth_str`` stands in its query."""
+    """Return a URL for messages: without its query, which may have ``auth_str``."""
     return shorten(parse_url(url)._replace(query=None).url, 200)

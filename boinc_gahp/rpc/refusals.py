@@ -1,7 +1,7 @@
-"""What a project's words mean: which error a refusal is, what it names, and what to do about it.
+"""What a project's error messages mean: the error class, the object they name, and the remedy.
 
-``error_num`` is -1 for nearly all refusals, so the words have to tell (``web-rpcs.rst``, "Transport
-and framing"). Nobody above this room reads them.
+``error_num`` is -1 for nearly all refusals, so the text must be read (``web-rpcs.rst``, "Transport
+and framing"). This is done only here.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ DATABASE_DOWN = -138
 
 
 class Meaning(NamedTuple):
-    """What words mean.
+    """The meaning of an error message.
 
     Attributes:
         error: the class.
-        named: what the words name, such as a batch or a job, as the project wrote it; "": nothing.
-        advice: what to do, for the person who reads the error; "": the words say it.
+        named: the batch, job or other object that the message names, as the project wrote it; "":
+            none.
+        advice: what the reader of the error should do; "": the message says it.
     """
 
     error: type[ProjectError]
@@ -67,13 +68,13 @@ def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Known:
     return _Known(re.compile(words, re.IGNORECASE), error, advice)
 
 
-#: It came from BOINC_SELECT_PROJECT, and so from the file in a job's grid_resource, or from a file
-#: of settings.
+#: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
+#: from a settings file.
 _CHECK_AUTHENTICATOR = (
     "check the authenticator: in the file that grid_resource or the settings name"
 )
 
-#: By how the words begin.
+#: By the beginning of the message.
 _BEGINNINGS = (
     _begins("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _CHECK_AUTHENTICATOR),
     _begins(
@@ -100,21 +101,21 @@ _BEGINNINGS = (
     ),
     _begins("no canonical result", NotFound),
     _begins(
-        # With nothing after the colon: PHP dropped the request for its size.
+        # Nothing after the colon: PHP dropped the request because of its size.
         r"can't parse request message:\s*\Z",
         RequestTooLarge,
         "the request was larger than its post_max_size, or did not arrive whole",
     ),
 )
-#: By what is somewhere in the words.
+#: By a text anywhere in the message.
 _ANYWHERE = (
     _holds(r"md5_file: can't open (?:\S*/)?(?P<named>\S*)", InputGone),
     _holds(r"Duplicate entry '(?P<named>[^']*)' for key", DuplicateJob),
     _holds("batch not in init state", BatchSubmitted),
     _holds("limit on jobs in progress|too many jobs in progress", QuotaExceeded),
     _holds(
-        # The project's database, not what it was asked to do (``web-rpcs.rst``, "submit_batch", is
-        # about those that a job's text can cause: syntax, length, duplicates).
+        # These are about the project's database, not about the request (``web-rpcs.rst``,
+        # "submit_batch", has those that a job's text can cause: syntax, length, duplicates).
         "deadlock found|lock wait timeout|server has gone away|lost connection to"
         "|too many connections|is full|disk full|no space left|error writing file|read-only"
         "|crashed",
@@ -126,7 +127,7 @@ _ANYWHERE = (
 
 
 def meaning(number: int, words: str) -> Meaning:
-    """Return what a refusal means, by the project's number and words."""
+    """Return the meaning of a refusal, from the project's number and words."""
     if number in {WEB_STOPPED, DATABASE_DOWN}:
         return Meaning(ProjectDown, advice="the project is down: try again later")
     for known in _BEGINNINGS:
@@ -142,7 +143,7 @@ def _meaning(known: _Known, found: re.Match[str]) -> Meaning:
     return Meaning(known.error, found.groupdict().get("named") or "", known.advice)
 
 
-#: Refusals that are about everything that the account asks, and come before anything is done.
+#: Refusals of the account as such; they come before anything is done.
 OF_THE_ACCOUNT: tuple[type[PermissionDenied], ...] = (
     BadAuthenticator,
     NoSubmitAccess,

@@ -1,8 +1,8 @@
-"""Records of the one form that a project writes a hundred thousand times, read at a glance.
+"""Fast reading of the records that a project repeats a hundred thousand times in the same form.
 
-A list of 100,000 jobs takes an XML parser and its objects seconds, and nearly all of it is the same
-few tags around a name and a word. What has exactly that form is taken out here, with the same
-outcome; all else is left to the parser.
+For a list of 100,000 jobs an XML parser and its objects take seconds, nearly all of it for the same
+few tags around a name and a word. Records of exactly that form are read here, with the same result;
+everything else is left to the parser.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Regular:
-    """A form of records: well-formed XML, as it leaves the repair.
+    """A form of records, as well-formed XML from the repair.
 
     Attributes:
-        pattern: matches one record, and the white space after it.
-        make: makes its value of the match.
+        pattern: matches one record and the white space after it.
+        make: makes the record's value from the match.
     """
 
     pattern: re.Pattern[bytes]

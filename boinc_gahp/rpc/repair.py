@@ -1,11 +1,11 @@
-"""From what the project writes to well-formed XML, as the bytes arrive.
+"""Turns the project's replies into well-formed XML while they arrive.
 
-Replies look like XML and often are not (``web-rpcs.rst``, "Transport and framing"): names and error
-messages stand in them unescaped, PHP's messages between the elements or outside the root, the tag
-``<aborted JOBNAME>`` is never closed, a template file brings an XML declaration along. A tolerant
-parser alone would not do: libxml2 recovers from ``<job_name>a<b</job_name>`` by dropping a part of
-the name. So the text of the elements that hold names is escaped here, up to its closing tag, and
-whatever else is no tag becomes text; the parser after this one then has nothing to guess.
+Replies look like XML and often are not (``web-rpcs.rst``, "Transport and framing"). Names and error
+messages are not escaped; PHP's messages appear between the elements or outside the root; the tag
+``<aborted JOBNAME>`` is never closed; a template file has its own XML declaration. A tolerant
+parser alone is not enough: libxml2 recovers from ``<job_name>a<b</job_name>`` by dropping part of
+the name. So the text of elements with names is escaped here, up to its closing tag, and everything
+else that is not a tag becomes text. Then the parser does not have to guess.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ import codecs
 import re
 from dataclasses import dataclass
 
-#: Elements whose text the project writes unescaped (or, for stderr_out and an error message that
-#: echoes a request, escaped once more by PHP: that is undone by whoever reads them).
+#: Elements whose text the project does not escape. (PHP escapes stderr_out, and an error message
+#: that echoes a request, once more; their readers undo that.)
 RAW_TEXT = ("job_name", "name", "app_name", "error_msg", "stderr_out", "templates")
 
-#: Bytes that are kept of a text's beginning, and of its end. The largest seen is an error message
-#: of 1 MB; what jobs write to stderr is cut at 64 kB by a project's database as it ships.
+#: How many bytes of a text's beginning and of its end are kept. The longest text seen was an error
+#: message of 1 MB; a project's database cuts a job's stderr at 64 kB by default.
 KEPT_OF_TEXT = 512 * 1024
 _LONGEST_MESSAGE = 65536
-#: Of each message's beginning and end.
+#: The same for a message of PHP.
 _KEPT_OF_MESSAGE = 1024
 _MESSAGES_KEPT = 1000
 _LONGEST_TAG = 4096
-#: What comes in one piece is looked at in several: it reads the same however it comes.
+#: Long input is processed in pieces; the result does not depend on where it is cut.
 _PIECE = 65536
-#: The beginning of one of PHP's messages, up to its kind, is shorter.
+#: The beginning of a PHP message, up to its kind, is shorter.
 _HEAD = 60
 
 _KINDS = rb"Fatal error|Parse error|Recoverable fatal error|Warning|Notice|Deprecated"
 _RAW = "|".join(RAW_TEXT).encode()
-#: Everything that is not plain XML: an ampersand, a raw text that needs escaping, HTML that PHP
-#: (or a debugger in it) writes between the elements, and ``<`` that begins no tag.
+#: Everything that is not plain XML: an ampersand, a raw text that needs escaping, HTML that PHP (or
+#: a debugger in it) writes between the elements, and a ``<`` that does not begin a tag.
 _SUSPECT = re.compile(
     rb"&|\]\]>"
     rb"|<(?P<raw>" + _RAW + rb")>(?![^<>&\r]{0,4096}</(?P=raw)>)"
@@ -42,8 +42,7 @@ _SUSPECT = re.compile(
     rb"|<(?!/?[A-Za-z_][\w.-]*\s*/?>)"
     rb"|\n(?P<plain>(?:PHP )?(?:" + _KINDS + rb"): )"
 )
-#: What a reply with 100,000 jobs consists of, as far as nothing in it is suspect: four times as
-#: fast as looking at every tag.
+#: The unsuspicious parts of a reply with 100,000 jobs: four times as fast as checking every tag.
 _UNSUSPECTED = re.compile(
     rb"[^<&\]\n]*(?:(?:<job_name>[^<>&\r]{0,4096}</job_name>|<name>[^<>&\r]{0,4096}</name>"
     rb"|</?(?:job|status|batch_size|id|canonical_instance_id|exit_status|cpu_time|file)>"
@@ -57,14 +56,14 @@ _NOT_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _REPLACEMENT = "\ufffd".encode()
 _SPECIAL = re.compile(rb"[&<>\r]")
-#: XML's line ends would be made plain newlines otherwise, and ``]]>`` must not stand in a text.
+#: XML would turn all line ends into newlines, and ``]]>`` is not allowed in a text.
 _ESCAPED = {b"&": b"&amp;", b"<": b"&lt;", b">": b"&gt;", b"\r": b"&#13;", b"]]>": b"]]&gt;"}
 _TAGS = re.compile(rb"<[^<>]{0,200}>")
 
 
 @dataclass(frozen=True, slots=True)
 class PhpMessage:
-    """A message of the project's PHP; ``fatal`` if the script died of it."""
+    """A message of the project's PHP; ``fatal`` if the script ended with it."""
 
     kind: str
     text: str
@@ -76,14 +75,14 @@ class PhpMessage:
 
 
 class Repair:
-    """Feed it bytes as they come; what it returns is XML, as far as the reply ever was.
+    """Takes the bytes of a reply as they arrive, and returns well-formed XML, if it was complete.
 
-    What it holds is bounded, and so is how often it looks at a byte again. The middle of a text of
-    more than a megabyte is left out, and a line says so.
+    It holds a limited number of bytes, and reads each byte a limited number of times. The middle of
+    a text of more than a megabyte is left out, and replaced by a line that says so.
 
     Attributes:
-        messages: PHP's messages, in the order of their coming (the first 1,000).
-        repairs: how many places were no plain XML, up to the last look.
+        messages: PHP's messages, in their order (the first 1,000).
+        repairs: how many places were not plain XML so far.
     """
 
     def __init__(self) -> None:
@@ -97,7 +96,7 @@ class Repair:
         self._unread = bytearray()
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next bytes; return what is certain by now."""
+        """Take the next bytes; return the part that is finished."""
         if len(data) <= _PIECE:
             return self._take(data)
         return b"".join(
@@ -105,23 +104,23 @@ class Repair:
         )
 
     def _take(self, data: bytes) -> bytes:
-        # What is held back is looked at again only when there is a good deal more: otherwise a long
-        # text that comes byte by byte would take a time that grows with its square.
+        # The held-back bytes are read again only after many more have arrived. Otherwise the time
+        # for a long text that arrives byte by byte would grow with the square of its length.
         self._unread += self._clean(data, final=False)
         if len(self._unread) < len(self._held) // 8:
             return b""
         return self._pass(final=False)
 
     def close(self) -> bytes:
-        """Return what was held back."""
+        """Return the bytes that were held back."""
         self._unread += self._clean(b"", final=True)
         return self._pass(final=True)
 
     def _clean(self, data: bytes, *, final: bool) -> bytes:
-        """Replace what is not UTF-8, and characters that XML cannot hold."""
+        """Replace bytes that are not UTF-8, and characters that XML cannot hold."""
         if not (self._ascii and data.isascii()):
             data = self._decoder.decode(data, final).encode()
-            # Bytes of an unfinished character wait in the decoder.
+            # The decoder holds the bytes of an unfinished character.
             self._ascii = not self._decoder.getstate()[0]
         elif len(data.translate(None, _CONTROLS)) == len(data):
             return data
@@ -150,8 +149,8 @@ class Repair:
             here = taken
         end = len(data)
         if not final:
-            # A line's end may begin one of PHP's messages, unless it stands in a text that is plain
-            # (the very last one may all the same); a bracket may begin ``]]>``.
+            # A PHP message may begin at a line's end, unless it is inside a plain text (but the
+            # very last one may always); a bracket may begin ``]]>``.
             newline = data.rfind(b"\n", max(here, end - _HEAD, min(plain, end - 1)))
             end = len(data.rstrip(b"]")) if newline < 0 else newline
             end = max(end, here)
@@ -166,7 +165,7 @@ class Repair:
     def _suspect(
         self, data: bytes, match: re.Match[bytes], out: list[bytes], *, final: bool
     ) -> int | None:
-        """Put what ``match`` stands for into ``out``; return where to go on, None to wait."""
+        """Put the replacement of ``match`` into ``out``; return where to go on, None to wait."""
         start = match.start()
         if match[0] in (b"&", b"]]>"):
             out.append(_ESCAPED[match[0]])
@@ -205,10 +204,10 @@ class Repair:
         return end
 
     def _find(self, what: bytes | re.Pattern[bytes], data: bytes, start: int) -> tuple[int, int]:
-        """Return from where to where ``what`` first stands at ``start`` or behind it; or -1, -1.
+        """Return the first place of ``what`` at or after ``start``, as begin and end; or -1, -1.
 
-        It is asked from the left to the right. What was found is remembered, and that nothing was:
-        of a thousand beginnings without an end, one alone is searched to the end of ``data``.
+        ``start`` never decreases. Both results are remembered, also that nothing was found: of a
+        thousand beginnings without an end, only one causes a search to the end of ``data``.
         """
         found = self._nearest.get(what)
         if found is None or 0 <= found[0] < start:
@@ -222,7 +221,7 @@ class Repair:
         return found
 
     def _message(self, data: bytes, match: re.Match[bytes], *, final: bool) -> int | None:
-        """Take one of PHP's messages out of the stream; other HTML is dropped."""
+        """Take a PHP message out of the stream; other HTML is dropped."""
         start = match.start()
         waiting = not final and len(data) - start < _LONGEST_MESSAGE
         if match["html"]:
@@ -253,7 +252,7 @@ class Repair:
 
 
 class _LongText:
-    """A text until its closing tag: its beginning and its end are kept, however long it is."""
+    """A text up to its closing tag; keeps its beginning and its end, however long it is."""
 
     def __init__(self, closing: bytes) -> None:
         self._closing = closing
@@ -262,7 +261,7 @@ class _LongText:
         self._left_out = 0
 
     def take(self, data: bytes) -> bytes | None:
-        """Take the next bytes; return what comes from the closing tag on, None if it is not yet."""
+        """Take the next bytes; return those from the closing tag on, None if it has not come."""
         seen = len(self._tail)
         self._tail += data
         end = self._tail.find(self._closing, max(0, seen - len(self._closing) + 1))
@@ -277,7 +276,7 @@ class _LongText:
         return rest
 
     def kept(self) -> bytes:
-        """Return the text, or what is left of it with a line where some of it was left out."""
+        """Return the text, with a line in place of any part that was left out."""
         if not self._head:
             return bytes(self._tail)
         self._leave_out(0)
@@ -289,7 +288,7 @@ class _LongText:
         return line.join(parts).encode()
 
     def _leave_out(self, more: int) -> None:
-        """Forget all but the last bytes, and ``more``, which may be the closing tag's beginning."""
+        """Drop all but the last bytes and ``more``, which may be the start of the closing tag."""
         excess = len(self._tail) - KEPT_OF_TEXT - more
         if excess > 0:
             del self._tail[:excess]

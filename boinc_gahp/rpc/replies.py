@@ -1,8 +1,8 @@
-"""Replies: read as they arrive, judged when they have ended.
+"""Reads replies as they arrive, and judges them when they have ended.
 
-The tolerance is in :mod:`boinc_gahp.rpc.repair` and in lxml's recovery, the strictness here: a
-reply counts only when the root element named after the RPC was closed, all elements matched, no PHP
-fatal error stands in it and the project reported no error.
+:mod:`boinc_gahp.rpc.repair` and lxml's recovery are tolerant; this module is strict. A reply counts
+only if the root element named after the RPC was closed, all tags match, it contains no PHP fatal
+error, and the project reported no error.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _SNIFFED = 2048
-#: Bytes of markup after which the elements are looked through that nobody took.
+#: After so many bytes of markup, elements that were not taken are dropped.
 _PRUNED_AFTER = 1 << 18
-#: So many may be left. A record has a dozen; the rest of a reply has as many.
+#: How many elements may remain. A record has a dozen, and so has the rest of a reply.
 _MOST_ELEMENTS = 10_000
-#: Places that are no plain XML: each costs a microsecond. A job's name may be one.
+#: How many places may not be plain XML, such as a job's name; each costs a microsecond.
 _MOST_REPAIRS = 2_000_000
-#: Stands before the reply, so that the parser shows what is around it.
+#: An element before the reply, so that the parser shows the text around the reply.
 _BEGUN = "begun"
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&amp;": "&"}
 _ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
-#: Errors that end in a name, which the project writes as it is.
+#: Errors that end in a name, which the project does not escape.
 _NAMING = re.compile(r"(?:no|not|app|job|bad) ")
 
 
 class Incomplete(Exception):
-    """A reply lacks something that its RPC always answers, or has it in another form."""
+    """A reply lacks a value that its RPC always returns, or has it in another form."""
 
 
 class TooMuch(Exception):
-    """A reply has more than there can be of something; its rest was not read."""
+    """A reply is longer than possible; its rest was not read."""
 
 
 @dataclass(slots=True)
 class RepeatedElements(Generic[R]):
-    """The elements that a reply repeats: made into values one at a time, and then forgotten.
+    """The elements that a reply repeats: each is turned into a value, and then dropped.
 
     Attributes:
         tags: their names.
-        make: makes a value of one; may raise :class:`Incomplete`.
+        make: makes a value from an element; may raise :class:`Incomplete`.
         most: how many there can be.
-        regular: the form that nearly all of them have, if they are many.
+        regular: the form of nearly all of them, if there are many.
         items: the values so far.
     """
 
@@ -67,7 +67,7 @@ class RepeatedElements(Generic[R]):
     items: list[R] = field(default_factory=list)
 
     def take(self, element: etree._Element) -> None:
-        """Make a value of ``element`` and keep it."""
+        """Make a value from ``element`` and keep it."""
         self.add(self.make(element))
 
     def add(self, value: R) -> None:
@@ -75,7 +75,7 @@ class RepeatedElements(Generic[R]):
         self.items.append(value)
 
     def clear(self) -> None:
-        """Forget the values of an attempt that came to nothing."""
+        """Drop the values of a failed attempt."""
         self.items.clear()
 
 
@@ -84,15 +84,15 @@ class Reply:
     """A reply that has ended.
 
     Attributes:
-        root: the root element without the records that were taken out of it; None if it was never
+        root: the root element without the records, which were taken out; None if it was never
             closed.
-        error: ``<error>`` with a number, at the root or just below.
-        page: the beginning of the body where it was a web page.
-        other: the beginning of the body where it was neither markup nor had it a root.
-        empty: whether nothing but white space came.
-        mismatch: where opening and closing tags do not fit; empty if they do.
+        error: ``<error>`` with a number, in the root or one level below.
+        page: the beginning of the body if it was a web page.
+        other: the beginning of the body if it was not markup and had no root.
+        empty: whether only white space came.
+        mismatch: where opening and closing tags do not match; empty if they do.
         incomplete: what a record lacks; empty if nothing.
-        messages: what PHP said in between.
+        messages: PHP's messages in the reply.
     """
 
     root: etree._Element | None = None
@@ -116,12 +116,12 @@ class Reply:
 
     @property
     def words(self) -> str:
-        """``error_msg``, as the project meant it."""
+        """``error_msg``, with PHP's escapes undone."""
         return unescaped_words("" if self.error is None else self.error.findtext("error_msg") or "")
 
     @property
     def fatal(self) -> PhpMessage | None:
-        """The message with which PHP died."""
+        """The message with which PHP ended, if it did."""
         return next((message for message in self.messages if message.fatal), None)
 
 
@@ -133,12 +133,12 @@ def read(
     answers: tuple[str, ...] = (),
     most: int = REPLY_BYTES,
 ) -> Reply:
-    """Read a whole reply; what it repeats goes to ``records``, emptied before.
+    """Read a whole reply; repeated elements go to ``records``, which is emptied first.
 
     Of the root's children the first of each name in ``answers`` is kept.
 
     Raises:
-        TooMuch: it has more than ``most`` bytes, or more records than there can be.
+        TooMuch: it has more than ``most`` bytes, or more records than possible.
     """
     if records is not None:
         records.clear()
@@ -156,7 +156,7 @@ def read(
 
 
 class _Reading:
-    """One reply while it comes in."""
+    """One reply while it arrives."""
 
     def __init__(
         self, root: str, records: RepeatedElements[Any] | None, answers: tuple[str, ...]
@@ -180,14 +180,14 @@ class _Reading:
             no_network=True,
             huge_tree=True,
         )
-        # PHP's messages and errors without a root element stand beside the root.
+        # PHP's messages, and errors without a root element, come beside the root.
         self._parser.feed(f"<reply><{_BEGUN}/>".encode())
         begun: Any = next(self._parser.read_events())[1]
         self._top: etree._Element = begun.getparent()
 
     @property
     def has_enough(self) -> bool:
-        """Whether it is a page, of which no more is looked at."""
+        """Whether it is a page, whose rest is not needed."""
         return self._reply.page is not None and len(self._begun) > PAGE_BYTES
 
     def feed(self, chunk: bytes) -> None:
@@ -226,7 +226,7 @@ class _Reading:
         if self._records is not None and self._records.regular is not None:
             regular = self._records.regular
             for match in regular.pattern.finditer(data):
-                # What stands before it comes before it.
+                # The text before the match belongs before it.
                 if match.start() > here:
                     self._feed(data[here : match.start()])
                 self._records.add(regular.make(match))
@@ -251,7 +251,7 @@ class _Reading:
             self._taken.append(element)
         if records is not None and self._count > records.most:
             raise TooMuch(f"{records.most:,} <{records.tags[-1]}>s")
-        # The parser may still write to the last one; those before it can go.
+        # The parser may still write to the last element; those before it can be dropped.
         for element in self._taken[:-1]:
             parent = element.getparent()
             if parent is not None:  # not pruned yet
@@ -263,7 +263,7 @@ class _Reading:
             self._prune()
 
     def _prune(self) -> None:
-        """Drop the elements that nobody asks for; what is left is a few, or this is no reply."""
+        """Drop unused elements; too many of the others mean that this is not a reply."""
         _keep_firsts(self._top, (self._root, "error"))
         if len(self._top) and self._top[-1].tag == self._root:
             _keep_firsts(self._top[-1], self._answers)
@@ -283,7 +283,7 @@ class _Reading:
 
 
 def _keep_firsts(parent: etree._Element, names: tuple[str, ...]) -> None:
-    """Drop all children but the first of each name, and the last, which may not have ended."""
+    """Drop all children but the first of each name, and the last, which may be unfinished."""
     firsts: dict[str, etree._Element] = {}
     for child in parent.iterchildren(*names):
         firsts.setdefault(child.tag, child)
@@ -301,10 +301,10 @@ def _mismatch(parser: Any) -> str:
 
 
 def unescaped_words(text: str) -> str:
-    """Return an error message with the escapes undone that PHP put in.
+    """Return an error message without the escapes that PHP added.
 
-    Only echoed requests and what programs wrote are escaped; messages that end in a name have it as
-    it is (``web-rpcs.rst``, "Transport and framing").
+    Only echoed requests and programs' outputs are escaped; messages that end in a name have it
+    unescaped (``web-rpcs.rst``, "Transport and framing").
     """
     if _NAMING.match(text):
         return text

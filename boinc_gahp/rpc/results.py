@@ -1,4 +1,4 @@
-"""From the elements of a reply to values."""
+"""Turns the elements of a reply into values."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def text(element: etree._Element, tag: str) -> str:
     return child.text or ""
 
 
-#: Names and words of a project's have no more characters.
+#: The most characters of a project's names and words.
 LONGEST_WORD = 255
-#: Whole numbers as SQLite and a project's database can hold them.
+#: The whole numbers that SQLite and a project's database can hold.
 _WHOLE = range(-(2**63), 2**63)
-#: No amount of seconds, credits or jobs is as large; a number has no more digits.
+#: Larger than any amount of seconds, credits or jobs; also limits a number's digits.
 _LARGEST = 1e12
 _LONGEST_NUMBER = 40
 #: The end of the year 9999, in seconds since the epoch.
@@ -43,21 +43,21 @@ _LAST_TIME = 253_402_300_800
 
 
 def word(found: str, tag: str) -> str:
-    """Return ``found``, which is a name or a word."""
+    """Return ``found`` if it can be a name or a word."""
     if len(found) > LONGEST_WORD:
         raise Incomplete(f"<{tag}> has {len(found):,} characters, where 255 are the most")
     return found
 
 
 def decimal(element: etree._Element, tag: str, default: float | None = None) -> float:
-    """Return the number in the child ``tag``, ``default`` (unless None) if there is none."""
+    """Return the number in the child ``tag``; ``default`` (unless None) if there is none."""
     if default is not None and element.find(tag) is None:
         return default
     return number(text(element, tag), tag)
 
 
 def number(found: str, tag: str) -> float:
-    """Return ``found`` as a number that something can have."""
+    """Return ``found`` as a number of plausible size."""
     value = _float(found)
     if not -_LARGEST <= value <= _LARGEST:
         raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a number that it can have")
@@ -65,7 +65,7 @@ def number(found: str, tag: str) -> float:
 
 
 def time(found: str, tag: str) -> float:
-    """Return ``found`` as a point in time, in seconds since the epoch; 0 is none."""
+    """Return ``found`` as a point in time, in seconds since the epoch; 0 means none."""
     value = _float(found)
     if not 0 <= value < _LAST_TIME:
         raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a time")
@@ -73,7 +73,7 @@ def time(found: str, tag: str) -> float:
 
 
 def _float(found: str) -> float:
-    """Return ``found`` as a number, NaN if it is none."""
+    """Return ``found`` as a number, NaN if it is not one."""
     if len(found) > _LONGEST_NUMBER or not found.isascii() or "_" in found:
         return math.nan
     try:
@@ -108,7 +108,7 @@ _STATES = {int(state): state for state in BatchState}
 def batch(element: etree._Element) -> BatchInfo:
     """Return the batch whose fields are children of ``element``.
 
-    Each child is touched once: there are replies with thousands of batches.
+    Each child is read only once: some replies have thousands of batches.
     """
     texts: dict[str, str] = {}
     for child in element:
@@ -144,7 +144,7 @@ def batch(element: etree._Element) -> BatchInfo:
 
 
 def batch_job(element: etree._Element) -> JobInfo:
-    """Return one ``<job>`` of query_batch; written for replies with 100,000 of them."""
+    """Return one ``<job>`` of query_batch; fast, for replies with 100,000 of them."""
     texts: dict[str, str] = {}
     errors: list[str] = []
     exit_statuses: list[int] = []
@@ -173,7 +173,7 @@ def batch_job(element: etree._Element) -> JobInfo:
 
 
 def job_status(element: etree._Element) -> JobStatus:
-    """Return one ``<job>`` of query_batch2; written for replies with 100,000 of them."""
+    """Return one ``<job>`` of query_batch2; fast, for replies with 100,000 of them."""
     texts = {child.tag: child.text for child in element}
     try:
         return JobStatus(
@@ -195,7 +195,7 @@ def instance(element: etree._Element) -> ResultInfo:
 
 
 def completed_job(root: etree._Element) -> CompletedJob:
-    """Return what query_completed_job answers."""
+    """Return the result of query_completed_job."""
     element = root.find("completed_job")
     if element is None:
         raise Incomplete("no <completed_job>")
@@ -211,22 +211,22 @@ def completed_job(root: etree._Element) -> CompletedJob:
 
 
 def size_or_status(element: etree._Element) -> int | JobStatus:
-    """Return what query_batch2 answers, one element at a time: a batch's size, then its jobs."""
+    """Return one element of a query_batch2 reply: a batch's size, or one of the jobs after it."""
     return index(element) if element.tag == "batch_size" else job_status(element)
 
 
 def success(root: etree._Element) -> None:
-    """Return nothing, from a reply that has nothing to say."""
+    """Return None for a reply without values."""
     text(root, "success")
 
 
 def index(element: etree._Element) -> int:
-    """Return the whole number that is the element's text."""
+    """Return the element's text as a whole number."""
     return whole(element.text or "", str(element.tag))
 
 
 def absent(root: etree._Element, listed: Sequence[int], asked: int) -> tuple[int, ...]:
-    """Return what query_files answers about so many names."""
+    """Return the result of query_files for so many names."""
     text(root, "absent_files")
     if len(listed) > asked or not all(0 <= each < asked for each in listed):
         raise Incomplete("indices of the files that were asked for")
@@ -234,16 +234,16 @@ def absent(root: etree._Element, listed: Sequence[int], asked: int) -> tuple[int
 
 
 def statuses(root: etree._Element, listed: Sequence[int | JobStatus], batches: int) -> JobStatuses:
-    """Return what query_batch2 answers about so many batches."""
+    """Return the result of query_batch2 for so many batches."""
     server_time = word(text(root, "server_time").strip(), "server_time")
-    with suppress(ValueError):  # whoever hands it on looks whether it is a time at all
+    with suppress(ValueError):  # its user checks whether it is a time
         float(server_time)
         time(server_time, "server_time")
     return JobStatuses(server_time, _grouped(listed, batches))
 
 
 def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:
-    """Return the jobs by batch: each batch's number of jobs stands before them."""
+    """Return the jobs by batch; each batch's number of jobs comes before its jobs."""
     groups: list[list[JobStatus]] = []
     sizes: list[int] = []
     for item in found:

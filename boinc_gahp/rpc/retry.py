@@ -1,4 +1,4 @@
-"""Trying again: what may be tried, how often, and with which pauses."""
+"""Retries: which errors are retried, how often, and with which pauses."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 log = logging.getLogger("boinc_gahp.rpc.retry")
 
-#: Between attempts of one RPC.
+#: The pauses between attempts of one RPC.
 BACKOFF = Backoff(0.5, 20.0, jitter=(0.5, 1.0))
 _AS_LONG_AS_TIME_LASTS = 1_000
-#: HTTP 500 is a PHP fatal error more often than not, and comes again.
+#: HTTP 500 is usually a PHP fatal error, which would come again.
 _A_LITTLE = 2
 
 
 def patience(error: RpcError, rpc: Rpc) -> int:
-    """Return how many more attempts ``error`` is worth after the first."""
+    """Return how many more attempts to make after ``error``."""
     if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_have_happened)):
         return 0
     if isinstance(error, TransportError):
@@ -49,7 +49,7 @@ def patience(error: RpcError, rpc: Rpc) -> int:
 class Attempts:
     """Attempts of one RPC within ``total`` seconds, not beyond ``until`` (monotonic).
 
-    The last error is raised as it came. ``closing`` ends a pause.
+    The last error is raised unchanged. ``closing`` ends a pause.
     """
 
     rpc: Rpc
@@ -58,7 +58,7 @@ class Attempts:
     closing: threading.Event
 
     def run(self, attempt: Callable[[], T]) -> T:
-        """Return what the first good ``attempt()`` returns."""
+        """Return the result of the first ``attempt()`` that succeeds."""
         begun = time.monotonic()
         end = begun + self.total
         if self.until is not None:
@@ -74,7 +74,7 @@ class Attempts:
             if tried >= patience(error, self.rpc) or time.monotonic() + pause >= end:
                 raise error
             if pause and not told:
-                # People who wait are told; a log has a line for every RPC anyway.
+                # For people who wait; the log has a line for every RPC anyway.
                 log.debug("%s; trying again for up to %.0f s", error, end - begun)
                 told = True
             if self.closing.wait(pause):
@@ -89,7 +89,7 @@ def _pause(error: RpcError, tried: int) -> float:
 def dropped(error: RpcError) -> bool:
     """Tell whether the server closed the connection instead of answering.
 
-    So ends a request on a kept-alive connection that the server gave up at that very moment.
+    This happens when the server closes an idle kept-alive connection just as a request is sent.
     """
     return isinstance(error, TransportError) and any(
         isinstance(link, (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected))

@@ -1,4 +1,4 @@
-"""Jobs that may be too many for memory: they wait in a temporary file until the reply has ended."""
+"""Keeps jobs that may be too many for memory in a temporary file until the reply has ended."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: Bytes that stay in memory: some thousands of jobs.
+#: How many bytes stay in memory: some thousands of jobs.
 _IN_MEMORY = 1 << 18
-#: Jobs on a line of the file.
+#: How many jobs are on a line of the file.
 _A_LINE = 200
 
 
@@ -33,17 +33,17 @@ class NoRoom(GahpError):
 
 
 class Dropped(RepeatedElements[R]):
-    """RepeatedElements that nobody wants."""
+    """RepeatedElements whose values are not kept."""
 
     def add(self, value: R) -> None:
-        """Forget a value."""
+        """Drop a value."""
 
 
 class SpooledJobs(RepeatedElements[JobInfo]):
     """The jobs of query_batch with details; a context manager that removes the file.
 
     Args:
-        whose: for error messages.
+        whose: the batch, for error messages.
     """
 
     def __init__(self, whose: str) -> None:
@@ -57,7 +57,7 @@ class SpooledJobs(RepeatedElements[JobInfo]):
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        with suppress(OSError):  # what had no room in it, and was told
+        with suppress(OSError):  # the lack of room was reported
             self._file.close()
 
     def add(self, value: JobInfo) -> None:
@@ -67,7 +67,7 @@ class SpooledJobs(RepeatedElements[JobInfo]):
             self._write()
 
     def clear(self) -> None:
-        """Forget the jobs of an attempt that came to nothing."""
+        """Drop the jobs of a failed attempt."""
         self.items.clear()
         self._file.seek(0)
         self._file.truncate()

@@ -1,4 +1,4 @@
-"""The RPCs as data: where each is sent, and what may be done when it fails."""
+"""The RPCs as data: where each is sent, and what may be done if it fails."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ FILE_HANDLER = "job_file.php"
 OUTPUT_HANDLER = "get_output.php"
 
 
-#: The most bytes of an answer, decompressed, whatever it is about. Longest are error messages that
-#: echo a request.
+#: The most bytes of any reply, decompressed. The longest are error messages that echo a request.
 REPLY_BYTES = 64 * 2**20
-#: A list may have more: so many bytes for each of its items. A job has about 100.
+#: A list may have so many more bytes for each of its items. A job has about 100.
 ITEM_BYTES = 1024
-#: The most items of lists whose length nobody knows beforehand. PHP as it ships takes 35,000 jobs
-#: in a request.
+#: The most items of a list of unknown length. PHP by default takes 35,000 jobs in a request.
 MOST_JOBS = 500_000
 MOST_BATCHES = 100_000
 MOST_INSTANCES = 10_000
@@ -33,15 +31,15 @@ class Rpc:
 
     Attributes:
         name: the request's root element, or the ``cmd`` of ``get_output.php``.
-        answers: the children of the reply's root that are read, each once; all others, but for
-            what a list repeats, are dropped as they come.
+        answers: the children of the reply's root that are read, each once; all others, except those
+            that a list repeats, are dropped on arrival.
         handler: the script under the project's URL.
-        repeatable: whether sending it twice does no more than sending it once.
-        fresh: sent on a connection of its own: the server closes an idle one after 5 s, and then
-            nobody knows whether the request arrived.
-        partial: how error messages begin that may come after a part of it was done.
-        dies: PHP dies of requests that are quite in order, and will again (``web-rpcs.rst``,
-            "Files" and "query_completed_job").
+        repeatable: whether sending it twice has the same effect as sending it once.
+        fresh: sent on a new connection: the server closes an idle one after 5 s, and then it would
+            be unknown whether the request arrived.
+        partial: the beginning of error messages that may come after part of it was done.
+        dies: PHP crashes on some correct requests, and will again (``web-rpcs.rst``, "Files" and
+            "query_completed_job").
     """
 
     name: str

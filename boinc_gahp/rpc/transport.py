@@ -1,7 +1,7 @@
-"""How requests travel: the interface, and the one that uses HTTP.
+"""Sends requests: the interface, and its implementation with HTTP.
 
-Tests hand :class:`WebRpcs` an object of their own with a ``send`` method; then recorded replies go
-the same way as real ones.
+Tests give :class:`WebRpcs` their own object with a ``send`` method; then recorded replies are
+handled like real ones.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _CHUNK = 65536
 
 
 class Body(Protocol):
-    """A request's body, read in blocks; ``len`` is what is left of it."""
+    """A request's body, read in blocks; ``len`` is the number of bytes left."""
 
     @property
     def len(self) -> int:
-        """Bytes that are left."""
+        """The number of bytes left."""
 
     @property
     def content_type(self) -> str:
@@ -45,7 +45,7 @@ class Body(Protocol):
         """Return the next bytes."""
 
     def close(self) -> None:
-        """Close what it reads from."""
+        """Close its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class HttpRequest:
     """One request to be sent.
 
     Attributes:
-        body: makes the body anew, for each time that it is sent; None for a GET.
-        fresh: whether it must not go out on a connection that was used before.
+        body: makes the body, anew each time it is sent; None for a GET.
+        fresh: whether the request needs a new connection.
         plain: whether the reply must not be compressed, so that its length can be checked.
     """
 
@@ -68,7 +68,7 @@ class HttpRequest:
 
 
 class HttpReply(Protocol):
-    """What came back: status and headers are there, the body comes in chunks."""
+    """A reply: status and headers have arrived, the body comes in chunks."""
 
     status: int
     reason: str
@@ -76,26 +76,26 @@ class HttpReply(Protocol):
 
     @property
     def received(self) -> int:
-        """Bytes of the body that have arrived, as they were on the wire."""
+        """How many bytes of the body have arrived, as sent on the wire."""
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the body, decompressed."""
 
     def close(self) -> None:
-        """Give the connection back, or drop it where the body was not read to its end."""
+        """Release the connection, or close it if the body was not read to its end."""
 
 
 class Transport(Protocol):
-    """Sends a request and returns the beginning of the reply; may raise what requests raises."""
+    """Sends a request and returns the beginning of the reply; may raise requests' exceptions."""
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; redirects are not followed."""
 
 
 def odd_encoding(headers: Mapping[str, str], *, plain: bool) -> str | None:
-    """Return how a body is encoded that was to be plain, or at most gzip; None if it is that.
+    """Return a body's encoding if it is not allowed: only plain, or at most gzip; None if it is.
 
-    What is unpacked may be a thousand times as long as what was sent.
+    A body can become a thousand times as long when it is decompressed.
     """
     found = headers.get("Content-Encoding", "").strip()
     allowed = {"", "identity"} if plain else {"", "identity", "gzip", "x-gzip"}
@@ -105,8 +105,8 @@ def odd_encoding(headers: Mapping[str, str], *, plain: bool) -> str | None:
 class HttpTransport:
     """Sends over HTTP, on connections that are kept alive.
 
-    Proxies that the environment names (``https_proxy``, ``NO_PROXY``, ...) are those of the moment
-    when a host was asked first.
+    Proxies from the environment (``https_proxy``, ``NO_PROXY``, ...) are looked up when a host is
+    first used.
 
     Raises:
         ConfigError: the file with certificates does not exist.
@@ -125,7 +125,7 @@ class HttpTransport:
         self._environment: dict[tuple[str, str], dict[str, str]] = {}
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """Send ``request`` and return the reply when its headers are there."""
+        """Send ``request``; return the reply as soon as its headers have arrived."""
         session = _session(self._options, self._trust) if request.fresh else self._kept
         only_here = session if request.fresh else None
         headers = {"Accept-Encoding": "identity" if request.plain else "gzip"}
@@ -139,7 +139,7 @@ class HttpTransport:
                 requests.Request(request.method, request.url, headers=headers, data=body)
             )
             with limited(request.limits):
-                # Not the session's own send, which reads a redirect's body, however long it is.
+                # The session's own send would read a redirect's body, however long it is.
                 response = session.get_adapter(request.url).send(
                     prepared,
                     stream=True,
@@ -165,7 +165,8 @@ class HttpTransport:
         parts = urlsplit(url)
         found = self._environment.get((parts.scheme, parts.netloc))
         if found is None:
-            # A tenth of the time of a small request, and the same for all of a host's addresses.
+            # The look-up takes a tenth of the time of a small request, and gives the same for all
+            # of a host's addresses.
             found = dict(requests.utils.get_environ_proxies(url, no_proxy=None))
             self._environment[parts.scheme, parts.netloc] = found
         return found
@@ -201,7 +202,7 @@ class _Reply:
 
 def _session(options: ClientOptions, trust: Callable[[], SSLContext]) -> requests.Session:
     session = requests.Session()
-    # No netrc, no certificates from the environment; the proxies are looked up in send().
+    # No netrc, and no certificates from the environment; send() looks up the proxies.
     session.trust_env = False
     session.headers["User-Agent"] = options.user_agent
     session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
@@ -212,7 +213,7 @@ def _session(options: ClientOptions, trust: Callable[[], SSLContext]) -> request
 
 
 class _Adapter(HTTPAdapter):
-    """An adapter whose connections keep to :mod:`boinc_gahp.rpc.limits`, and trust ``trust()``."""
+    """An adapter whose connections obey :mod:`boinc_gahp.rpc.limits` and trust ``trust()``."""
 
     def __init__(self, options: ClientOptions, trust: Callable[[], SSLContext]) -> None:
         self._trust = trust
@@ -230,6 +231,6 @@ class _Adapter(HTTPAdapter):
         return manager
 
     def cert_verify(self, conn: Any, *_: Any) -> None:
-        # requests would add the file of certifi to what the context trusts.
+        # requests would add certifi's file to the context's own certificates.
         if conn.scheme == "https":
             conn.conn_kw["ssl_context"] = self._trust()

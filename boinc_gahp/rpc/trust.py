@@ -1,4 +1,4 @@
-"""Which certificates are trusted: the system's, as for every other program there, or a file's."""
+"""Which certificates are trusted: the system's, as in other programs, or those of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def trusting(ca_bundle: str | None) -> Callable[[], ssl.SSLContext]:
-    """Return what makes the context of all connections to a project; it is made once, when needed.
+    """Return a function that makes the context of all connections to a project once, when needed.
 
     Args:
         ca_bundle: a PEM file with the authorities to trust, or a directory of such; None: those of
@@ -24,7 +24,7 @@ def trusting(ca_bundle: str | None) -> Callable[[], ssl.SSLContext]:
     made: list[ssl.SSLContext] = []
 
     def context() -> ssl.SSLContext:
-        # Two threads may both make it: that costs nothing but time.
+        # Two threads may both make one; that only costs time.
         if not made:
             made.append(_context(ca_bundle))
         return made[0]
@@ -47,8 +47,8 @@ def _context(ca_bundle: str | None) -> ssl.SSLContext:
 
 
 def _system_has_any() -> bool:
-    """Tell whether there is anything where this Python's OpenSSL looks for authorities."""
+    """Tell whether this Python's OpenSSL finds anything where it looks for authorities."""
     paths = ssl.get_default_verify_paths()
-    # Each is None where there is no such file or directory.
+    # Each is None if there is no such file or directory.
     places = [Path(place) for place in (paths.cafile, paths.capath) if place]
     return any(place.is_file() or any(place.iterdir()) for place in places)

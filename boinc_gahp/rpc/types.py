@@ -1,7 +1,7 @@
-"""What goes to a project and what comes back, as values.
+"""The values that are sent to a project and returned by it.
 
 Field names are the project's own element names (``web-rpcs.rst``, "The RPCs"). Points in time are
-seconds since the epoch, durations seconds, sizes bytes.
+seconds since the epoch, durations are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One ``<input_file>``; use the constructors below, one a mode.
+    """One ``<input_file>``; use the constructors below, one for each mode.
 
-    ``mode`` is one of local, local_staged, semilocal, inline, remote.
+    ``mode`` is local, local_staged, semilocal, inline or remote.
     """
 
     mode: str
@@ -37,7 +37,7 @@ class InputFile:
 
     @classmethod
     def inline(cls, contents: str) -> InputFile:
-        """Return a file whose contents (not empty, text only) travel in the request."""
+        """Return a file whose contents (not empty, text only) are sent in the request."""
         return cls("inline", source=contents)
 
     @classmethod
@@ -58,7 +58,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class JobParams:
-    """``<job_params>``: None leaves an element out, so that the template's value counts."""
+    """``<job_params>``: None leaves an element out, so that the template's value is used."""
 
     rsc_fpops_est: float | None = None
     rsc_fpops_bound: float | None = None
@@ -71,10 +71,10 @@ class JobParams:
 class JobSubmission:
     """One ``<job>`` of submit_batch and estimate_batch.
 
-    ``command_line`` is the text that the project stores, and :func:`boinc_gahp.rpc.command_line`
-    makes it of arguments: the project mangles quotes and backslashes in it, and clients unescape it
-    once before they split it (``web-rpcs.rst``, "What clients make of it"). ``input_template`` and
-    ``output_template`` are XML documents.
+    ``command_line`` is the text that the project stores; make it from arguments with
+    :func:`boinc_gahp.rpc.command_line`, because the project mangles quotes and backslashes, and
+    clients unescape it once before they split it (``web-rpcs.rst``, "What clients make of it").
+    ``input_template`` and ``output_template`` are XML documents.
     """
 
     name: str = ""
@@ -91,7 +91,7 @@ class JobSubmission:
 
 @dataclass(frozen=True, slots=True)
 class BatchSubmission:
-    """The ``<batch>`` of submit_batch and estimate_batch; ``batch_id`` wins over ``batch_name``."""
+    """``<batch>`` of submit_batch and estimate_batch; ``batch_id`` overrides ``batch_name``."""
 
     app_name: str
     jobs: Sequence[JobSubmission]
@@ -109,8 +109,8 @@ class BatchSubmission:
 class BatchInfo:
     """One batch as query_batches and query_batch describe it.
 
-    ``state`` and ``fraction_done`` are computed by the project when it is asked; a batch in state
-    INIT counts nothing. ``total_cpu_time`` is None unless it was asked for.
+    The project computes ``state`` and ``fraction_done`` when it is asked; for a batch in state INIT
+    it counts nothing. ``total_cpu_time`` is None unless it was requested.
     """
 
     id: int
@@ -134,8 +134,8 @@ class JobInfo:
     """One job of query_batch; the last four fields only with get_job_details.
 
     ``errors`` are the project's words for the bits of error_mask ("too_many_error_results",
-    "cancelled"); ``exit_statuses`` one number a failed instance; ``status`` one of queued,
-    in_progress, error, done.
+    "cancelled"); ``exit_statuses`` has one number for each failed instance; ``status`` is queued,
+    in_progress, error or done.
     """
 
     id: int
@@ -148,17 +148,17 @@ class JobInfo:
 
     @property
     def state(self) -> JobState:
-        """How the job is doing.
+        """The job's state.
 
-        A job that was aborted when it had a canonical instance is in error for the project, and
-        its outputs are there all the same (``web-rpcs.rst``, "Queries").
+        If a job had a canonical instance when it was aborted, the project says that it is in error,
+        but its outputs exist (``web-rpcs.rst``, "Queries").
         """
         return JobState.DONE if self.canonical_instance_id else job_state(self.status)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDetails:
-    """What query_batch answers: the batch, and its jobs in the order of their submission."""
+    """The result of query_batch: the batch, and its jobs in the order of their submission."""
 
     batch: BatchInfo
     jobs: tuple[JobInfo, ...]
@@ -174,11 +174,11 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True)
 class JobStatuses:
-    """What query_batch2 answers.
+    """The result of query_batch2.
 
     Attributes:
-        server_time: the project's clock as it wrote it, to be handed on untouched.
-        batches: one tuple of jobs for each batch asked for, in the order of the question.
+        server_time: the project's clock as it wrote it, to be passed on unchanged.
+        batches: one tuple of jobs for each requested batch, in the order of the request.
     """
 
     server_time: str
@@ -187,7 +187,7 @@ class JobStatuses:
 
 @dataclass(frozen=True, slots=True)
 class ResultInfo:
-    """One instance (result) of a job, from query_job; sizes of the files it uploaded, in order."""
+    """One instance (result) of a job, from query_job; with the sizes of its uploads, in order."""
 
     id: int
     name: str
@@ -197,7 +197,7 @@ class ResultInfo:
 
 @dataclass(frozen=True, slots=True)
 class CompletedJob:
-    """What query_completed_job answers; ``stderr_out`` is unescaped, the client's wrapper kept."""
+    """The result of query_completed_job; ``stderr_out`` is unescaped, with the client's wrapper."""
 
     error_mask: int
     canonical_resultid: int | None
@@ -210,7 +210,7 @@ class CompletedJob:
 
 @dataclass(frozen=True, slots=True)
 class UploadFile:
-    """A local file for upload_files, with the size and MD5 (hex) that it must turn out to have."""
+    """A local file for upload_files, with the size and MD5 (hex) that it must have."""
 
     physical_name: str
     path: str
