@@ -166,7 +166,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
         wanted = states or (STATES if everything else tuple(ALIVE | {"failed"}))
         rows = jobs.listed(*mine, wanted, owing=states is None)
         if states is None and not everything:
-            # A job on hold whose hold HTCondor knows is HTCondor's.
+            # HTCondor takes care of a job on hold if it knows of the hold.
             rows = [row for row in rows if row.state != "failed" or not row.told]
         batches = jobs.listed_batches(*mine, retired=everything)
         found.counts.update((batch.id, jobs.counts(batch.id)) for batch in batches)

@@ -101,7 +101,7 @@ class _ProjectNames:
 
 
 class CompletionNames:
-    """Completes from the names in this conversation and in the projects; thread-safe."""
+    """The names to complete: those in this conversation and in the projects; thread-safe."""
 
     def __init__(self, urls: Sequence[str] = ()) -> None:
         self._urls = _Kind(set(urls))

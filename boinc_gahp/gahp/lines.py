@@ -56,7 +56,7 @@ class LineSplitter:
         return lines
 
     def _literal(self, data: bytes, begin: int, end: int) -> bool:
-        """Whether the byte at ``end`` follows an escaping backslash; there is no LF before it."""
+        """Whether the byte at ``end`` is escaped by a backslash; no LF is between begin and end."""
         piece = data[begin:end]
         backslashes = len(piece) - len(piece.rstrip(b"\\"))
         if backslashes == len(piece):

@@ -1,9 +1,9 @@
 """The web server's connections: limits on their number and time, and reading requests.
 
-All clients (hosts, users, attackers) have the same address, so it does not tell them apart. The
-difference is that a client with a request sends it at once. Connections without a proper beginning
-of a request share a part of all places; if there is one too many, the oldest of them is closed. If
-there are too many connections in all, the one whose client has been silent longest is closed.
+All clients (hosts, users, attackers) have the same address, so it does not tell them apart. But an
+honest client sends its request at once. Connections without a proper beginning of a request share a
+part of all places; if there is one too many, the oldest is closed. If there are too many in all,
+the one whose client has been silent longest is closed.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ def open_core(directory: Path) -> Core:
     """Return the core of a project that may be running, for a command; close its ``db`` at the end.
 
     Raises:
-        ProjectDirectoryError: the directory holds no project.
+        ProjectDirectoryError: there is no project in the directory.
         DatabaseError: the database was made by a newer version, or cannot be opened.
     """
     if not is_project(directory):

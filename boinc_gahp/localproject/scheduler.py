@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _MAX_REFUSALS = 10
 #: The most results that one request gives up, or counts as refused.
 _AT_ONCE = 1000
-#: One in this many results of a host may be of any size class; the results passed over to find it
-#: are looked at.
+#: One in this many results of a host may be of any size class; the results that were passed over to
+#: find it are checked.
 _SOMETIMES = 8
 
 
@@ -81,7 +81,7 @@ class Scheduler:
         return next(iter(self.all_unfinished(host_id)), None)
 
     def all_unfinished(self, host_id: int) -> list[Task]:
-        """Return a host's results of before the project was stopped, but not vanished ones."""
+        """Return the results that a host had when the project was stopped, except vanished ones."""
         connection = self._core.db.connection()
         rows = connection.execute(
             f"{_SELECT} WHERE r.hostid = h.id AND r.server_state = :state "

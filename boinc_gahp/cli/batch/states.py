@@ -11,7 +11,7 @@ from boinc_gahp.states import ERROR_MEANINGS, BatchState, JobState
 if TYPE_CHECKING:
     from boinc_gahp.remote import Batch, BatchJob
 
-#: Of a batch's states.
+#: The colours of a batch's states.
 BATCH_COLOURS = {
     BatchState.INIT: "faint",
     BatchState.IN_PROGRESS: "yellow",
@@ -21,7 +21,7 @@ BATCH_COLOURS = {
     BatchState.UNKNOWN: "red",
 }
 
-#: Of a job's states.
+#: The colours of a job's states.
 _JOB_COLOURS = {
     JobState.QUEUED: "faint",
     JobState.IN_PROGRESS: "yellow",
@@ -37,7 +37,7 @@ _SOON = 2 * 86400.0
 def batch_words(batch: Batch) -> tuple[str, str]:
     """Return a batch's state in words, and the colour for it.
 
-    A batch is complete when every job is over: one of which all have failed is no good news.
+    A batch is complete when every job is over, even if all have failed: that is not good news.
     """
     colour = BATCH_COLOURS[batch.state]
     if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
@@ -98,7 +98,7 @@ def unsent_words(batch: Batch) -> str | None:
 
 
 def lease_words(batch: Batch, now: float) -> tuple[str, str]:
-    """Return for how long the project keeps a batch, and the colour for it; empty: no end is set.
+    """Return how long the project keeps a batch, and the colour for it; empty: no end is set.
 
     After that the project may abort and retire it.
     """
@@ -111,7 +111,7 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
 
 
 def lease_warning(batch: Batch, now: float) -> str:
-    """Return what to say of a lease that ends soon, or has ended a batch; empty: nothing."""
+    """Return a remark on a lease that ends soon, or has ended a batch; empty: nothing to say."""
     end = batch.expire_time
     if not end or batch.gone:
         return ""
@@ -136,7 +136,7 @@ def job_words(state: JobState) -> tuple[str, str]:
 
 
 def reason_words(job: BatchJob) -> str:
-    """Return why a job failed, in words: the project's reasons, and what its exit statuses mean."""
+    """Return why a job failed, in words: the project's reasons, and its exit statuses explained."""
     parts = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
     parts += [
         f"{status}: {client_exits.MEANINGS[status]}"

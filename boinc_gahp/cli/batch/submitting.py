@@ -182,10 +182,10 @@ class _OneOfMany(Exception):
 
 
 class _Refused(Exception):
-    """A submit that the project refused when its batch may have been made.
+    """A submit that the project refused after its batch may have been made.
 
     Attributes:
-        is_dropped: whether that was so, and it is retired again.
+        is_dropped: whether it was made, and then retired again.
     """
 
     def __init__(self, message: str, *, is_dropped: bool) -> None:

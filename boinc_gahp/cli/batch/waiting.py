@@ -169,7 +169,7 @@ def _wait(
 
 
 class _News:
-    """Finds the batches that have changed between two looks."""
+    """Finds the batches that have changed since the last look."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches

@@ -80,7 +80,7 @@ def speed(flops: float) -> str:
 
 
 def credit(granted: float) -> str:
-    """Return credit in words: with two decimals, or with one digit if it is less than 0.01."""
+    """Return credit in words: two decimals, or a single digit if it is less than 0.01."""
     return f"{granted:,.2f}" if granted >= 0.01 or not granted else f"{granted:.1g}"
 
 
