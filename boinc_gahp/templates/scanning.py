@@ -1,4 +1,4 @@
-"""Looks at a template as text: is it XML, and is each element on a line of its own?
+"""Looks at a template as text: whether it is XML, and each element is on a line of its own.
 
 lxml recovers what it can and does not keep the lines of closing tags. Here every tag is seen with
 its line, in one pass; its time is proportional to the text's length.
