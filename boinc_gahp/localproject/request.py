@@ -56,7 +56,7 @@ class JobRequest:
 class RpcRequest:
     """A request: its root's name, and the texts of its elements.
 
-    ``batch`` has the elements in ``<batch>`` except job_params and jobs.
+    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs.
     """
 
     name: str
