@@ -1,4 +1,4 @@
-"""``boinc_gahp check``: whether everything fits together, point by point."""
+"""``boinc_gahp check``: tests point by point whether everything fits together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""All of the command line: a parser for each command and each action.
+"""The whole command line: a parser for each command and each action.
 
-Manual pages, the reference, completion and tests are made from it, so that none of them can leave
-one out.
+Manual pages, the reference, completion and tests are made from it, so none of them can miss one.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def all_parsers() -> dict[tuple[str, ...], Parser]:
-    """Return the parsers by the words that lead to them, in the order in which help lists them.
+    """Return the parsers by the words of their commands, in the order of the help texts.
 
     ``()`` is ``boinc_gahp`` itself, ``("ledger",)`` a group, ``("ledger", "list")`` an action.
     """
@@ -35,7 +34,7 @@ def all_parsers() -> dict[tuple[str, ...], Parser]:
 
 
 def parser_at(path: tuple[str, ...]) -> Parser:
-    """Return the parser to which words lead, as :func:`all_parsers` has them."""
+    """Return the parser for these words, as :func:`all_parsers` has it."""
     if not path:
         return root_parser()
     module = import_module(f"boinc_gahp.cli.{COMMANDS[path[0]][0]}")
@@ -46,7 +45,7 @@ def parser_at(path: tuple[str, ...]) -> Parser:
 
 
 def root_parser() -> Group:
-    """Return the parser of ``boinc_gahp`` itself: what stands before a command."""
+    """Return the parser of ``boinc_gahp`` itself, for the words before a command."""
     parser = Group(
         "",
         "Sends jobs from an HTCondor pool, from a shell or from Python to a BOINC "
@@ -72,5 +71,5 @@ def _parser_in(module: ModuleType, function: str) -> Parser:
 
 
 def _package(module: ModuleType) -> str:
-    """Return the package in which a group's actions are."""
+    """Return the package with a group's actions."""
     return module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]

@@ -1,9 +1,9 @@
 """``boinc_gahp completion``: scripts with which shells complete boinc_gahp's command lines.
 
-The scripts are argcomplete's: with each press of the Tab key they run boinc_gahp with the line in
-its environment. :func:`answer` answers from the parsers, the settings and the project, within about
-a second, and without an error. bash and zsh find files by themselves, with variables, ``~`` and
-quotes, which argcomplete would escape; fish has to be told them.
+The scripts are argcomplete's: at each press of the Tab key they run boinc_gahp with the line in its
+environment. :func:`answer` answers from the parsers, the settings and the project, within about a
+second, and never with an error. bash and zsh find files without help, with variables, ``~`` and
+quotes, which argcomplete would escape; fish needs a list of them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish")
 
-#: Seconds that a project has to answer; for so long its answer is used again; and if it does not
-#: answer, an older one.
+#: Seconds: a project's time to answer; the time its answer is used again; and if it does not
+#: answer, the greatest age of one to use.
 PATIENCE = 1.0
 FRESH = 30.0
 OLD = 86400.0
 
-#: zsh has no completion to fall back on, as bash has. fish would say that there is no such command
-#: where it is typed with its path and not on PATH.
+#: zsh has no completion to fall back on, as bash has. fish would report an unknown command if it is
+#: typed with its path and is not on PATH.
 _MORE = {
     "zsh": r"""
 _boinc_gahp_files() { (( compstate[nmatches] )) || { compset -P '--[^=]#='; _files } }
@@ -52,7 +52,7 @@ complete -c boinc_gahp -f -n 'command -q boinc_gahp' -a '(__fish_boinc_gahp_comp
 """,
 }
 
-#: Characters of an option's help that are shown beside it.
+#: Characters of an option's help to show beside it.
 _HELP_WIDTH = 60
 
 _DESCRIPTION = """\
@@ -99,7 +99,7 @@ def script(shell: str) -> str:
 
 
 def answer() -> None:
-    """Write how the line in the environment may go on, as a script asks; leave the process."""
+    """Answer a script's request: write completions of the line in the environment; exit."""
     from argcomplete import autocomplete
 
     autocomplete(_tree((), os.environ["COMP_LINE"]), always_complete_options=False)
@@ -122,7 +122,7 @@ def run_parser(_config: str | None = None) -> Parser:
 
 
 def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
-    """Return the parser at a path, with those below it that a line may be about."""
+    """Return the parser at a path, with the parsers below it that the line may need."""
     from argcomplete.completers import ChoicesCompleter, DirectoriesCompleter, FilesCompleter
 
     from boinc_gahp.cli.commands import parser_at
@@ -138,7 +138,7 @@ def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
         completers |= {"file": FilesCompleter(), "directory": DirectoriesCompleter()}
     parser = parser_at(path)
     for each in arguments_of(parser):
-        # What was said before the command counts.
+        # Options before the command count.
         each.default = argparse.SUPPRESS
         each.help = _short(parser, each)
         completer = completers.get(kind_of(each), ChoicesCompleter({}))
@@ -155,7 +155,7 @@ def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
 
 
 def _short(parser: Parser, each: argparse.Action) -> str:
-    """Return the first thing that an argument's help says."""
+    """Return the first sentence of an argument's help."""
     text = parser._get_formatter()._expand_help(each) if each.help else ""  # noqa: SLF001
     first = re.split(r"[;:.]\s|\s\(", " ".join(text.split()), maxsplit=1)[0]
     return first if len(first) <= _HELP_WIDTH else first[: _HELP_WIDTH - 1].rstrip() + "…"
@@ -168,7 +168,7 @@ def _projects(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
 
 
 def _batch_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
-    # An error in the middle of a line that somebody types helps nobody.
+    # An error message in the middle of a line being typed helps nobody.
     with suppress(Exception):
         settings = _settings(parsed_args)
         named = getattr(parsed_args, "project", None)
@@ -186,9 +186,9 @@ def _settings(said: argparse.Namespace) -> Settings:
 
 
 def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str]]:
-    """Yield what each batch can be called: by its name, where that is clear; by its id on request.
+    """Yield the name of each batch, if it is unambiguous; its id on request.
 
-    A name that looks like an id, or that several have, does not say which batch is meant.
+    A name that looks like an id, or that several batches have, does not say which is meant.
     """
     batches = list(batches)
     names = [batch.name for batch in batches]
@@ -202,7 +202,7 @@ def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str
 
 
 def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
-    """Return the project's batches, as it tells them now or has told them lately."""
+    """Return the project's batches, from the project or from a recent answer of it."""
     from boinc_gahp.files import check_private_file, make_private_directory
 
     path = _cache(settings, project)
@@ -244,7 +244,7 @@ def _ask(project: ProjectSettings) -> list[_Batch]:
 
 
 def _cache(settings: Settings, project: ProjectSettings) -> Path:
-    """Return the file that keeps the answer, one for each project and account."""
+    """Return the file that caches the answer, one for each project and account."""
     import hashlib
 
     from boinc_gahp.config import cache_dir
@@ -258,7 +258,7 @@ def _cache(settings: Settings, project: ProjectSettings) -> Path:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raise _TooLate in what takes longer."""
+    """Raise _TooLate if the block takes longer."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise _TooLate

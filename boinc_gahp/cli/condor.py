@@ -1,4 +1,4 @@
-"""HTCondor as its command-line tools tell of it, where they are on the PATH."""
+"""Information about HTCondor from its command-line tools, if they are on the PATH."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-#: Seconds that a tool may take; condor_config_val may run commands that settings are read from.
+#: Seconds that a tool may take; condor_config_val may run commands to read settings.
 _PATIENCE = 20
 
 _VERSION = re.compile(r"\$CondorVersion: (\d+)\.(\d+)\.(\d+)")
@@ -19,12 +19,12 @@ _DEFAULT = "<Default>"
 
 @dataclass(frozen=True)
 class Definition:
-    """The definition of a setting that holds: of several, the last one that HTCondor reads.
+    """The definition of a setting that counts: of several, the last one that HTCondor reads.
 
     Attributes:
-        name: of the setting, with ``MASTER.`` before it if it is for that daemon alone.
-        words: of its value, which is a list.
-        place: the file and line, in HTCondor's words; None if no file has it.
+        name: of the setting, with ``MASTER.`` before it if it is for that daemon only.
+        words: the words of its value, which is a list.
+        place: the file and line, in HTCondor's words; None if it is not in a file.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Definition:
 
 
 def is_here() -> bool:
-    """Tell whether this machine has an HTCondor whose settings can be asked for."""
+    """Tell whether this machine has an HTCondor whose settings can be read."""
     return shutil.which("condor_config_val") is not None
 
 
 def broken() -> str | None:
-    """Return what HTCondor says of settings that it cannot read at all; None if it can."""
+    """Return HTCondor's message if it cannot read its settings at all; None if it can."""
     answer = _run("condor_config_val", "DAEMON_LIST")
     if answer is None or answer.returncode == 0 or "Not defined" in answer.stderr:
         return None
@@ -46,7 +46,7 @@ def broken() -> str | None:
 
 
 def silent() -> str | None:
-    """Return what condor_q says if HTCondor does not answer it; None if it does."""
+    """Return condor_q's message if HTCondor does not answer it; None if it does."""
     answer = _run("condor_q", "-totals")
     if answer is None or answer.returncode == 0:
         return None
@@ -54,13 +54,13 @@ def silent() -> str | None:
 
 
 def version() -> tuple[int, int, int] | None:
-    """Return HTCondor's version; None if it does not tell."""
+    """Return HTCondor's version; None if unknown."""
     found = _VERSION.search(_output("condor_version") or "")
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def value(name: str) -> str | None:
-    """Return a setting, expanded; None if it is not defined, or empty."""
+    """Return a setting, expanded; None if it is undefined or empty."""
     return (_output("condor_config_val", name) or "").strip() or None
 
 
@@ -70,7 +70,7 @@ def names(name: str) -> list[str]:
 
 
 def definition(name: str, subsystem: str = "TOOL") -> Definition:
-    """Return what HTCondor, or one of its daemons, makes of a setting that is a list."""
+    """Return the value of a list setting, as HTCondor or one of its daemons reads it."""
     command = ("condor_config_val", "-subsystem", subsystem, "-verbose", name)
     found = _DEFINED.search(_output(*command) or "")
     if found is None:
@@ -80,16 +80,16 @@ def definition(name: str, subsystem: str = "TOOL") -> Definition:
 
 
 def family(prefix: str) -> dict[str, str]:
-    """Return the settings whose names begin with ``prefix``, by what follows it in the name."""
+    """Return the settings whose names begin with ``prefix``, by the rest of their names."""
     dumped = _output("condor_config_val", "-dump", f"^{prefix}") or ""
     known = re.findall(rf"^{prefix}(\w+) @?=", dumped, re.IGNORECASE | re.MULTILINE)
     return {each: value(f"{prefix}{each}") or "" for each in known}
 
 
 def accepted_routes() -> list[str] | None:
-    """Return the Job Router's routes as HTCondor understands its settings; None if it can't tell.
+    """Return the Job Router's routes as HTCondor understands its settings; None if unknown.
 
-    It leaves out a route with a mistake in it, without a word (seen with 23.9.6).
+    It leaves out a route with a mistake in it, without any message (seen with 23.9.6).
     """
     output = _output("condor_job_router_info", "-config")
     return None if output is None else _ROUTE.findall(output)

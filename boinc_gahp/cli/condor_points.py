@@ -1,4 +1,4 @@
-"""What ``check`` says of HTCondor on this machine, and of what it finds when it starts the daemon.
+"""What ``check`` says about HTCondor on this machine, and about the daemon that it starts.
 
 HTCondor starts the daemon as the owner of the jobs, with the environment of condor_master and that
 user's HOME (``gridmanager-batch.rst``, "Starting the GAHP").
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from boinc_gahp.config.urls import ProjectUrl
 
 _EXAMPLE = "conf/20-boinc_gahp.condor.conf"
-#: The first HTCondor without a grid type of its own for BOINC.
+#: The first HTCondor without its own grid type for BOINC.
 _BATCH_ONLY = 10
 #: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.rst``,
 #: "Time limits").
 CALL_TIMEOUT = 300
 #: Seconds by which ``[timeouts] submit`` should stay below that.
 CALL_MARGIN = 30
-#: Variables that move this user's files elsewhere than where HTCondor's daemon looks for them.
+#: Variables that move this user's files away from where HTCondor's daemon looks for them.
 _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 
 
 def htcondor_points(settings: Settings, command: Path, config: str | None) -> Iterator[Point]:
-    """Look whether HTCondor's configuration fits, where there is an HTCondor.
+    """Check whether HTCondor's configuration fits, if there is an HTCondor.
 
     Args:
         settings: all settings.
-        command: the boinc_gahp that is asked.
-        config: the settings file that was named on the command line.
+        command: the boinc_gahp to check.
+        config: the settings file named on the command line.
     """
     if not condor.is_here():
         yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
@@ -96,7 +96,7 @@ def _program_points(command: Path) -> Iterator[Point]:
     elif not shutil.which(named):
         yield failed(f"HTCondor: BOINC_GAHP is {named}, which is no program that can be run")
     else:
-        # What it imports can be told only of the program that is asked.
+        # Only this running program can tell what it imports.
         own = (Path(boinc_gahp.__file__),) if Path(named).resolve() == command else ()
         closed = closed_to_others(Path(named), own)
         if closed is None:
@@ -112,10 +112,10 @@ def _program_points(command: Path) -> Iterator[Point]:
 
 
 def closed_to_others(program: Path, modules: tuple[Path, ...] = ()) -> Path | None:
-    """Return what keeps other users from running a program; None if nothing does.
+    """Return why other users cannot run a program; None if they can.
 
-    Looks at the program, its interpreter if it is a script, ``modules``, which it reads, and all
-    directories above them, also where symbolic links lead.
+    Checks the program, its interpreter if it is a script, ``modules``, which it reads, and all
+    directories above them, also along symbolic links.
     """
     interpreter = _interpreter(program)
     programs = (program,) if interpreter is None else (program, interpreter)
@@ -132,7 +132,7 @@ def closed_to_others(program: Path, modules: tuple[Path, ...] = ()) -> Path | No
 
 
 def _way_to(file: Path) -> Iterator[Path]:
-    """Yield directories from the root down, and the file at the end; links are followed."""
+    """Yield the directories from the root down, then the file; links are followed."""
     seen = set()
     for way in (file.absolute(), file.resolve()):
         for path in (*reversed(way.parents), way):

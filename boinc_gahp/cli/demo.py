@@ -1,4 +1,4 @@
-"""``boinc_gahp demo``: the whole way of a batch, on this machine, in under a minute."""
+"""``boinc_gahp demo``: the whole life of a batch, on this machine, in under a minute."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INPUTS = (
 )
 _JOBS = 20
 _HOSTS = 4
-#: Seconds after which something must be wrong.
+#: Seconds after which something must have gone wrong.
 _TIMEOUT = 120.0
 _TERMINATED = 128 + signal.SIGTERM
 
@@ -122,7 +122,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
 
 @contextmanager
 def _talking(batch: DemoBatch, show_conversation: bool) -> Iterator[None]:
-    """End the conversation whatever happens, and print it if it was asked for."""
+    """End the conversation in any case, and print it if requested."""
     try:
         with batch.gahp:
             yield
@@ -147,7 +147,7 @@ def _write_inputs(directory: Path) -> list[Path]:
 
 
 def _directory(named: Path | None) -> tuple[Path, bool]:
-    """Return the directory for all files, and whether it was made for this demo alone."""
+    """Return the directory for all files, and whether it was made only for this demo."""
     if named is None:
         return Path(tempfile.mkdtemp(prefix="boinc_gahp-demo-")), True
     directory = named.expanduser().absolute()
@@ -162,7 +162,7 @@ def _directory(named: Path | None) -> tuple[Path, bool]:
 
 @contextmanager
 def _scratch(directory: Path, *, keep: bool) -> Iterator[None]:
-    """Remove what nobody wants to see, unless it is to be kept."""
+    """Remove the files, unless they are to be kept."""
     try:
         yield
     finally:

@@ -33,17 +33,17 @@ level = "debug"
 
 
 class DemoBatch:
-    """A batch of jobs that turn texts into capitals.
+    """A batch of jobs that convert texts to capitals.
 
     Args:
-        directory: where the daemon's files and the outputs go.
+        directory: for the daemon's files and the outputs.
         inputs: the texts; the jobs take turns with them.
         size: number of jobs.
 
     Attributes:
         jobs: the jobs' names, each with its input.
-        outputs: the directory that the outputs are fetched to.
-        right: number of outputs that are as they should be.
+        outputs: the directory for the fetched outputs.
+        right: number of correct outputs.
         gahp: the daemon.
     """
 
@@ -61,7 +61,7 @@ class DemoBatch:
         self.gahp = _start_daemon(directory / "daemon")
 
     def run(self, url: str, authenticator: str, view: View, deadline: float) -> None:
-        """Take the batch all the way.
+        """Take the batch through its whole life.
 
         Raises:
             ConversationError: a command failed, or the jobs are not done at ``deadline``
@@ -88,7 +88,7 @@ class DemoBatch:
         return words
 
     def _look(self, view: View) -> None:
-        """Ask how the jobs are, unless the last answer is still to come."""
+        """Query the jobs, unless the last answer is still to come."""
         if self._looking:
             return
         self._looking = True
@@ -96,7 +96,7 @@ class DemoBatch:
         def see(words: list[str]) -> None:
             self._looking = False
             self._min_mod_time = words[0]
-            # Jobs that changed about when the batch was last looked at are reported again.
+            # Jobs that changed around the time of the last query are reported again.
             states = zip(words[2::2], map(job_state, words[3::2]), strict=True)
             new = {job: state for job, state in states if job not in self._asked}
             view.show({job: state.value for job, state in new.items()})
@@ -147,7 +147,7 @@ class DemoBatch:
 
 
 def _start_daemon(directory: Path) -> Gahp:
-    """Start the daemon, with settings and state of its own and little else, as HTCondor does."""
+    """Start the daemon with its own settings and state and little else, as HTCondor does."""
     directory.mkdir()
     settings = directory / "boinc_gahp.toml"
     settings.write_text(_SETTINGS)
@@ -158,7 +158,7 @@ def _start_daemon(directory: Path) -> Gahp:
         "XDG_CONFIG_DIRS": str(directory / "none"),
         "BOINC_GAHP_CONFIG": str(settings),
     }
-    # Measuring the coverage of what tests start is configured by a variable.
+    # A variable configures the measuring of coverage in processes that tests start.
     environment |= {key: text for key, text in os.environ.items() if key.startswith("COVERAGE_")}
     return Gahp([_program()], environment, str(directory))
 

@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: a live table on a terminal, plain lines elsewhere."""
+"""The demo's display while it runs: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLOURS = {
     "failed": "red",
     "wrong": "red",
 }
-#: Jobs beside each other.
+#: Jobs per line.
 _BESIDE = 2
 _COLUMNS = [Column("job"), Column("state")] * _BESIDE
 _WIDEST = len("in progress")
@@ -59,14 +59,14 @@ class View:
         self._live.say(text)
 
     def show(self, states: dict[str, str]) -> None:
-        """Show the states of jobs, of some or all."""
+        """Show the states of some or all jobs."""
         self._states.update(states)
         counts = Counter(state for state in self._states.values() if state)
         self._line = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
         self._say_counts(_PAUSE)
 
     def _say_counts(self, pause: float) -> None:
-        """Print the counts, where there is no table, if they are new and it is time."""
+        """Without a table, print the counts if they are new and it is time."""
         line, at = self._said
         now = time.monotonic() - self._begun
         if not self._live.is_live and line != self._line and now >= at + pause:

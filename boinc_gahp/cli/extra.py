@@ -1,4 +1,4 @@
-"""The extra that brings the local project's web server."""
+"""The extra that installs the local project's web server."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from boinc_gahp.errors import GahpError
 
 
 class MissingExtra(GahpError):
-    """Packages of an extra are not installed."""
+    """The packages of an extra are not installed."""
 
     code = "BG-MISSING-EXTRA"
 
 
 def need_local_project() -> None:
-    """Raise MissingExtra, with the command that helps, if the local project cannot be run."""
+    """Raise MissingExtra, with the command that helps, if the local project cannot run."""
     missing = [name for name in ("flask", "waitress") if find_spec(name) is None]
     if missing:
         raise MissingExtra(

@@ -1,7 +1,7 @@
-"""``boinc_gahp ledger``: the jobs that HTCondor has handed over, for whoever keeps a submit node.
+"""``boinc_gahp ledger``: the jobs that HTCondor has handed over, for admins of submit nodes.
 
-Each action is a function of a module beside this one; it gets the words after its name and the
-settings file, prints what there is to say, and raises what is wrong.
+Each action is a function in a module beside this one. It gets the words after its name and the
+settings file, prints its results, and raises errors.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 
 from boinc_gahp.cli.parsing import Group
 
-#: Each action: the module and the function in it, and what it is for.
+#: Each action: its module and function, and its purpose.
 ACTIONS = {
     "list": ("ledger_list", "run", "list jobs, batches, problems, and requests owed to projects"),
     "status": ("ledger_status", "run", "show whether there are problems; for monitoring"),
@@ -23,7 +23,7 @@ ACTIONS = {
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Do what the first of the arguments names; return the exit status."""
+    """Run the action named by the first argument; return the exit status."""
     module, function, _ = ACTIONS[run_parser().chosen(arguments)]
     # Without any handler, logging would print warnings between the lines.
     logging.getLogger().addHandler(logging.NullHandler())

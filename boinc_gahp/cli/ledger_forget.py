@@ -35,7 +35,7 @@ has of them goes on there until it ends or its batch's lease does, and no output
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Drop what was asked for; return 0, or 1 if it was not done."""
+    """Drop the named jobs and batches; return 0, or 1 if that was not done."""
     parser = run_parser(config)
     options = parser.read(arguments)
     if bool(options.names) == options.ended:
@@ -93,7 +93,7 @@ def run_parser(config: str | None = None) -> Parser:
 
 
 def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[BatchRow]]:
-    """Return the jobs and batches with these names, the jobs of these batches among the jobs."""
+    """Return the jobs and batches with these names; the jobs of these batches are included."""
     rows: dict[int, JobRow] = {}
     batches: dict[int, BatchRow] = {}
     for name in names:

@@ -48,7 +48,7 @@ _BATCHES = (
     Column(rank=3, minimum=10),
     Column(rank=2),
 )
-#: What HTCondor calls it, or else its directory, is the second.
+#: The second is its name in HTCondor, or else its directory.
 _JOBS = (
     Column(),
     Column(minimum=16, middle=True),
@@ -166,7 +166,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
         wanted = states or (STATES if everything else tuple(ALIVE | {"failed"}))
         rows = jobs.listed(*mine, wanted, owing=states is None)
         if states is None and not everything:
-            # A job on hold whose hold HTCondor knows is HTCondor's.
+            # HTCondor takes care of a job on hold if it knows of the hold.
             rows = [row for row in rows if row.state != "failed" or not row.told]
         batches = jobs.listed_batches(*mine, retired=everything)
         found.counts.update((batch.id, jobs.counts(batch.id)) for batch in batches)
@@ -292,7 +292,7 @@ def _title(text: str) -> None:
 
 
 def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any]:
-    """Return the lists as they are in the ledger; times in seconds since the epoch."""
+    """Return the lists as the ledger has them; times in seconds since the epoch."""
     now = words.now()
     return {
         "ledger": str(ledger.path),
@@ -333,7 +333,7 @@ def _debt_as_json(batch: BatchRow) -> dict[str, Any]:
 
 
 def as_json(ledger: Opened, job: JobRow, orphaned_after: float, now: float) -> dict[str, Any]:
-    """Return a job as it is in the ledger, without its description."""
+    """Return a job as the ledger has it, without its description."""
     values = asdict(job)
     del values["description"]
     return {

@@ -94,7 +94,7 @@ def run_parser(config: str | None = None) -> Parser:
 
 
 def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None) -> str:
-    """Return the account whose business is to be moved."""
+    """Return the account whose jobs and batches are to be moved."""
     accounts = jobs.accounts(old)
     if are_one_project(old, new[0]) and new[1] in accounts:
         accounts.remove(new[1])

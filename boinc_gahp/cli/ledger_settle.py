@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger settle``: pays what is owed when no daemon is there to do it."""
+"""``boinc_gahp ledger settle``: pays debts when there is no daemon to do it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLES = (
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Pay; print what was done, and what stays owed and why."""
+    """Pay; print what was done, and which debts remain and why."""
     options = run_parser(config).read(arguments)
     deadline = time.monotonic() + options.timeout
     settings = words.settings_of(options)
@@ -151,9 +151,9 @@ def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
 
 
 def _debts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
-    """Return BOINC_SUBMIT's batches of which something is owed, by project and account.
+    """Return BOINC_SUBMIT's batches with debts, by project and account.
 
-    Of a submission that may still be under way, nothing is.
+    A submission that may still be under way has no debts.
     """
     now = words.now()
     found: dict[tuple[str, str], list[BatchRow]] = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger import BatchRow, JobLedger, JobRow
 
-#: Of more jobs than this, one is asked for.
+#: With more jobs than this, the user has to name one.
 _MANY = 20
 
 _DESCRIPTION = """\
@@ -61,7 +61,7 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
     """Return the jobs, or else the batches, that ``name`` may mean.
 
     Raises:
-        LedgerWish: there is none, or there are too many of them.
+        LedgerWish: there is none, or there are too many.
         LedgerError: the ledger cannot be read.
     """
     found = jobs.find_jobs(name)

@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger status``: whether a person should look, for people and for monitoring."""
+"""``boinc_gahp ledger status``: whether somebody should look, for people and for monitoring."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _JOBS = (
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Print or write it; return 1 if a person should look, else 0."""
+    """Print or write it; return 1 if somebody should look, else 0."""
     options = run_parser(config).read(arguments)
     status = look(options.config, options.after)
     if options.textfile is not None:
@@ -169,7 +169,7 @@ def _print_tables(status: Status) -> None:
     for line in table.lines(_PROJECTS, rows, sys.stdout, indent="  "):
         print(line)
     jobs = [
-        # Where there is one project, it need not be repeated.
+        # With a single project, its name is not repeated.
         (*(name if len(names) > 1 else ("", "", "")), *row)
         for name, owner in zip(names, status.owners, strict=True)
         for row in _states(owner, status.now)

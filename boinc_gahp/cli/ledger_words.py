@@ -1,4 +1,4 @@
-"""What the actions of ``boinc_gahp ledger`` share: the ledger opened to be read, and words."""
+"""What the actions of ``boinc_gahp ledger`` share: opening the ledger to read it, and words."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
 
 
 class LedgerWish(GahpError):
-    """What was asked of the ledger cannot be done; the text says why."""
+    """The requested action on the ledger is impossible; the text says why."""
 
     code = "BG-LEDGER-WISH"
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A ledger that is open only to be read."""
+    """A ledger that is open for reading only."""
 
     path: Path
     store: Store
@@ -79,7 +79,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def exists(path: Path) -> bool:
-    """Tell whether there is a ledger; raises LedgerError if that cannot be told."""
+    """Tell whether there is a ledger; raises LedgerError if that cannot be found out."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -93,13 +93,13 @@ def exists(path: Path) -> bool:
 
 
 def none_yet(path: Path) -> str:
-    """Return what to tell where there is no ledger."""
+    """Return the message if there is no ledger."""
     return f"There is no ledger {path} yet; the first job makes it."
 
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Opened | None]:
-    """Lend this user's ledger; None if there is none yet. Raises LedgerError."""
+    """Open this user's ledger; None if there is none yet. Raises LedgerError."""
     path = ledger_file(settings)
     if not exists(path):
         yield None
@@ -112,12 +112,12 @@ def opened(settings: Settings) -> Iterator[Opened | None]:
 
 
 def job_id(jobs: JobLedger, job: JobRow) -> str:
-    """Return a job's id, as HTCondor has it."""
+    """Return a job's id in HTCondor's form."""
     return f"boinc/{jobs.token}.{job.id}"
 
 
 def cluster_proc(job: JobRow) -> str | None:
-    """Return a job's id in HTCondor's queue, out of its JobDirectory, where that has one."""
+    """Return a job's id in HTCondor's queue, from its JobDirectory, if that has one."""
     found = _CLUSTER_PROC.search(job.job_directory)
     return found[1] if found else None
 
@@ -131,23 +131,23 @@ def state_words(job: JobRow) -> str:
 
 
 def project_words(name: str) -> str:
-    """Return the section of the settings that a project's jobs were accepted with."""
+    """Return the section of the settings with which a project's jobs were accepted."""
     return f"[projects.{printable(name)}]" if name else "[project]"
 
 
 def is_orphan(job: JobRow, orphaned_after: float, now: float) -> bool:
-    """Tell whether HTCondor has not asked about a job that is alive for ``orphaned_after`` s."""
+    """Tell whether HTCondor has not asked about a live job for ``orphaned_after`` s."""
     return job.is_alive and now - job.asked > orphaned_after
 
 
 def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
-    """Return what somebody may want to do something about."""
+    """Return problems that somebody may want to solve."""
     notes = []
     if is_orphan(job, orphaned_after, now):
         notes.append(
             f"orphan: HTCondor has not asked for {span(now - job.asked)}; its lease is not renewed"
         )
-    # HTCondor cancels a job that it has put on hold.
+    # HTCondor cancels a job after putting it on hold.
     if job.hold_reason is not None and not job.is_alive:
         notes.append(
             f"{printable(job.hold_reason or '')} (code {job.hold_code}, subcode {job.hold_subcode})"
@@ -162,7 +162,7 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
 
 
 def batch_notes(batch: BatchRow, now: float) -> list[str]:
-    """Return what somebody may want to do something about."""
+    """Return problems that somebody may want to solve."""
     notes = []
     if batch.state in {"planned", "sent", "submitted"} and batch.lease_until < now:
         notes.append(f"its lease ended {span(now - batch.lease_until)} ago")
@@ -173,7 +173,7 @@ def batch_notes(batch: BatchRow, now: float) -> list[str]:
 
 
 def positive(unit: str) -> Callable[[str], float]:
-    """Return what reads a number of ``unit`` from the command line."""
+    """Return a function that reads a number of ``unit`` from the command line."""
 
     def read(text: str) -> float:
         try:

@@ -1,4 +1,4 @@
-"""What of a ledger somebody should look into, for ``ledger list``, ``status`` and ``check``."""
+"""Problems in a ledger that somebody should look into: ``ledger list``, ``status``, ``check``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wrong(jobs: JobLedger, settings: Settings, now: float, after: float = LASTING) -> list[Lasting]:
-    """Return what has been wrong for ``after`` seconds, and whom the settings lack at this moment.
+    """Return what has been wrong for ``after`` seconds, and the owners that the settings lack now.
 
     Raises:
         LedgerError: the ledger cannot be read.
@@ -29,12 +29,12 @@ def wrong(jobs: JobLedger, settings: Settings, now: float, after: float = LASTIN
     return found + [
         each
         for each in jobs.lasting(now, after)
-        # Of an owner that is not known, all follows from that.
+        # With an unknown owner, all other problems follow from that.
         if not (each.stops and owner_key(each.url, each.account) in lacking)
     ]
 
 
 def wrong_words(each: Lasting, now: float) -> str:
-    """Return one of them for people, on one line."""
+    """Return a problem for people, on one line."""
     ago = f" for {span(now - each.since)}" if each.since < now else ""
     return f"{printable(each.url)}{ago}: {printable(each.text)}"

@@ -1,16 +1,16 @@
-"""Live progress: lines that are drawn anew on a terminal, plain lines now and then elsewhere.
+"""Live progress: lines redrawn on a terminal, plain lines now and then elsewhere.
 
-For something that counts up to a total, :class:`Work`::
+For work that counts up to a total, use :class:`Work`::
 
     with Work(stream=sys.stderr) as work:
         work.say("staging 3 files")                    # a line that stays
         work.show("staging", done=2, total=3)          # as often as you like, from any thread
 
-On a terminal that shows ``staging  ━━━━━━━━━━━━━━      66%  2 of 3``, drawn anew several times a
-second and gone at the end; elsewhere a line ``staging 66%: 2 of 3``, at most every ``pause``
-seconds. For lines of one's own there is :class:`Live`.
+On a terminal that shows ``staging  ━━━━━━━━━━━━━━      66%  2 of 3``, redrawn several times a
+second and removed at the end; elsewhere a line ``staging 66%: 2 of 3``, at most every ``pause``
+seconds. For other lines there is :class:`Live`.
 
-Progress belongs on stderr wherever stdout has an answer that may be read by a program.
+Progress belongs on stderr if stdout has an answer that a program may read.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PAUSE = 5.0
 
 _BAR = 30
 
-#: What is drawn at present, if anything is.
+#: The display that is being drawn now, if any.
 _drawn: Live | None = None
 _PER_SECOND = 8
 
 
 def remark(text: str) -> None:
-    """Print a line on stderr, or above what is being drawn."""
+    """Print a line on stderr, or above the live lines."""
     if _drawn is not None:
         _drawn.say(text)
     else:
@@ -56,16 +56,16 @@ def _set_drawn(live: Live | None) -> None:
 
 
 class Live:
-    """Lines that are kept up to date on a terminal; a context manager, safe in threads.
+    """Lines that are kept up to date on a terminal; a context manager, thread-safe.
 
     Args:
         lines: returns the lines to show, given the terminal's width; they may have colours. It is
-            called several times a second, in a thread of its own, and must not take long.
-        stream: where to; stdout if it is not given.
+            called several times a second, in a thread of its own, and must be quick.
+        stream: where to draw; default: stdout.
         keep: whether the last lines stay on the screen.
 
     Attributes:
-        is_live: whether anything is drawn at all: elsewhere only what is said is printed.
+        is_live: whether anything is drawn at all; if not, only lines from say() are printed.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Live:
 
     def __enter__(self) -> Self:
         if self.is_live:
-            # Nothing else of the command line needs rich, which takes a while to import.
+            # Nothing else in the command line needs rich, which takes a while to import.
             from rich.console import Console
             from rich.live import Live as RichLive
             from rich.text import Text
@@ -117,7 +117,7 @@ class Live:
             self._drawn = None
 
     def say(self, text: str) -> None:
-        """Print a line that stays, above what is drawn; it may have colours, so be printable()."""
+        """Print a line that stays, above the live ones; it may have colours: use printable()."""
         if self._drawn is None:
             print(text, file=self.stream, flush=True)
         else:
@@ -127,12 +127,12 @@ class Live:
 
 
 class Work:
-    """Progress of something that has a total, or several such things one after the other.
+    """Progress of work with a total, or of several such steps in turn.
 
     Args:
-        stream: where to; stderr if it is not given.
-        pause: seconds between two plain lines, where nothing is drawn.
-        quiet: whether to show nothing at all, and only print what is said.
+        stream: where to draw; default: stderr.
+        pause: seconds between two plain lines, if nothing is drawn.
+        quiet: whether to show no progress, and only print lines from say().
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Work:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take what was drawn off the screen."""
+        """Remove the progress from the screen."""
         self._live.__exit__(kind, value, traceback)
 
     def say(self, text: str) -> None:
@@ -165,13 +165,13 @@ class Work:
         self._live.say(text)
 
     def show(self, what: str, done: float, total: float, text: str | None = None) -> None:
-        """Note how far it is.
+        """Set the progress.
 
         Args:
-            what: is being done, in a word or two.
-            done: how much of it is.
-            total: all of it; 0: not known.
-            text: how much it is in words; None: ``2 of 3``.
+            what: the step, in a word or two.
+            done: how much of it is done.
+            total: the whole; 0: unknown.
+            text: the amount in words; None: ``2 of 3``.
         """
         if text is None:
             text = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
@@ -183,7 +183,7 @@ class Work:
                 return
             self._said = now
         part = f" {words.percent(done / total)}" if total else ""
-        # Work does not end because nobody can be told how far it is.
+        # Work goes on even if its progress cannot be shown.
         with suppress(OSError):
             self._live.say(f"{what}{part}: {text}")
 

@@ -1,9 +1,9 @@
 """The command ``boinc_gahp``: the daemon, or one of the commands for people.
 
-Little is imported here, and argparse only by the commands: a gridmanager that starts the daemon
-spins on its pipe until the banner is there (``gahp.rst``, "Start-up", 2). What is
-wrong with the settings is told in the results of requests, and so in the hold reasons of jobs: a
-daemon that does not start leaves them idle without a word.
+Little is imported here, and only the commands import argparse: a gridmanager that starts the daemon
+spins on its pipe until it gets the banner (``gahp.rst``, "Start-up", 2). Errors in the settings are
+reported in the results of requests, and so in the hold reasons of jobs: a daemon that does not
+start leaves jobs idle without any message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from boinc_gahp.text import did_you_mean
 if TYPE_CHECKING:
     from boinc_gahp.config import Settings
 
-#: Each command's module in this package and what it is for. A module's ``run(arguments, config)``
+#: Each command's module in this package, and its purpose. A module's ``run(arguments, config)``
 #: does the work and returns the exit status.
 COMMANDS = {
     "batch": ("batch", "submit jobs, watch them, and fetch outputs, without HTCondor"),
@@ -41,7 +41,7 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 
-#: Why a stream cannot be written to: nobody reads it, the disk is full, or there is none.
+#: Why writing to a stream fails: nobody reads it, the disk is full, or there is no stream.
 _UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -50,12 +50,12 @@ class UsageError(Exception):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what the command line asks for; return the exit status.
+    """Run the command line; return the exit status.
 
-    0: all is well; 1: it is not, said on stderr in a line; 2: the command line is wrong; 130:
+    0: all is well; 1: an error, described on stderr in a line; 2: the command line is wrong; 130:
     interrupted from the keyboard.
     """
-    # A shell asks how the line goes on that somebody types.
+    # A shell asks for completions of a line that somebody types.
     if "_ARGCOMPLETE" in os.environ:
         from boinc_gahp.cli.completion import answer
 
@@ -73,26 +73,26 @@ def main(argv: list[str] | None = None) -> int:
             raise
         # The interpreter must not try to write the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        # Whoever has read enough, as "head" has, need not be told.
+        # A reader that has read enough, like "head", need not be told.
         if error.errno != errno.EPIPE:
             _complain(f"the output cannot be written to its end: {error.strerror}")
         return FAILED
 
 
 def _flush() -> None:
-    """Find out here, and not when the interpreter ends, what cannot be written."""
+    """Find out here what cannot be written, not when the interpreter ends."""
     try:
         if sys.stderr is not None:
             sys.stderr.flush()
     except OSError:
-        # There is nobody to be told, and the exit status has something else to say.
+        # Nobody can be told, and the exit status has another meaning.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def _told(arguments: list[str]) -> int:
-    """Do it, and say what is wrong."""
+    """Run it, and report errors."""
     try:
         return _run(arguments)
     except UsageError as error:
@@ -149,7 +149,7 @@ def _serve(config: str | None) -> NoReturn:
         try:
             return load_settings()
         except GahpError as error:
-            # There is no log yet: where it is, is in the settings.
+            # There is no log yet: the settings would say where it is.
             if str(error) not in said:
                 said.add(str(error))
                 _complain(str(error))
@@ -176,15 +176,15 @@ def _run_command(name: str, arguments: list[str], config: str | None) -> int:
 
 
 def _make_streams_fit() -> None:
-    """Have all three streams, and let those that are written take any text."""
+    """Make sure that all three streams exist, and that the output streams take any text."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = getattr(sys, name)
         if stream is None:
-            # Whoever closes one (>&-) wants nothing of it; no other file must take its place.
+            # A user who closes one (>&-) does not want it; no other file must take its place.
             mode = "w" if number else "r"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
         elif number and isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a name still shows the rest.
+            # A terminal that cannot show a name can still show the rest.
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -1,6 +1,6 @@
-"""Metrics as Prometheus reads them, in its text format (prometheus.io, "Exposition formats").
+"""Metrics in Prometheus' text format (prometheus.io, "Exposition formats").
 
-node_exporter's textfile collector takes files of them from many programs and users: names and their
+node_exporter's textfile collector takes such files from many programs and users: names and their
 HELP are the same in all files, and no two files may have a series with the same labels.
 """
 
@@ -29,8 +29,8 @@ class MetricFamily(NamedTuple):
 
     Attributes:
         name: of the metric.
-        help: what it means; one line.
-        samples: labels and values, no labels twice.
+        help: its meaning; one line.
+        samples: labels and values; no labels twice.
     """
 
     name: str
@@ -180,7 +180,7 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
 
 
 def owed(owner: WatchedOwner) -> dict[str, int]:
-    """Return how much of each kind is owed to a project."""
+    """Return the number of debts of each kind to a project."""
     its = owner.overview
     return {
         "aborts": its.aborts,

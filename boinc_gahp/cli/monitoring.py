@@ -1,7 +1,7 @@
-"""How HTCondor's jobs of a user are doing, and what of that a person should look at.
+"""The state of a user's HTCondor jobs, and the problems that a person should look at.
 
-All is read, nothing is changed: neither a ledger nor a lock is made, and no project is asked. What
-is normal is no reason to look: jobs may wait for volunteers for days.
+It only reads: it makes no ledger and no lock, and asks no project. Normal states are not reported:
+jobs may wait for volunteers for days.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.ledger.overview import Overview
 
-#: Why a person should look, and what each means; metrics and JSON have these words.
+#: Why a person should look, with explanations; metrics and JSON use these words.
 REASONS: Final = {
     "settings": "the settings cannot be read",
     "ledger": "the ledger cannot be read, or does not lie where it may",
@@ -46,23 +46,23 @@ REASONS: Final = {
     "daemon": "there are jobs, and no daemon works on them",
 }
 
-#: Seconds after which somebody should have paid what is owed: cron does it every hour.
+#: Seconds after which debts should have been paid: cron pays them every hour.
 UNPAID: Final = 86400.0
 
-#: Bytes without which the ledger cannot be written for long: its log may become as large.
+#: Free bytes that writing the ledger needs in the long run: its log may become as large.
 ROOM: Final = LOG_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a person should look at.
+    """A problem that a person should look at.
 
     Attributes:
         reason: one of :data:`REASONS`.
         text: for people; one line.
-        url: the project that it is about; None if it is about all.
-        account: likewise.
-        since: when it began, in seconds since the epoch, where that is known.
+        url: the project concerned; None if all are.
+        account: the account concerned, likewise.
+        since: when it began, in seconds since the epoch, if known.
     """
 
     reason: str
@@ -74,14 +74,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class WatchedOwner:
-    """An owner in the ledger, and who works for it.
+    """An owner in the ledger, and the process that works for it.
 
     Attributes:
-        overview: what the ledger has.
+        overview: the ledger's numbers.
         is_known: whether the settings have the project and the account.
-        has_daemon: whether a process works for it at this moment; None if that cannot be told.
-        process: that process, where it is known.
-        since: since when it does, in seconds since the epoch, likewise.
+        has_daemon: whether a process works for it now; None if unknown.
+        process: that process, if known.
+        since: when that process began, in seconds since the epoch, if known.
     """
 
     overview: Overview
@@ -93,17 +93,17 @@ class WatchedOwner:
 
 @dataclass(slots=True)
 class Status:
-    """What was found.
+    """The result.
 
     Attributes:
-        user: whose jobs these are.
-        now: when, in seconds since the epoch.
-        path: the ledger; None if the settings do not tell.
-        is_readable: whether it could be read, or there is none yet.
+        user: the user whose jobs these are.
+        now: time of the check, in seconds since the epoch.
+        path: the ledger; None if the settings do not say.
+        is_readable: whether it could be read, or does not exist yet.
         nbytes: its size, with its log; None if there is none.
-        available: bytes that the user may still write where it is.
+        available: bytes that the user may still write on its disk.
         owners: oldest first.
-        findings: what a person should look at.
+        findings: the problems that a person should look at.
     """
 
     user: str
@@ -117,11 +117,11 @@ class Status:
 
 
 def look(config: str | None, after: float) -> Status:
-    """Return how the jobs of this user are doing; what is wrong is in it, and never raised.
+    """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Args:
-        config: the settings file that was named, or None.
-        after: seconds after which what is wrong is worth a look.
+        config: the settings file named, or None.
+        after: seconds after which a problem is reported.
     """
     status = Status(user_name(), time.time())
     try:
@@ -130,7 +130,7 @@ def look(config: str | None, after: float) -> Status:
     except ConfigError as error:
         status.findings.append(Finding("settings", str(error)))
         return status
-    # Before the ledger, which cannot be opened where there is no room at all.
+    # Check this before the ledger, which cannot be opened if there is no room at all.
     _look_at_disk(status, status.path)
     try:
         with words.opened(settings) as ledger:
@@ -139,14 +139,14 @@ def look(config: str | None, after: float) -> Status:
         status.is_readable = True
     except LedgerError as error:
         status.findings.append(Finding("ledger", str(error)))
-    # The gravest first.
+    # The most serious first.
     order = list(REASONS)
     status.findings.sort(key=lambda each: order.index(each.reason))
     return status
 
 
 def _look_at_disk(status: Status, path: Path) -> None:
-    # Without a ledger there is nothing to look at.
+    # Without a ledger there is nothing to check.
     with suppress(OSError):
         log = path.with_name(f"{path.name}-wal")
         status.nbytes = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
@@ -176,7 +176,7 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
     known = known_owners(settings)
     for each in overview(ledger.store, watch):
         is_known = owner_key(each.url, each.account) in known
-        # One that the settings had once is of interest as long as there is something to do for it.
+        # An owner that has left the settings matters as long as it has something left to do.
         if is_known or each.tally.alive or each.owed:
             status.owners.append(_watched(settings, each, is_known=is_known))
     for lasting in wrong(ledger.jobs, settings, now, after):
@@ -211,7 +211,7 @@ def _watched(settings: Settings, each: Overview, *, is_known: bool) -> WatchedOw
 
 
 def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator[Finding]:
-    """Yield what the ledger alone tells of an owner."""
+    """Yield the problems of an owner that the ledger alone shows."""
     mine = (its.url, its.account)
     if its.undelivered is not None:
         number, since, trouble = its.undelivered
@@ -252,7 +252,7 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
 def _silence(
     owner: WatchedOwner, settings: Settings, now: float, after: float
 ) -> Iterator[Finding]:
-    """Yield that a daemon has not asked the project for long, and does not say why."""
+    """Yield that a daemon has not asked the project for long without giving a reason."""
     its = owner.overview
     on_project = [
         since.changed
@@ -261,7 +261,7 @@ def _silence(
     ]
     if not (owner.has_daemon and on_project and its.polled is not None and owner.since is not None):
         return
-    # It was not to ask before there was it, and something to ask about.
+    # It could not ask before it existed and had something to ask about.
     due = max(its.polled, owner.since, min(on_project))
     pause = max(settings.htcondor.poll_longest, settings.htcondor.poll_all)
     if now - due > after + pause:
@@ -277,7 +277,7 @@ def _silence(
 
 
 def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
-    """Yield that nobody works on jobs: HTCondor does not run, or does not have them any more."""
+    """Yield that nobody works on jobs: HTCondor does not run, or no longer has them."""
     its = owner.overview
     if owner.has_daemon is False and its.asked is not None and now - its.asked > after:
         yield Finding(

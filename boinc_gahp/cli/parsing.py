@@ -1,4 +1,4 @@
-"""Parsers of command lines that also say what documentation and completion are made from.
+"""Command-line parsers that also hold what documentation and completion are made from.
 
 Every action of the command line is a function ``NAME(arguments, config) -> exit status`` with a
 function ``NAME_parser(config) -> Parser`` beside it, so that help, manual pages, completion and the
@@ -21,7 +21,7 @@ from boinc_gahp.text import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-#: What every command may end with; a parser's own ``statuses`` come on top.
+#: Exit statuses of every command; a parser's own ``statuses`` are added.
 STATUSES = {
     0: "success",
     1: "an error; one line on stderr says what is wrong and what to do",
@@ -29,27 +29,27 @@ STATUSES = {
     130: "interrupted from the keyboard",
 }
 
-#: What a value is: a path, a project of the settings, a batch of the project, or none of these.
+#: The kind of a value: a path, a project of the settings, a batch of the project, or none of these.
 Kind = Literal["file", "directory", "project", "batch"]
 
 PROGRAM = "boinc_gahp"
 
 _WIDTH = 80
-#: What stands between an example and its remark.
+#: Separates an example from its remark.
 _REMARK = "  # "
 _SEPARATORS = frozenset("|&;()<>")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of one action's arguments.
+    """A parser for the arguments of one action.
 
     Args:
-        command: the words before them: ``batch list``; empty for ``boinc_gahp`` itself.
-        description: paragraphs, with an empty line between them; those with an indented line are
-            shown as they are, the others are filled.
-        examples: command lines, each as it is typed; a remark may follow after ``  # ``, and a line
-            may go on after a backslash.
-        statuses: exit statuses beyond, or other than, :data:`STATUSES`.
+        command: the words before the arguments: ``batch list``; empty for ``boinc_gahp`` itself.
+        description: paragraphs, separated by empty lines; those with an indented line are shown as
+            they are, the others are filled.
+        examples: command lines, as they are typed; a remark may follow after ``  # ``, and a line
+            may continue after a backslash.
+        statuses: exit statuses in addition to :data:`STATUSES`, or replacing them.
         usage: instead of argparse's own, without the program's name.
 
     Attributes:
@@ -83,12 +83,12 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help="show this help")
 
     def completes(self, action: argparse.Action, kind: Kind) -> argparse.Action:
-        """Note what an argument's value is, for completion; return the argument."""
+        """Set the kind of an argument's value, for completion; return the argument."""
         action.completes = kind  # type: ignore[attr-defined]
         return action
 
     def add_config(self, config: str | None) -> None:
-        """Add ``--config FILE``; ``config`` is what was said before the command."""
+        """Add ``--config FILE``; ``config`` is the value given before the command."""
         self.completes(
             self.add_argument(
                 "--config",
@@ -114,21 +114,21 @@ class Parser(argparse.ArgumentParser):
         )
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Read arguments; options may stand anywhere among the others.
+        """Read arguments; options may be anywhere among the others.
 
-        Leaves the process with status 2 if they are wrong, with 0 if they ask for help.
+        Exits with status 2 if they are wrong, with 0 after printing help.
         """
         return self.parse_intermixed_args(list(arguments))
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Write it; argparse's own keeps silent where help cannot be written."""
+        """Print the help; argparse's own method is silent if help cannot be written."""
         if file is sys.stdout and file is not None:
             file.write(message)
         else:
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, with the nearest name, and leave with status 2."""
+        """Report an error, with the most similar name, and exit with status 2."""
         found = re.match(r"unrecognized arguments: (-\S+)", message)
         if found:
             options = [word for action in self._actions for word in action.option_strings]
@@ -137,19 +137,19 @@ class Parser(argparse.ArgumentParser):
         if found:
             message += did_you_mean(found[1], re.findall(r"[\w.-]+", found[2]))
         said = f"{self.prog}: {ended(message)} {self.prog} --help tells more"
-        # The words were typed, or came from a script: they may be anything.
+        # The words were typed or came from a script: they may be anything.
         self.exit(2, f"{one_line(said)}\n")
 
 
 class Group(Parser):
-    """A parser of what stands before an action: the action's name, or a wish for help.
+    """A parser for the words before an action: the action's name, or a request for help.
 
     Args:
         command: as :class:`Parser` has it.
         description: likewise.
-        actions: the actions, with what each is for.
+        actions: the actions and their purposes.
         examples: as :class:`Parser` has it.
-        word: what an action is called.
+        word: the word for an action.
         usage: as :class:`Parser` has it.
     """
 
@@ -176,9 +176,9 @@ class Group(Parser):
         )
 
     def chosen(self, arguments: Sequence[str]) -> str:
-        """Return the action that the first of the arguments names.
+        """Return the action named by the first argument.
 
-        Leaves the process with status 2 if there is none, with 0 if help is asked for.
+        Exits with status 2 if there is none, with 0 after printing help.
         """
         if not arguments:
             self.error(f"an action is missing: {', '.join(self.actions)}")
@@ -195,33 +195,33 @@ class Group(Parser):
 
 
 def not_empty(text: str) -> str:
-    """Read a word; an empty one is a variable that is not set, and would mean something else."""
+    """Read a word; an empty one comes from an unset variable, and would mean something else."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
 
 
 def ended(message: str) -> str:
-    """Return a message that another may follow: with a semicolon, unless it asks something."""
+    """Return a message so that another can follow: with a semicolon, unless it is a question."""
     return message if message.endswith("?") else f"{message};"
 
 
 def kind_of(action: Any) -> Kind | None:
-    """Return what :meth:`Parser.completes` noted for an argument."""
+    """Return what :meth:`Parser.completes` set for an argument."""
     kind: Kind | None = getattr(action, "completes", None)
     return kind
 
 
 def arguments_of(action: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield a parser's arguments, options and others, without those that help does not show."""
+    """Yield a parser's arguments, options and others, except hidden ones."""
     yield from (each for each in action._actions if each.help != argparse.SUPPRESS)  # noqa: SLF001
 
 
 def command_lines(example: str) -> list[list[str]]:
-    """Return the words after ``boinc_gahp`` of each place where an example runs it.
+    """Return the words after ``boinc_gahp`` for each time an example runs it.
 
     Args:
-        example: a line as a shell takes it, which may have pipes, redirections and a remark.
+        example: a shell command line; it may have pipes, redirections and a remark.
 
     Raises:
         ValueError: a quote is not closed.
@@ -248,7 +248,7 @@ def command_lines(example: str) -> list[list[str]]:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help that is as wide as people read well, or as their terminal."""
+    """Help in a width that people read well, or that their terminal has."""
 
     def __init__(self, prog: str) -> None:
         width = shutil.get_terminal_size((_WIDTH, 24)).columns
@@ -256,7 +256,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def _wrapped(text: str) -> str:
-    """Fill the paragraphs that are not laid out already."""
+    """Fill the paragraphs that have no layout of their own."""
     return "\n\n".join(
         part.strip("\n") if re.search(r"^ ", part, re.MULTILINE) else textwrap.fill(part, _WIDTH)
         for part in re.split(r"\n{2,}", text.strip("\n"))
@@ -264,12 +264,12 @@ def _wrapped(text: str) -> str:
 
 
 def _broken(example: str) -> str:
-    """Return an example in lines that fit; a shell takes them as one."""
+    """Return an example in lines that fit; for a shell they are one line."""
     if "\\\n" in example or len(example) <= _WIDTH - 2 or _REMARK in example:
         return example.replace("\\\n", "\\\n    ")
     lines = [""]
     for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+", example):
-        # Two of margin, four of the next lines' indent, and a backslash after a space.
+        # Two for the margin, four for the next lines' indent, and a backslash after a space.
         if lines[-1] and len(lines[-1]) + 1 + len(word) > _WIDTH - 8:
             lines.append("")
         lines[-1] += f" {word}" if lines[-1] else word

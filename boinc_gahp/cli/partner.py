@@ -1,4 +1,4 @@
-"""The other end of a GAHP conversation: starts the daemon and talks to it as a gridmanager does."""
+"""The client of a GAHP conversation: starts the daemon and talks to it as a gridmanager does."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 PREFIX = "GAHP:"
 
-#: Seconds in which a gridmanager wants a Return Line (``gahp.rst``, "Aborts", 2).
+#: Seconds within which a gridmanager needs a Return Line (``gahp.rst``, "Aborts", 2).
 RETURN_LINE_TIMEOUT = 20.0
-#: Seconds in which a daemon whose stdin was closed has to be gone.
+#: Seconds within which a daemon has to end after its stdin was closed.
 STOP_TIMEOUT = 5.0
 
 
 class ConversationError(GahpError):
-    """The daemon did not answer as the protocol says, or not at all."""
+    """The daemon did not answer according to the protocol, or not at all."""
 
     code = "BG-CONVERSATION"
 
@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(slots=True)
 class _Unread:
-    """What the reading thread has found, until it is asked for."""
+    """What the reading thread has received and nobody has taken yet."""
 
     lines: queue.Queue[bytes | None] = field(default_factory=queue.Queue)
     ready: threading.Event = field(default_factory=threading.Event)
@@ -60,19 +60,19 @@ class Gahp:
         directory: its working directory.
 
     Attributes:
-        conversation: all lines that went to and fro.
+        conversation: all lines in both directions.
     """
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], directory: str
     ) -> None:
         self.conversation: list[Said] = []
-        self._next_id = 2  # where the gridmanager begins
+        self._next_id = 2  # a gridmanager begins with it, too
         self._prefix = ""
         self._unread = _Unread()
         self._stopped = False
         try:
-            # A session of its own: Ctrl-C at the keyboard is for us, and we stop the daemon.
+            # A session of its own: Ctrl-C at the keyboard goes to us, and we stop the daemon.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -103,7 +103,7 @@ class Gahp:
         self.stop()
 
     def begin(self) -> None:
-        """Read the banner, and say what a gridmanager says first.
+        """Read the banner, and send a gridmanager's first commands.
 
         Raises:
             ConversationError: there is no daemon, or no banner.
@@ -120,7 +120,7 @@ class Gahp:
         """Send a command; return the arguments of its Return Line.
 
         Raises:
-            ConversationError: the Return Line is not there in time, or is not ``S``.
+            ConversationError: the Return Line does not come in time, or is not ``S``.
         """
         self._send(words)
         answer = split(self._return_line())
@@ -129,16 +129,16 @@ class Gahp:
         return answer[1:]
 
     def request(self, command: str, *words: str) -> int:
-        """Send an asynchronous command; return the request id that its result will have."""
+        """Send an asynchronous command; return its request id, with which the result will begin."""
         request_id = self._next_id
         self._next_id += 1
         self.ask(command, str(request_id), *words)
         return request_id
 
     def results(self, timeout: float) -> list[list[str]]:
-        """Return the results that came, each beginning with its request id.
+        """Return the new results, each beginning with its request id.
 
-        Waits up to ``timeout`` seconds for the daemon to say that there are some.
+        Waits up to ``timeout`` seconds for the daemon to announce some.
         """
         deadline = time.monotonic() + timeout
         while not self._unread.ready.is_set():
@@ -152,7 +152,7 @@ class Gahp:
         return [split(self._return_line()) for _ in range(int(count))]
 
     def stop(self) -> None:
-        """End the conversation; a daemon that does not leave is made to."""
+        """End the conversation; kill a daemon that does not end."""
         if self._stopped:
             return
         self._stopped = True

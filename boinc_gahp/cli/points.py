@@ -1,4 +1,4 @@
-"""What ``check`` looks at on this machine: settings, directories, log, ledger."""
+"""What ``check`` tests on this machine: settings, directories, log, ledger."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
 
 
-#: Troubles of the ledger that are listed.
+#: The most problems of the ledger to list.
 NAMED = 10
 
 
 class Level(Enum):
-    """How a point turned out; the value is the word that is shown."""
+    """The outcome of a point; the value is the word shown."""
 
     OK = "ok"
-    #: Something that cannot be told, or was not looked at.
+    #: It cannot be found out, or was not checked.
     NOTE = "note"
     #: It works, but not as well or as safely as it should.
     WARNING = "warning"
@@ -38,19 +38,19 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing that was looked at: how it turned out, and what there is to say or to do."""
+    """A checked point: its outcome, and a message or advice."""
 
     level: Level
     text: str
 
 
 def ok(text: str) -> Point:
-    """Return a point that is as it should be."""
+    """Return a point that is in order."""
     return Point(Level.OK, text)
 
 
 def note(text: str) -> Point:
-    """Return a point that says what cannot be told."""
+    """Return a point that says what could not be found out."""
     return Point(Level.NOTE, text)
 
 
@@ -65,7 +65,7 @@ def failed(text: str) -> Point:
 
 
 def settings_points(settings: Settings) -> Iterator[Point]:
-    """Look at where the settings came from; that they are right was seen when they were loaded."""
+    """Report where the settings came from; loading them has shown that they are right."""
     if settings.sources:
         yield ok(f"settings: read from {', '.join(map(str, settings.sources))}")
     else:
@@ -75,7 +75,7 @@ def settings_points(settings: Settings) -> Iterator[Point]:
 
 
 def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSettings | None, Point]:
-    """Return the project to look at, and what is to be said of the choice."""
+    """Return the project to check, and a message about the choice."""
     try:
         found, project = find_project(settings, name)
     except ConfigError as error:
@@ -84,7 +84,7 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
 
 
 def directory_points(settings: Settings) -> Iterator[Point]:
-    """Look whether log, ledger and cache can be written."""
+    """Check whether log, ledger and cache can be written."""
     path = log_file(settings)
     if settings.logging.level == "off":
         yield note("log: off, as [logging] level says")
@@ -94,7 +94,7 @@ def directory_points(settings: Settings) -> Iterator[Point]:
     yield from _ledger_points(settings)
     trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
     if trouble.level is Level.FAILED:
-        # Files are read again then, which only takes time.
+        # Files are then read again, which only takes time.
         trouble = warning(trouble.text)
     yield trouble
 

@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import ProjectSettings, Settings
 
-#: Seconds; whoever waits for ``check`` can start it again.
+#: Seconds; if they are too few, the user can start ``check`` again.
 RETRY = 5.0
 READ = 30.0
 
-#: Seconds by which the clocks may differ; so much makes no difference to anybody.
+#: Seconds by which the clocks may differ; so little makes no difference to anybody.
 CLOCK_DIFFERENCE = 60.0
 
 #: A job's documents can grow by the lengths of names and command lines; from here on that matters.
 NEARLY_FULL = 0.8
 
-#: How the project's words begin for an account without rights (``web-rpcs.rst``, "Rights").
+#: How the project's message begins for an account without rights (``web-rpcs.rst``, "Rights").
 
-#: An MD5 with an extension; a job's name of the length that is taken, and its result's suffix
+#: An MD5 with an extension; a job's name of the longest accepted length, and its result's suffix
 #: (``web-rpcs.rst``, "The RPCs" and "Job names").
 LONG_FILE_NAME = f"{'f' * 32}.extension"
 LONG_RESULT_NAME = "r" * 180
@@ -58,7 +58,7 @@ LONG_RESULT_NAME = "r" * 180
 def project_points(
     settings: Settings, chosen: ProjectSettings, apps: Sequence[str]
 ) -> Iterator[Point]:
-    """Ask the project, point by point; stops where the next ones cannot be told."""
+    """Ask the project, point by point; stops when the next points cannot be checked."""
     options = ClientOptions(
         connect_timeout=settings.timeouts.connect,
         read_timeout=min(settings.timeouts.read, READ),
@@ -79,7 +79,7 @@ def project_points(
             yield note("account, files and apps: not looked at, since the project did not answer")
             return
         if project.https_url is not None:
-            # What was sent on here is a ping, which holds no authenticator.
+            # The request redirected here is a ping, which contains no authenticator.
             yield failed(
                 f"address: {project.host} sends http on to https, and each request is in clear "
                 f"until then, with the authenticator: set url to {project.https_url}"
@@ -156,7 +156,7 @@ def _clock_point(project: WebRpcs) -> Point:
 
 
 def _staging_point(project: WebRpcs) -> Point:
-    # Without batch_id: it would be written down with a batch that there is not.
+    # Without batch_id: the project would record it with a batch that does not exist.
     trouble = _trouble(lambda: project.query_files(["boinc_gahp_check"]))
     if trouble is not None:
         return failed(f"files: {trouble}")
@@ -206,7 +206,7 @@ def _app_points(project: WebRpcs, app: str) -> Iterator[Point]:
 
 
 def _asking_point(app: str, template: InputTemplate) -> Point:
-    """Return what a job gets that asks for nothing (``web-rpcs.rst``, "The template wins")."""
+    """Return the values for a job that asks for nothing (``web-rpcs.rst``, "The template wins")."""
     said = {
         name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
         for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
@@ -261,7 +261,7 @@ def _names(files: Sequence[object]) -> str:
 
 
 def _trouble(ask: Callable[[], object], but: type[GahpError] | tuple[()] = ()) -> str | None:
-    """Return what went wrong with a question, or None; errors of the class ``but`` are raised."""
+    """Return the error of a request, or None; errors of the class ``but`` are raised."""
     try:
         ask()
     except but:

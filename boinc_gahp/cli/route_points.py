@@ -1,7 +1,7 @@
-"""What ``check`` says of the Job Router: whether vanilla jobs find their way to volunteers.
+"""What ``check`` says about the Job Router: whether vanilla jobs find their way to volunteers.
 
 A mistake in a route shows only in JobRouterLog, and the route is dropped
-(``gridmanager-batch.rst``, "Job Router"); those that were seen there are named here.
+(``gridmanager-batch.rst``, "Job Router"); the mistakes seen there are named here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "conf/zz-boinc_gahp.router.conf"
 
-#: HTCondor that has dropped JOB_ROUTER_ENTRIES (seen with 25.14.1; 23.9.6 still had it).
+#: The HTCondor that dropped JOB_ROUTER_ENTRIES (seen with 25.14.1; 23.9.6 still had it).
 _NO_ENTRIES = 25
 
 _LEADS_TO_BOINC = re.compile(r"\bbatch\s+boinc\b", re.IGNORECASE)
@@ -33,7 +33,7 @@ _NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
 def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
-    """Look at the routes to BOINC; raises nothing."""
+    """Check the routes to BOINC; never raises."""
     listed = condor.definition("JOB_ROUTER_ROUTE_NAMES")
     routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
     entries = _LEADS_TO_BOINC.search(condor.value("JOB_ROUTER_ENTRIES") or "")
@@ -71,7 +71,7 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
 
 
 def _constraint_points() -> Iterator[Point]:
-    """Look whether the constraint on all routes lets in a job that says nothing but its app."""
+    """Check whether the constraint on all routes admits a job that sets only its app."""
     from boinc_gahp.blah.attributes import AdRefused, Attributes
 
     name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
@@ -95,7 +95,7 @@ def _constraint_points() -> Iterator[Point]:
 def _divided(
     listed: condor.Definition, prefix: str, wanted: re.Pattern[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return those of a family of settings that are for BOINC: in use, and named in no list."""
+    """Return the settings of a family that are for BOINC: in use, and named in no list."""
     found = {name: text for name, text in condor.family(prefix).items() if wanted.search(text)}
     used = {name.lower() for name in listed.words}
     return (
@@ -122,7 +122,7 @@ def _entries_point(version: tuple[int, int, int] | None) -> Point:
 
 
 def _mistakes(text: str) -> Iterator[str]:
-    """Yield what HTCondor drops a route for, or leads its jobs nowhere."""
+    """Yield mistakes for which HTCondor drops a route, or sends its jobs nowhere."""
     if text.lstrip().startswith("["):
         yield f"it is in the old syntax, in brackets; write it as {EXAMPLE} has it"
         return
@@ -172,5 +172,5 @@ def _lost_points(name: str, text: str) -> Iterator[Point]:
 
 
 def _saves(read: set[str], transform: str) -> bool:
-    """Tell whether a transform keeps a job's remaps in one of the attributes that are read."""
+    """Tell whether a transform keeps a job's remaps in an attribute that boinc_gahp reads."""
     return any(copy.lower() in read for copy in _COPIED.findall(transform))

@@ -1,4 +1,4 @@
-"""What every command says in the same way: what is wrong, and what to type next."""
+"""What every command prints in the same way: errors, and what to type next."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def complain(text: str) -> None:
-    """Print a line on stderr, whatever is in the text; one that is full or closed is let be."""
+    """Print a line on stderr, whatever is in the text; a full or closed stderr is ignored."""
     try:
         print(f"boinc_gahp: {one_line(text)}", file=sys.stderr, flush=True)
     except OSError:
-        # The interpreter would try again when it ends, and make the exit status another.
+        # The interpreter would try again when it ends, and change the exit status.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def command_line(words: Iterable[str]) -> str:
-    """Return words as a shell takes them, without anything that could do harm to a terminal.
+    """Return words quoted for a shell, without anything that could harm a terminal.
 
-    A word with control characters, or with bytes that are no text, is written as ``$'…'``, which
+    A word with control characters, or with bytes that are not text, is written as ``$'…'``, which
     bash and zsh read.
     """
     return " ".join(shlex.quote(word) if word.isprintable() else _escaped(word) for word in words)

@@ -1,9 +1,9 @@
 """Tables that fit the terminal, and lose nothing on a pipe.
 
-How wide letters are is known to rich. Its own tables do not serve: they are laid out when the last
-row is known (of 100,000 jobs the first line came after half a minute, and took 450 MB), leave no
-column out where the terminal is narrow, and cut names only at their ends. The widths of columns
-here are those of the first rows, so that thousands of rows are printed as they come.
+rich knows the widths of letters. Its own tables are unsuitable: they are laid out after the last
+row (with 100,000 jobs the first line came after half a minute, and took 450 MB), leave no column
+out if the terminal is narrow, and cut names only at their ends. Here the first rows decide the
+widths of columns, so that thousands of rows are printed as they come.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from boinc_gahp.cli.words import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-#: A cell's text; or that and its colour.
+#: A cell's text; or text and colour.
 Cell = str | tuple[str, str]
 
 _GAP = "  "
-#: So many rows are looked at before the first is printed.
+#: Rows to look at before the first is printed.
 _AHEAD = 1000
 
 
@@ -31,10 +31,10 @@ class Column:
     """A column.
 
     Attributes:
-        title: above it.
-        rank: where columns have to go because the terminal is narrow, the one of the highest rank
-            goes first; 0: it stays.
-        minimum: columns (of the terminal) that it may be cut down to; None: it is not cut.
+        title: the text above it.
+        rank: if the terminal is narrow, the column with the highest rank is dropped first; 0: it
+            stays.
+        minimum: the least width, in terminal columns, that it may be cut to; None: it is not cut.
         right: whether it is aligned to the right.
         middle: whether its texts are cut in the middle: names often differ only in their ends.
     """
@@ -56,14 +56,14 @@ def lines(
 ) -> Iterator[str]:
     """Yield a table's lines, the titles first if there are any; no lines at all without rows.
 
-    Columns without any text are left out: on a terminal those of which the first rows have none.
+    Columns without any text are left out: on a terminal, if the first rows have none.
 
     Args:
         columns: its columns.
-        rows: a cell a column each; texts are made printable.
-        stream: where it will be printed: that decides on colours and letters.
-        width: columns to fit into; None: the terminal's, and on a pipe as many as it takes.
-        indent: before each line.
+        rows: one cell per column; texts are made printable.
+        stream: where it will be printed: this decides colours and letters.
+        width: the width to fit into; None: the terminal's, and unlimited on a pipe.
+        indent: text before each line.
     """
     if width is None:
         width = width_of(stream)
@@ -74,7 +74,7 @@ def lines(
     first = list(islice(coming, _AHEAD))
     if not first:
         return
-    # On a pipe what comes late in a column must not be lost.
+    # On a pipe, no text may be lost, even if it comes late in a column.
     keep = width is None and len(first) == _AHEAD
     natural = []
     for column, texts in zip(columns, zip(*first, strict=True), strict=True):
@@ -100,12 +100,12 @@ def lines(
 
 
 def fitted(columns: Sequence[Column], natural: Sequence[int], width: int | None) -> list[int]:
-    """Return how wide to make columns; 0 for one that is left out.
+    """Return the widths of columns; 0 for one that is left out.
 
     Args:
         columns: all of them.
-        natural: how wide each would be.
-        width: what there is, for them and the gaps between; None: as much as it takes.
+        natural: the full width of each.
+        width: the room for them and the gaps between; None: unlimited.
     """
     widths = list(natural)
     if width is None:
@@ -115,7 +115,7 @@ def fitted(columns: Sequence[Column], natural: Sequence[int], width: int | None)
         for column, wide in zip(columns, widths, strict=True)
     ]
     # The least important go until the others fit, if these are cut as far as they may be; the last
-    # ones, too, on a terminal that has no room for what has to stay.
+    # columns go, too, on a terminal that has no room for those that have to stay.
     order = sorted(range(len(columns)), key=lambda index: (-columns[index].rank, -index))
     for index in order[:-1]:
         if _taken(least) <= width:
@@ -123,7 +123,7 @@ def fitted(columns: Sequence[Column], natural: Sequence[int], width: int | None)
         least[index] = widths[index] = 0
     if _taken(least) > width:
         least[order[-1]] = widths[order[-1]] = max(0, width)
-    # What is left over goes to the most important.
+    # The remaining room goes to the most important.
     spare = width - _taken(least)
     for index in reversed(order):
         more = min(spare, widths[index] - least[index])
@@ -133,7 +133,7 @@ def fitted(columns: Sequence[Column], natural: Sequence[int], width: int | None)
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a printable text takes."""
+    """Return the number of terminal columns of a printable text."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -150,14 +150,14 @@ def cut(text: str, width: int, *, middle: bool = False, more: str = "…") -> st
 
     room = max(0, width - cells(more))
     end = text[len(set_cell_size(text, taken - room // 2)) :] if middle else ""
-    # Of a wide letter that does not fit a space is left.
+    # A wide letter that does not fit leaves a space.
     return set_cell_size(text, room - cells(end)).rstrip() + more[:width] + end
 
 
 def _clean(cell: Cell, encoding: str) -> tuple[str, str]:
-    """Return a cell's text, printable and in letters that there are, and its colour."""
+    """Return a cell's text, printable and in letters that the stream has, and its colour."""
     text, colour = (cell, "") if isinstance(cell, str) else cell
-    # printable() would take a bar's empty end away.
+    # printable() would remove the empty end of a bar.
     if not colour or not text.isprintable():
         text = printable(text)
     if not text.isascii():

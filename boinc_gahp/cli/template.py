@@ -1,4 +1,4 @@
-"""``boinc_gahp template check``: what is wrong with a job template, as a linter tells it."""
+"""``boinc_gahp template check``: reports what is wrong with a job template, like a linter."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
-#: Bytes that are read of a file; a template that goes into a job has at most 64 KB.
+#: Bytes to read from a file; a template that goes into a job has at most 64 KB.
 _MOST = 4 << 20
 
-#: Each action: the module and the function in it, and what it is for.
+#: Each action: its module and function, and its purpose.
 ACTIONS = {"check": ("template", "check", "check templates for errors")}
 
 _DESCRIPTION = """\
@@ -41,7 +41,7 @@ class Unreadable(Exception):
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Do what the first of the arguments names; return the exit status."""
+    """Run the action named by the first argument; return the exit status."""
     run_parser().chosen(arguments)
     return check(arguments[1:], config)
 
@@ -97,10 +97,10 @@ def check_parser(_config: str | None = None) -> Parser:
 
 
 def _text(name: str) -> str:
-    """Return what a file holds; bytes that are not UTF-8 are taken for some character.
+    """Return the content of a file; bytes that are not UTF-8 are read as some character.
 
     Raises:
-        Unreadable: there is no such file, or it is none that could be a template.
+        Unreadable: there is no such file, or it cannot be a template.
     """
     try:
         if name == "-":

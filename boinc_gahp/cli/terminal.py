@@ -8,12 +8,12 @@ from typing import TextIO
 
 _CODES = {"green": "32", "yellow": "33", "red": "31", "cyan": "36", "faint": "2", "bold": "1"}
 
-#: The width of a terminal that does not tell.
+#: The assumed width if the terminal does not report one.
 _WIDTH = 80
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Tell whether colours may be written to ``stream``."""
+    """Tell whether ``stream`` takes colours."""
     return not os.environ.get("NO_COLOR") and is_live(stream)
 
 
@@ -33,7 +33,7 @@ def is_live(stream: TextIO) -> bool:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return how many columns the terminal ``stream`` has; None if it is none."""
+    """Return the width in columns of the terminal ``stream``; None if it is not a terminal."""
     if not stream.isatty():
         return None
     try:
@@ -43,9 +43,9 @@ def width_of(stream: TextIO) -> int | None:
 
 
 def bar(fraction: float, width: int, stream: TextIO) -> str:
-    """Return a bar of ``width`` columns, without colour, as ``stream`` can show it.
+    """Return a bar of ``width`` columns, without colour, in letters that ``stream`` has.
 
-    A full bar is only what is whole, an empty one only what has not begun.
+    Only a whole is shown as a full bar, and only zero as an empty one.
     """
     full, half, empty = _BARS[can_show("━╸", stream.encoding or "ascii")]
     halves = round(min(1.0, max(0.0, fraction)) * 2 * width)

@@ -1,4 +1,4 @@
-"""Words for people: times, parts of a whole; and those of :mod:`boinc_gahp.text`."""
+"""Words for people: times and percentages; and those of :mod:`boinc_gahp.text`."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def at(moment: float) -> str:
 
 
 def moment(seconds: float | None) -> str | None:
-    """Return a time, given in seconds since the epoch, as JSON has it (RFC 3339, in UTC).
+    """Return a time, given in seconds since the epoch, in JSON's form (RFC 3339, in UTC).
 
-    None for none, which 0 is, too.
+    None if there is none, which 0 also means.
     """
     if not seconds:
         return None
@@ -58,18 +58,18 @@ def moment(seconds: float | None) -> str | None:
 def ago(moment: float, present: float) -> str:
     """Return how long ago a time was, as of ``present``: ``3 h ago``, ``just now``.
 
-    A project's clock may be ahead of this machine's, so a moment to come is now, too.
+    A project's clock may be ahead of this machine's, so a future moment counts as now.
     """
     return "just now" if present - moment < 5 else f"{span(present - moment)} ago"
 
 
 def ahead(moment: float, present: float) -> str:
-    """Return how far off a time to come is, as of ``present``: ``in about 2 h``, ``any moment``."""
+    """Return how far off a future time is, as of ``present``: ``in about 2 h``, ``any moment``."""
     return "any moment" if moment - present < 5 else f"in about {span(moment - present)}"
 
 
 def percent(fraction: float) -> str:
-    """Return a fraction in per cent; 100% is only what is whole, 0% only what has not begun."""
+    """Return a percentage; only a whole gives 100%, and only zero gives 0%."""
     if not 0 < fraction < 1:
         return "100%" if fraction >= 1 else "0%"
     return f"{min(99, max(1, math.floor(fraction * 100)))}%"

@@ -1,4 +1,4 @@
-"""Completion on the console: which argument is being typed, and what it may be."""
+"""Completion on the console: finds the argument being typed, and the words it may be."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-#: Completions that are offered at once; more help nobody.
+#: Completions offered at once; more would help nobody.
 OFFERED = 200
-#: Names of a project that are kept for completion.
+#: Names kept for completion, per project.
 KEPT = 200_000
 #: Longer lines are pasted, not typed.
 TYPED = 20_000
 
-#: From the line's beginning on: only so can it be told which backslashes escape.
+#: From the beginning of the line: only this tells which backslashes escape.
 _LAST_WORD = re.compile(r"(?:(?:[^ \\]|\\.)* )*((?:[^ \\]|\\.)*\\?)", re.DOTALL)
 _PATHS = frozenset({"src_path", "dir", "stderr_filename", "dst", "proxy"})
-#: Attributes of a job's ad that mean something here, and what they are.
+#: The attributes of a job ad that boinc_gahp uses, and what they mean.
 _ATTRIBUTES = {
     "Arguments": "the command line, quoted as in a submit file",
     "BoincApp": "the app's short name on the project",
@@ -67,13 +67,13 @@ _ATTRIBUTES = {
     "TransferOutput": "outputs, with commas between them; all, if it is left out",
     "TransferOutputRemaps": "output=path;...",
 }
-#: An ad up to an attribute whose name is being typed.
+#: An ad, up to the attribute whose name is being typed.
 _IN_AD = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"])*[\[;]\s*(\w*)', re.DOTALL)
 
 
 @dataclass
 class _Kind:
-    """Names of one kind; sorted when they are looked at."""
+    """Names of one kind; sorted only when they are looked at."""
 
     names: set[str] = field(default_factory=set)
     _sorted: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Kind:
             self.names.add(name)
 
     def starting(self, prefix: str) -> list[str]:
-        if len(self._sorted) != len(self.names):  # names are never taken away
+        if len(self._sorted) != len(self.names):  # names are never removed
             self._sorted = sorted(self.names)
         at = bisect_left(self._sorted, prefix)
         found = self._sorted[at : at + OFFERED]
@@ -101,18 +101,18 @@ class _ProjectNames:
 
 
 class CompletionNames:
-    """What can be completed: names from this conversation and from the projects; thread-safe."""
+    """The names to complete: those in this conversation and in the projects; thread-safe."""
 
     def __init__(self, urls: Sequence[str] = ()) -> None:
         self._urls = _Kind(set(urls))
-        self._job_ids = _Kind()  # of HTCondor's jobs, whichever project they go to
+        self._job_ids = _Kind()  # of HTCondor's jobs in all projects
         self._lock = threading.Lock()
         self._projects: dict[str, _ProjectNames] = {}
         self._project = self._projects.setdefault("", _ProjectNames())
         self._last_id = 1
 
     def select(self, url: str) -> None:
-        """Go over to the names of a project; those of others are kept for their turn."""
+        """Switch to the names of a project; the names of other projects are kept."""
         with self._lock:
             self._project = self._projects.setdefault(url, _ProjectNames())
             if url:
@@ -126,7 +126,7 @@ class CompletionNames:
         jobs: Iterable[str] = (),
         apps: Iterable[str] = (),
     ) -> None:
-        """Note names of a project."""
+        """Add names of a project."""
         with self._lock:
             project = self._projects.setdefault(url, _ProjectNames())
             project.batch.add(batches)
@@ -134,7 +134,7 @@ class CompletionNames:
             project.app.add(apps)
 
     def note_request(self, url: str, request: requests.AsyncRequest) -> None:
-        """Note the names in a request that was accepted, and its id."""
+        """Add the names in an accepted request, and its id."""
         with self._lock:
             self._last_id = max(self._last_id, int(request.request_id))
         match request:
@@ -152,7 +152,7 @@ class CompletionNames:
                 self._learn_job_id(job_id)
 
     def note_result(self, url: str, request: requests.AsyncRequest, line: bytes) -> None:
-        """Note the names and the server_time in a result of BOINC_QUERY_BATCHES, and job ids."""
+        """Add the names and the server_time in a result of BOINC_QUERY_BATCHES, and job ids."""
         error, values = COMMANDS[request.command].form.read(line)
         if error is not None:
             return
@@ -176,7 +176,7 @@ class CompletionNames:
 
     @property
     def next_id(self) -> str:
-        """A request id above all that were used."""
+        """A request id higher than all that were used."""
         with self._lock:
             return str(self._last_id + 1)
 
@@ -187,7 +187,7 @@ class CompletionNames:
             return self._project.server_time
 
     def starting(self, kind: str, prefix: str) -> list[str]:
-        """Return the first names of a kind (batch, job, app, url, job_id) that begin so."""
+        """Return the first names of a kind (batch, job, app, url, job_id) with this beginning."""
         with self._lock:
             shared = {"url": self._urls, "job_id": self._job_ids}
             names = shared.get(kind) or getattr(self._project, kind)
@@ -195,13 +195,13 @@ class CompletionNames:
 
 
 def last_word(text: str) -> str:
-    """Return the argument that ``text`` ends in, still escaped."""
+    """Return the last argument of ``text``, the one being typed, still escaped."""
     found = _LAST_WORD.fullmatch(text)
     return found[1] if found else ""
 
 
 def typed_words(text: str) -> list[str]:
-    """Return the arguments before the last one, which is still being typed."""
+    """Return the arguments before the last one, which is being typed."""
     done = text[: len(text) - len(last_word(text))]
     try:
         return words.split(words.encode(done))[:-1] if done else []
@@ -225,7 +225,7 @@ def expected(given: Sequence[str]) -> Piece | None:
 
 
 def _walk(pieces: Iterable[Piece]) -> Generator[Field | Counted, str, None]:
-    """Yield what is expected; be sent what is there."""
+    """Yield what is expected; the caller sends what was typed."""
     for piece in pieces:
         match piece:
             case Counted():
@@ -245,7 +245,7 @@ def _walk(pieces: Iterable[Piece]) -> Generator[Field | Counted, str, None]:
 
 
 def hint(text: str) -> str:
-    """Return what is being typed at the end of ``text``, in words; empty where there is none."""
+    """Describe in words what is being typed at the end of ``text``; empty if there is nothing."""
     if len(text) > TYPED:
         return ""
     piece = expected(typed_words(text))
@@ -304,7 +304,7 @@ class LineCompleter(Completer):
 
 
 def _typable(word: str) -> bool:
-    """Whether a terminal can show the word and a keyboard send it."""
+    """Whether a terminal can show the word and a keyboard can type it."""
     return words.encode(word).decode("utf-8", "ignore") == word and word.isprintable()
 
 
@@ -319,10 +319,10 @@ def _place_of_rest(command: str) -> int:
 
 
 def _attributes(before: Sequence[str], typed: str) -> list[tuple[str, str]]:
-    """Offer the attributes of an ad, where one begins: ``typed`` with its beginning completed.
+    """Complete the attribute that is being typed in an ad; each offer is ``typed``, completed.
 
     Args:
-        before: what of the ad stands before the word that is being typed.
+        before: the part of the ad before the word that is being typed.
         typed: that word.
     """
     if not (before or typed):

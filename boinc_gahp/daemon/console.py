@@ -1,7 +1,7 @@
 """The daemon on a terminal: the same commands, with a prompt, history, completion and help.
 
-Everything but the requests themselves happens in one thread, that of prompt_toolkit's event loop:
-so a result never comes between the halves of an answer, and never into a line being typed.
+Except for the requests themselves, everything happens in one thread, that of prompt_toolkit's event
+loop. So a result never appears in the middle of an answer or of a line being typed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Bytes of results that are kept for RESULTS; they were shown when they came.
+#: Bytes of results kept for RESULTS; they were shown when they came.
 KEPT_RESULTS = 50_000_000
-#: Batches of a project whose jobs' names are asked for, and the most jobs that one may have.
+#: How many batches of a project are asked for their jobs' names, and the most jobs of such a batch.
 LOOKED_INTO = 20
 LOOKED_INTO_JOBS = 2000
 
@@ -74,12 +74,12 @@ def run(
     Args:
         load_settings: as for :func:`boinc_gahp.daemon.main.serve`.
         make_bridge: for tests; None: the project's web RPCs.
-        on_settings: called with the settings before a project is used: the place to start the log.
+        on_settings: called with the settings before a project is used; here the log is started.
     """
     prepare_process()
     console = Console(Projects(load_settings, make_bridge, on_settings))
     try:
-        # Not asyncio.run: it waits for threads, one of which may hang on a dead file server.
+        # Not asyncio.run: it waits for threads, and one may hang on a dead file server.
         asyncio.new_event_loop().run_until_complete(console.converse())
     except KeyboardInterrupt:
         console.close()
@@ -94,7 +94,7 @@ def run(
 
 
 class _Engine(Engine):
-    """An engine that also hands out results when nobody asks for them."""
+    """An engine that also hands out results that nobody asked for."""
 
     def __init__(self, projects: Projects, on_result: Callable[[], None]) -> None:
         super().__init__(projects, on_result=on_result)
@@ -103,11 +103,11 @@ class _Engine(Engine):
 
     @property
     def unanswered(self) -> int:
-        """Requests under way: a person need not ask with RESULTS for what was shown."""
+        """Requests under way: a person need not ask for results that were already shown."""
         return super().unanswered - self.conversation.waiting
 
     def take_results(self) -> list[FinishedRequest]:
-        """Return the results since the last call; they are to be shown, too."""
+        """Return the results since the last call; the caller shows them as well."""
         taken = super().take_results()
         if not self.conversation.waiting:
             self._kept = 0
@@ -119,13 +119,13 @@ class _Engine(Engine):
         return taken
 
     def to_show(self) -> list[FinishedRequest]:
-        """Return the results that have not been shown."""
+        """Return the results that were not shown yet."""
         shown, self._to_show = self._to_show, []
         return shown
 
 
 class Console:
-    """A conversation with a person. Made in the thread that calls :meth:`converse`."""
+    """A conversation with a person. Create it in the thread that calls :meth:`converse`."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
@@ -139,7 +139,7 @@ class Console:
         self._session: PromptSession[str] | None = None
 
     async def converse(self) -> None:
-        """Greet, then answer lines until end of input, QUIT or a signal to stop."""
+        """Greet, then answer lines until end of input, QUIT or a stop signal."""
         self._loop = asyncio.get_running_loop()
         settings = self._settings()
         self._session = self._open_session(settings)
@@ -154,7 +154,7 @@ class Console:
     # -- beginning and end
 
     def close(self) -> None:
-        """Let go of HTCondor's jobs, in a few seconds at most."""
+        """Release HTCondor's jobs, in a few seconds at most."""
         self._projects.close_service(CLOSING)
 
     def _settings(self) -> Settings | None:
@@ -257,7 +257,7 @@ class Console:
 
     def _selected(self, request: requests.SelectProject) -> None:
         selection = Selection.of(request.url, request.authenticator)
-        self._select(selection.url or "", selection)  # the reply says what is wrong with it
+        self._select(selection.url or "", selection)  # the reply says what was wrong with it
 
     def _select(self, url: str, selection: Selection | None) -> None:
         self._url = url
@@ -302,7 +302,7 @@ class Console:
 def _learn(
     projects: Projects, names: CompletionNames, url: str, selection: Selection | None
 ) -> None:
-    """Learn a project's names, on a thread of its own; what fails is only logged."""
+    """Fetch a project's names in a thread of its own; failures are only logged."""
     try:
         bridge = projects.bridge(selection)
         batches = sorted(bridge.batches(), key=lambda batch: -batch.id)
@@ -316,5 +316,5 @@ def _learn(
                 names.learn(url, jobs=bridge.job_names(batch.id))
     except GahpError as error:
         log.info("No names for completion: %s", error)
-    except Exception:  # completion is a comfort, nothing more
+    except Exception:  # completion is only a convenience
         log.exception("no names for completion")

@@ -1,4 +1,4 @@
-"""What the console keeps of what was typed, and what it shows of it: never an authenticator."""
+"""The console's history and how it shows typed text: never with an authenticator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Lines that the history file keeps, and the longest that it takes.
+#: The most lines in the history file, and the longest line that it takes.
 KEPT_LINES = 1000
 LONGEST = 10_000
 
@@ -42,12 +42,12 @@ _SECRET_AT = {
     if isinstance(piece, Secret)
 }
 _SELECT_PROJECT = "BOINC_SELECT_PROJECT"
-#: First words that may stand in the history file: of others, nobody knows what follows.
+#: First words of lines that may go into the history file: other lines could hold anything.
 _KNOWN = frozenset({*COMMANDS, "HELP"})
 
 
 def secret_begins(line: str) -> int | None:
-    """Return where an authenticator begins in a line, or would; None if it has no place for one.
+    """Return where an authenticator begins or would begin in a line; None if it takes none.
 
     A misspelt BOINC_SELECT_PROJECT counts as one.
     """
@@ -63,7 +63,7 @@ def secret_begins(line: str) -> int | None:
 
 
 def _meant(line: str) -> str:
-    """Return the command that a line was meant to begin with."""
+    """Return the command that a line was probably meant to begin with."""
     first = _first_word(line)
     return _SELECT_PROJECT if "SELECT" in first or "PROJ" in first else first
 
@@ -73,7 +73,7 @@ def _first_word(line: str) -> str:
 
 
 def _without_secret(line: str) -> str:
-    """Return what may be kept of a line; without an address, any word may be the authenticator."""
+    """Return the part of a line to keep; without an address, any word may be the authenticator."""
     begins = secret_begins(line)
     kept = (line if begins is None else line[:begins]).strip()
     if _meant(line) == _SELECT_PROJECT and "://" not in kept:
@@ -82,9 +82,9 @@ def _without_secret(line: str) -> str:
 
 
 class PrivateHistory(History):
-    """History in a file that only its owner can read; without authenticators, in memory as well.
+    """History in a file that only its owner can read; no authenticators, not even in memory.
 
-    The file holds Request Lines. Trouble with it is logged: the console works without.
+    The file holds Request Lines. Errors with it are logged: the console works without it.
 
     Args:
         path: the file; None to keep nothing between runs.
@@ -120,7 +120,7 @@ class PrivateHistory(History):
                 super().append_string(kept)
 
     def store_string(self, string: str) -> None:
-        """Append a line to the file, if it is one that may stand there."""
+        """Append a line to the file, if this line may be stored there."""
         broken = string.endswith("\\") or len(string) > LONGEST
         if self._path is None or broken or _first_word(string) not in _KNOWN:
             return
@@ -128,7 +128,7 @@ class PrivateHistory(History):
             make_private_directory(self._path.parent)
             fd = open_private_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             with os.fdopen(fd, "wb") as file:
-                os.fchmod(fd, 0o600)  # whatever it was before
+                os.fchmod(fd, 0o600)  # whatever its mode was
                 file.write(encode(string) + b"\n")
         except OSError as error:
             log.warning("The console's history cannot be kept: %s", error)

@@ -1,4 +1,4 @@
-"""What the console says: results, errors and help in words, without a terminal in it."""
+"""The console's texts: results, errors and help in words; uses no terminal."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from boinc_gahp.text import count, quoted, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Jobs of a batch that are listed one by one; of more, only the number in each status is told.
+#: The most jobs of a batch to list one by one; for more, only the number per status is shown.
 LISTED_JOBS = 20
 
 _ATTRIBUTE = re.compile(r'(\w+)\s*=\s*((?:"(?:[^"\\]|\\.)*"|[^";])*)(?:;|$)')
 
-#: A longer line of a help text goes on in the next one.
+#: A longer line of a help text is continued on the next one.
 BROKEN_AT = 85
 
-#: How a line looks; what each means in colours is the terminal's side.
+#: The style of a line; the terminal's side chooses the colours.
 Style = Literal["plain", "good", "bad", "faint"]
 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """Some lines for the person at the keyboard; the style is the first line's.
+    """Some lines for the person at the keyboard; the style is that of the first line.
 
     Attributes:
-        head: what the first line begins with, in ``style``.
+        head: how the first line begins, in ``style``.
         lines: the rest of the first line, then whole lines.
     """
 
@@ -44,17 +44,17 @@ class Says:
 
 
 def folded(text: str, width: int) -> str:
-    """Return ``text`` in lines of at most ``width`` columns, with no word torn."""
+    """Return ``text`` in lines of at most ``width`` columns; no word is split."""
     return "\n".join(
         textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
     )
 
 
 def result(request: requests.AsyncRequest, line: bytes) -> Says:
-    """Return what a Result Line means.
+    """Return the meaning of a Result Line.
 
     Args:
-        request: what was asked.
+        request: the request that it answers.
         line: the Result Line, without prefix and end.
     """
     error, values = COMMANDS[request.command].form.read(line)
@@ -91,7 +91,7 @@ def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]
 
 
 def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
-    """Tell the statuses of BOINC_QUERY_BATCHES: server_time {njobs {job status}...}..."""
+    """Describe the statuses of BOINC_QUERY_BATCHES: server_time {njobs {job status}...}..."""
     server_time, *rest = values
     yield f", server_time {server_time}"
     at = 0
@@ -126,7 +126,7 @@ def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[
 
 
 def _htcondor_words(status: str) -> str:
-    """Return what a status of BLAH_JOB_STATUS means."""
+    """Return the meaning of a status of BLAH_JOB_STATUS."""
     try:
         return HTCondorState(int(status)).words
     except ValueError:
@@ -134,14 +134,14 @@ def _htcondor_words(status: str) -> str:
 
 
 def _attributes(ad: str) -> Iterator[str]:
-    """Yield the attributes of a ClassAd, one a line."""
+    """Yield the attributes of a ClassAd, one per line."""
     inner = ad.strip().removeprefix("[").removesuffix("]").strip()
     for name, value in _ATTRIBUTE.findall(inner):
         yield f"{name} = {value.strip()}"
 
 
 def _moment(unix_time: str) -> str:
-    """Return a time of day here, or the text as it is where that is no time."""
+    """Return the local time of day, or the text unchanged if it is not a time."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(float(unix_time)))
     except (ValueError, OverflowError, OSError):
@@ -149,7 +149,7 @@ def _moment(unix_time: str) -> str:
 
 
 def greeting(version: str, project: str | None, log_path: str | None, width: int) -> str:
-    """Return the console's first words: one line, folded between its parts where it is too long.
+    """Return the console's first words: one line, folded between its parts if it is too long.
 
     Args:
         version: of boinc_gahp.
@@ -173,7 +173,7 @@ def greeting(version: str, project: str | None, log_path: str | None, width: int
 
 
 def help_overview() -> str:
-    """Return the answer to ``help``: every command in a line, and how lines are written."""
+    """Return the answer to ``help``: each command on a line, and how to write lines."""
     wide = max(map(len, COMMANDS))
     lines = [f"{name:<{wide}}  {command.summary}" for name, command in COMMANDS.items()]
     lines += [
@@ -207,7 +207,7 @@ def help_on(word: str, width: int) -> Says:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the lines of a help text, joined where they were broken for their length alone."""
+    """Yield the lines of a help text; lines that were broken only for their length are joined."""
     whole = ""
     long = False
     for line in text.splitlines():
@@ -225,7 +225,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _continued_at(line: str) -> int:
-    """Return the column at which a help text's line goes on where it is folded."""
+    """Return the column at which a folded line of a help text continues."""
     argument = re.match(r" +\S+ {2,}(?=\S)", line)
     if argument:
         return argument.end()

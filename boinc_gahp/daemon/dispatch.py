@@ -1,4 +1,4 @@
-"""Requests to calls of a bridge, or of the service for HTCondor's jobs, and back to values."""
+"""Turns requests into calls of a bridge or of the service for HTCondor's jobs; and back."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
 
-#: What stands for "don't keep it" where stderr_filename is asked for.
+#: Given as stderr_filename, it means "don't keep it".
 _NOWHERE = frozenset({"", words.NULL, os.devnull})
 
 
 def carry_out(bridge: Bridge, request: requests.AsyncRequest, client: Client) -> Iterable[str]:
-    """Do what the request asks for; return what follows NULL in its Result Line.
+    """Do what the request asks for; return the values after NULL in its Result Line.
 
     Raises:
-        GahpError: it could not be done, or an argument is one that the project cannot be given.
+        GahpError: the request failed, or the project cannot be given one of the arguments.
     """
     return _HANDLERS[type(request)](bridge, request, client)
 
@@ -56,7 +56,7 @@ def _query_batches(bridge: Bridge, request: requests.QueryBatches, client: Clien
     values = [visible(answer.server_time)]
     for batch in answer.batches:
         values.append(str(len(batch)))
-        # A name is as it was submitted; a status that HTCondor does not know it shows to people.
+        # Names are as they were submitted; HTCondor shows people any status it does not know.
         values += [word for name, status in batch for word in (name, visible(status))]
     return values
 
@@ -101,10 +101,10 @@ _HANDLERS: dict[type[requests.AsyncRequest], Callable[[Bridge, Any, Client], Ite
 
 
 def carry_out_blah(service: Service | Refusals, request: requests.BlahRequest) -> Iterable[str]:
-    """Do what the request asks for; return what follows ``0 NULL`` in its Result Line.
+    """Do what the request asks for; return the values after ``0 NULL`` in its Result Line.
 
     Raises:
-        GahpError: it could not be done. Of a submit, the text becomes the job's HoldReason.
+        GahpError: the request failed. For a submit, the text becomes the job's HoldReason.
     """
     match request:
         case requests.BlahPing():
@@ -160,5 +160,5 @@ def _number(name: str, word: str | None) -> float | None:
 
 
 def _path(text: str) -> str:
-    """Return ``text`` as the os module takes it: in a Latin-1 locale, bytes differ from UTF-8."""
+    """Return ``text`` as the os module expects it: in a Latin-1 locale, bytes differ from UTF-8."""
     return os.fsdecode(words.encode(text))

@@ -1,4 +1,4 @@
-"""Answers Request Lines and has requests worked on; both the pipes and the console use it."""
+"""Answers Request Lines and runs the requests; both the pipes and the console use it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Words of BLAH_JOB_STATUS that tell HTCondor of a job's end: completed, held.
+#: Statuses of BLAH_JOB_STATUS that tell HTCondor that a job has ended: completed, held.
 _ENDS = frozenset({"4", "5"})
-#: Threads that write down what HTCondor was told; what several do at a time is one commit.
+#: Threads that record what HTCondor was told; calls at the same time share one commit.
 _TELLERS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """What a Result Line tells HTCondor: the job has ended.
+    """The news, in a Result Line, that a job of HTCondor's has ended.
 
     Attributes:
         job_id: as HTCondor knows it.
@@ -48,16 +48,16 @@ class JobEnd:
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """What a Request Line is answered with.
+    """The answer to a Request Line.
 
     Attributes:
         output: whole lines for stdout: an ``R`` line if one was due, then the Return Line.
         request: what the line asked for; None if it was not understood.
-        reason: why the line was not accepted, or what is wrong with it all the same, for people;
-            empty if all is well.
+        reason: why the line was not accepted, or a warning about an accepted one, for people; empty
+            if all is well.
         accepted: whether it was carried out or queued.
-        ended: the ends of jobs that ``output`` tells of; for :meth:`Engine.delivered`, once all of
-            it was written.
+        ended: the ended jobs that ``output`` reports; for :meth:`Engine.delivered`, once all of it
+            was written.
     """
 
     output: bytes
@@ -69,13 +69,13 @@ class LineAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRequest:
-    """A request that has its result.
+    """A finished request with its result.
 
     Attributes:
         request: the request.
         line: its Result Line, without prefix and end.
         error: the error's text; None for success.
-        ended: the end of a job that the line tells of, or None.
+        ended: the ended job that the line reports, or None.
     """
 
     request: requests.AsyncRequest
@@ -86,7 +86,7 @@ class FinishedRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
-    """A request with all that was in force when its line was read."""
+    """A request with the state in force when its line was read."""
 
     request: requests.AsyncRequest
     selection: Selection | None
@@ -95,14 +95,14 @@ class _Ticket:
 
 
 class Engine:
-    """One conversation with its selected project, and the threads that do the work.
+    """A conversation with its selected project, and the threads that do the work.
 
-    One thread calls all of its methods; none of them waits for anything but a lock that is held for
-    microseconds. Whoever wants to see results that nobody has asked for (the console) overrides
-    :meth:`take_results`, through which each passes once.
+    One thread calls all of its methods; they wait for nothing but a lock that is held for
+    microseconds. A subclass that shows results that nobody has asked for (the console) overrides
+    :meth:`take_results`; each result passes through it once.
 
     Args:
-        projects: closed by whoever made it.
+        projects: the caller closes them.
         on_result: called by a worker thread after each result; must return quickly.
         clock: seconds, as :func:`time.monotonic`.
     """
@@ -128,9 +128,9 @@ class Engine:
             for name in ("control", "status")
         }
         self._telling = Pool("telling", lambda: _TELLERS)
-        self._given: list[JobEnd] = []  # in the results that wait for RESULTS
+        self._given: list[JobEnd] = []  # in the results kept for RESULTS
         self._finished: deque[FinishedRequest] = deque()
-        # Counters that only grow, each with one thread that writes it.
+        # Counters that only grow; each is written by one thread.
         self._accepted = 0
         self._taken = 0
 
@@ -141,7 +141,7 @@ class Engine:
 
     @property
     def unanswered(self) -> int:
-        """Requests that were accepted and whose results the client has not been given."""
+        """Accepted requests whose results the client has not received yet."""
         return self._accepted - self._taken + self.conversation.waiting
 
     @property
@@ -150,11 +150,11 @@ class Engine:
         return self._projects.limits.line_bytes
 
     def handle(self, line: bytes | TooLong) -> LineAnswer:
-        """Answer a Request Line (without its end). Never raises: there is an answer to any line."""
+        """Answer a Request Line (without its end). Never raises: every line has an answer."""
         read_at = self._clock()
         try:
             request = parse_request(line)
-            # Results that this very line asks for need no R.
+            # Results that this line itself asks for need no R.
             announcement = self.announce()
             if isinstance(request, requests.Results):
                 announcement = b""
@@ -164,13 +164,13 @@ class Engine:
                 self._given.clear()
         except BadRequest as error:
             return self._refusal(str(error))
-        except Exception:  # a bug, but silence would take down all jobs of the user
+        except Exception:  # a bug, but if the daemon fell silent, all jobs of the user would fail
             log.exception("a Request Line could not be answered")
             return self._refusal(f"boinc_gahp has a fault; the traceback is in {log_file()}")
         return replace(reply, output=announcement + reply.output, request=request)
 
     def announce(self) -> bytes:
-        """Queue the results that are there for RESULTS; return the ``R`` line if it is due."""
+        """Queue the new results for RESULTS; return the ``R`` line if it is due."""
         taken = self.take_results()
         self._given += [one.ended for one in taken if one.ended is not None]
         return b"".join(self.conversation.add_result(one.line) for one in taken)
@@ -178,7 +178,7 @@ class Engine:
     def take_results(self) -> list[FinishedRequest]:
         """Return the results since the last call, in the order in which they came.
 
-        :meth:`handle` and :meth:`announce` call it; they keep for RESULTS what it returns.
+        :meth:`handle` and :meth:`announce` call it; they keep the returned results for RESULTS.
         """
         taken = []
         while self._finished:
@@ -187,7 +187,7 @@ class Engine:
         return taken
 
     def delivered(self, ended: Iterable[JobEnd]) -> None:
-        """Have it written down that HTCondor was told of the ends of jobs."""
+        """Start recording that HTCondor was told that these jobs have ended."""
         for one in ended:
             try:
                 self._telling.submit(partial(self._tell, one))
@@ -195,11 +195,11 @@ class Engine:
                 log.error("The end of %s is not noted as known: %s", one.job_id, error)
 
     def finish_telling(self, timeout: float) -> None:
-        """Wait until what was delivered is written down, at most ``timeout`` seconds."""
+        """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
         self._telling.close(timeout, drop=False)
 
     def close(self, timeout: float = 0.0) -> None:
-        """Have no more requests begun; wait for those under way, at most ``timeout`` seconds."""
+        """Start no more requests; wait for those under way, at most ``timeout`` seconds."""
         for pool in self._pools.values():
             pool.close(timeout)
         self.finish_telling(timeout)
@@ -217,11 +217,11 @@ class Engine:
         return LineAnswer(self.conversation.answer(request))
 
     def _select(self, request: requests.SelectProject) -> LineAnswer:
-        """Use the project from now on.
+        """Use this project from now on.
 
-        Address and authenticator are a user's own words, from grid_resource and the authenticator's
-        file, and the gridmanager aborts on any answer but S: what is wrong with them is told by
-        the results of the requests that follow.
+        Address and authenticator are the user's own words, from grid_resource and the
+        authenticator's file, and the gridmanager aborts on any answer but S. So the results of the
+        following requests report what is wrong with them.
         """
         self._selection = Selection.of(request.url, request.authenticator)
         self._at = self._selection.url or request.url
@@ -244,13 +244,14 @@ class Engine:
     # -- on worker threads
 
     def _work(self, ticket: _Ticket) -> None:
-        """Carry a request out; exactly one result comes of it, whatever happens."""
+        """Carry out a request; it gets exactly one result, whatever happens."""
         request = ticket.request
         try:
             values = self._carry_out(ticket)
             line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
-            # A name that a gridmanager reads ends the line: a code behind it would be a part of it.
+            # For a gridmanager the name ends the line: it would take a code after it as a part of
+            # it.
             read = isinstance(request, requests.QueryBatches) and NO_BATCH_NAMED in str(error)
             message = fitting(mask(str(error) if read else error.told()))
             log.warning("%s %s: %s", request.command, request.request_id, message)
@@ -275,7 +276,7 @@ class Engine:
         from boinc_gahp.daemon.dispatch import carry_out, carry_out_blah  # noqa: PLC0415
 
         if isinstance(ticket.request, requests.BlahRequest):
-            # People see at once what is wrong; a gridmanager would keep that to itself.
+            # Show people at once what is wrong; a gridmanager would not pass it on.
             gridmanager = ticket.gridmanager
             service = self._projects.refusals() if gridmanager else self._projects.service()
             return list(carry_out_blah(service, ticket.request))
@@ -287,7 +288,7 @@ class Engine:
         return list(carry_out(bridge, ticket.request, client))
 
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
-        error = mask(error)  # a server's words may have it
+        error = mask(error)  # a server's message may contain it
         last = _asked_name(request, error)
         said = error.removesuffix(last)
         line = COMMANDS[request.command].form.error(request.request_id, said, last)
@@ -304,18 +305,18 @@ class Engine:
 
 
 def _asked_name(request: requests.AsyncRequest, error: str) -> str:
-    """Return the name of a batch that is asked for and that the error ends in, else nothing.
+    """Return the name of a requested batch that the error ends in, or nothing.
 
-    A gridmanager compares it with the one that it has.
+    A gridmanager compares it with its own name of the batch.
     """
     name = error.rpartition(NO_BATCH_NAMED)[2]
     return name if isinstance(request, requests.QueryBatches) and name in request.batches else ""
 
 
 def log_file() -> str:
-    """Return the path of the log, or words for it."""
+    """Return the path of the log, or words that stand for it."""
     for handler in logging.getLogger().handlers:
-        path = getattr(handler, "path", None)  # of our handler, which this room may not import
+        path = getattr(handler, "path", None)  # our handler, which this package may not import
         if path is not None:
             return str(path)
     return "the log, which is not written: see boinc_gahp check"

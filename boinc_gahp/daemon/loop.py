@@ -1,4 +1,4 @@
-"""The loop between stdin and stdout: it reads, answers, writes, and waits for nothing else."""
+"""The loop between stdin and stdout: reads, answers, writes, and never waits for anything else."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from boinc_gahp.daemon.engine import Engine, JobEnd
     from boinc_gahp.daemon.wakeup import Wakeup
 
-#: Bytes that are taken from stdin at a time.
+#: Bytes read from stdin at a time.
 READ_SIZE = 1 << 18
-#: With this much output waiting, no more lines are read: the client has to take some first.
+#: With this many bytes of output waiting, no more lines are read: the client has to read first.
 MAX_BACKLOG = 1 << 20
-#: Seconds that a client has to take the last output after it has closed stdin.
+#: Seconds that a client has to read the last output after it has closed stdin.
 LAST_OUTPUT = 5.0
 
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
@@ -28,10 +28,10 @@ _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 class Loop:
     """Owns stdin and stdout: this thread alone touches them.
 
-    Writes never block, though the pipe is not set to non-blocking (that would hold for every
-    process that has it open): a pipe that poll calls writable takes PIPE_BUF bytes. So a client
-    that does not read its results keeps the loop from nothing but reading more lines: results,
-    signals and end of input are still seen.
+    Writes never block, although the pipe is not set to non-blocking (that would affect every
+    process that has it open): a pipe that poll calls writable takes PIPE_BUF bytes. So when a
+    client does not read its results, the loop only stops reading lines; it still sees results,
+    signals and end of input.
     """
 
     def __init__(self, engine: Engine, wakeup: Wakeup, stdin_fd: int, stdout_fd: int) -> None:
@@ -42,13 +42,13 @@ class Loop:
         self._splitter = LineSplitter()
         self._output = bytearray()
         self._written = 0
-        # Ends of jobs, by the number of bytes written with which HTCondor has been told of them.
+        # Ended jobs, by the number of written bytes at which HTCondor has been told of them.
         self._marks: deque[tuple[int, tuple[JobEnd, ...]]] = deque()
         self._reading = True
         self._ended = False
 
     def run(self) -> None:
-        """Answer lines until QUIT, end of input, a signal, or nobody reads stdout any more."""
+        """Answer lines until QUIT, end of input, a signal, or until nobody reads stdout."""
         poll = select.poll()
         poll.register(self._wakeup.fd, select.POLLIN)
         poll.register(self._stdin, select.POLLIN)
@@ -59,7 +59,7 @@ class Loop:
         self._write_the_rest()
 
     def _watch_stdin(self, poll: select.poll) -> None:
-        """Look at stdin unless output piles up; not at its end either, which poll always tells."""
+        """Watch stdin unless output piles up; not after its end, which poll always reports."""
         reading = len(self._output) < MAX_BACKLOG
         if reading and not self._reading:
             poll.register(self._stdin, select.POLLIN)
@@ -84,7 +84,7 @@ class Loop:
         except OSError:  # a terminal that was closed
             data = b""
         if not data:
-            # A line without its end is not carried out: what is missing may be the better half.
+            # A line without its end is not carried out: the more important half may be missing.
             self._ended = True
             return
         self._splitter.max_line = self._engine.max_line
@@ -116,13 +116,13 @@ class Loop:
             self._engine.delivered(self._marks.popleft()[1])
 
     def _give_up_output(self) -> None:
-        """Take note that nobody reads stdout any more."""
+        """Remember that nobody reads stdout any more."""
         self._output.clear()
         self._marks.clear()
         self._ended = True
 
     def _write_the_rest(self) -> None:
-        """Write what is due to a client that has closed stdin; after a signal, what is taken."""
+        """Write what is due to a client that has closed stdin; after a signal, what it takes."""
         deadline = time.monotonic() + (0.0 if self._wakeup.stopped else LAST_OUTPUT)
         poll = select.poll()
         poll.register(self._stdout, select.POLLOUT)

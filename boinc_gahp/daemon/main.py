@@ -1,8 +1,8 @@
 """The daemon on pipes, from banner to exit.
 
-Nothing is imported here before the banner is out but what the interpreter has loaded anyway, or
-nearly so: until the gridmanager has the banner, it spins on the pipe with a whole core
-(``gahp.rst``, "Start-up", 2).
+Before the banner is out, nearly nothing is imported that the interpreter has not loaded anyway:
+until the gridmanager has the banner, it spins on the pipe and uses a whole core (``gahp.rst``,
+"Start-up", 2).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from boinc_gahp.daemon.engine import Engine
     from boinc_gahp.daemon.projects import MakeBridge, MakeService, Projects
 
-#: Seconds after which leaving is cut short, should a disk hang.
+#: Seconds after which the shutdown is cut short, in case a disk hangs.
 LEAVING = 5.0
-#: Seconds, of these two each, that a hanging disk or project may take before that.
+#: Seconds of these that a hanging disk and a hanging project may each take before that.
 TELLING = 1.0
 CLOSING = 3.0
 
@@ -37,18 +37,18 @@ def serve(
     on_settings: Callable[[Settings], object] | None = None,
     make_service: MakeService | None = None,
 ) -> NoReturn:
-    """Talk GAHP on two file descriptors until there is nobody to talk to, then end the process.
+    """Talk GAHP on two file descriptors until nobody is there to talk to, then end the process.
 
     The exit status is 0 after QUIT, end of input, SIGTERM, SIGINT, SIGHUP, and when nobody reads
-    stdout. Trouble with settings shows in the results of requests: to leave for it would make the
-    gridmanager start the daemon again and again.
+    stdout. Errors in settings show in the results of requests: if the daemon exited because of
+    them, the gridmanager would start it again and again.
 
     Args:
-        load_settings: called on a thread of its own, after the banner.
+        load_settings: called in a thread of its own, after the banner.
         stdin_fd: Request Lines.
         stdout_fd: all output.
         make_bridge: for tests; None: the project's web RPCs.
-        on_settings: called with the settings before a project is used: the place to start the log.
+        on_settings: called with the settings before a project is used; here the log is started.
         make_service: for tests; None: the service that keeps HTCondor's jobs.
     """
 
@@ -65,7 +65,7 @@ def serve(
         prepare_process()
         _converse(wakeup, open_projects, stdin_fd, stdout_fd)
     except BrokenPipeError:
-        pass  # nobody is there to talk to: that is an end like any other
+        pass  # nobody is there to talk to: an ordinary end
     except BaseException as error:  # noqa: BLE001  (the process ends here, on purpose)
         _report(error)
         leave(1)
@@ -73,9 +73,9 @@ def serve(
 
 
 def forbid_core_dumps() -> None:
-    """Have no core file written should the process crash: authenticators would be in it.
+    """Have no core file written if the process crashes: it would contain authenticators.
 
-    To be called before any is read. It is for good: the hard limit goes, too.
+    Call it before any is read. It cannot be undone: it sets the hard limit, too.
     """
     import resource  # noqa: PLC0415  (for whoever imports this to serve a stand-in)
 
@@ -83,11 +83,11 @@ def forbid_core_dumps() -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process without waiting for its threads, leaving no partial file behind.
+    """End the process without waiting for its threads; leave no partial file behind.
 
-    An ordinary exit would join the threads of every executor, one of which may be in the middle
-    of an upload of hours. What is registered with atexit is run all the same: logs are flushed by
-    it, and measurements of coverage written.
+    An ordinary exit would join the threads of every executor, and one of them may be in the middle
+    of an upload that takes hours. Functions registered with atexit run all the same: they flush
+    logs and write coverage data.
     """
     import atexit  # noqa: PLC0415
     import threading  # noqa: PLC0415
@@ -95,7 +95,7 @@ def leave(status: int) -> NoReturn:
     watchdog = threading.Timer(LEAVING, os._exit, [status])
     watchdog.daemon = True
     watchdog.start()
-    # A thread may be in the middle of importing it: then there is nothing to remove.
+    # A thread may be in the middle of importing it: then there is nothing to remove yet.
     temporary = sys.modules.get("boinc_gahp.bridge.temporary")
     remove_all = getattr(temporary, "remove_all", None)
     if remove_all is not None:
@@ -105,12 +105,12 @@ def leave(status: int) -> NoReturn:
 
 
 def _open_closed_descriptors() -> None:
-    """Make sure that no pipe or file of ours becomes stdin, stdout or stderr."""
+    """Make sure that none of our pipes and files becomes stdin, stdout or stderr."""
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
 
 
 def _write_banner(fd: int) -> None:
@@ -147,25 +147,25 @@ def _watch_program() -> None:
 
 
 def wind_up(engine: Engine, projects: Projects) -> None:
-    """Write down what HTCondor was told, and let go of its jobs; in a few seconds at most.
+    """Record what HTCondor was told and release its jobs; in a few seconds at most.
 
-    What is lost when time runs out, the next daemon does again.
+    What is lost if time runs out, the next daemon does again.
     """
     engine.finish_telling(TELLING)
     projects.close_service(CLOSING)
 
 
 def prepare_process() -> None:
-    """Keep libraries from writing to stderr, and the collector of cycles from long lines' way."""
+    """Keep libraries from writing to stderr, and the garbage collector from slowing long lines."""
     import gc  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
-    # Without any handler, logging prints warnings to stderr; HTCondor shows those to users.
+    # Without any handler, logging prints warnings to stderr, which HTCondor shows to users.
     logging.getLogger().addHandler(logging.NullHandler())
     logging.captureWarnings(True)
-    logging.raiseExceptions = False  # a log on a full disk is no reason either
+    logging.raiseExceptions = False  # a full disk is no reason to print it either
     # A submit of 100,000 jobs makes a million objects, none of them in a cycle; with the usual
-    # thresholds a third of the time goes into looking at all of them again and again.
+    # thresholds a third of the time goes into scanning all of them again and again.
     gc.set_threshold(200_000, 20, 20)
 
 

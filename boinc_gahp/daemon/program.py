@@ -1,7 +1,7 @@
-"""Notices that the program was replaced on the disk, as by an upgrade, or removed.
+"""Notices that the program on the disk was replaced, as by an upgrade, or removed.
 
-A daemon has all of its modules in memory and would go on as the old version for as long as its
-user has jobs, which may be weeks. So it ends, and HTCondor starts another within seconds
+A daemon has all of its modules in memory and would stay at the old version for as long as its user
+has jobs, which may be weeks. So it ends, and HTCondor starts a new one within seconds
 (``gridmanager-batch.rst``, "Crashes").
 """
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    #: Inode, size and time of the last change: another file hardly has all three. Not the device:
-    #: a file server's gets another number when it is mounted anew.
+    #: Inode, size and time of the last change: another file hardly has the same three. Not the
+    #: device: a file server's device number changes when it is mounted again.
     Identity = tuple[int, int, int]
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Seconds between two looks.
+#: Seconds between two checks.
 INTERVAL = 10.0
-#: Seconds for which a program has to be gone: while pip installs another version there is none.
+#: Seconds for which a program has to be missing: while pip installs another version, there is none.
 GONE = 60.0
 
 
 class Program:
-    """The program that this process began as.
+    """The program that this process was started from.
 
     Args:
-        path: what was run; links are followed, so that one may lead to another version later.
+        path: the program that was run; links are followed: they may lead to another version later.
     """
 
     def __init__(self, path: str) -> None:
@@ -43,10 +43,10 @@ class Program:
             self._began_as = None
 
     def watch(self, closing: threading.Event, end: Callable[[], object]) -> None:
-        """Look at it until ``closing`` is set, if it could be found at the start; never raises.
+        """Watch it until ``closing`` is set, if it was found at the start; never raises.
 
         Args:
-            closing: ends it.
+            closing: ends the watch.
             end: ends the process.
         """
         if self._began_as is None:
@@ -55,7 +55,7 @@ class Program:
         while not closing.wait(INTERVAL):
             try:
                 found = _identity(self._path)
-            except OSError:  # a file server that does not answer: there is a next time
+            except OSError:  # a file server that does not answer: try again next time
                 continue
             if found is None and time.monotonic() - seen > GONE:
                 log.error("The program %s was removed while it ran: this process ends", self._path)

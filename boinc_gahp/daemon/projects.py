@@ -1,4 +1,4 @@
-"""Settings once they are loaded, a bridge for each project in use, HTCondor's jobs' service."""
+"""The loaded settings, a bridge for each project in use, and the service for HTCondor's jobs."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Seconds from a project's first use until what is owed to it is looked at for the first time.
+#: Seconds from a project's first use until the first look at what is owed to it.
 FIRST_SETTLING = 1.0
-#: Seconds between looks; a look without a debt that is due reads one row of the ledger.
+#: Seconds between looks; a look reads one row of the ledger if no debt is due.
 SETTLING_INTERVAL = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What BOINC_SELECT_PROJECT named.
+    """The project named with BOINC_SELECT_PROJECT.
 
     Attributes:
-        url: the project's address; None: it is none.
+        url: the project's address; None: the address is invalid.
         authenticator: the account's.
         wrong: what is wrong with the address, for the requests that follow; empty if nothing is.
     """
@@ -54,7 +54,7 @@ class Selection:
 
     @classmethod
     def of(cls, address: str, authenticator: Authenticator) -> Selection:
-        """Return the selection of an address as it was written."""
+        """Return the selection for an address as it was written."""
         try:
             return cls(ProjectUrl(address), authenticator)
         except BadRequest as error:
@@ -63,7 +63,7 @@ class Selection:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a bridge is or will be; the lock is held while it is made."""
+    """A place for a bridge; its lock is held while the bridge is made."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     bridge: Bridge | None = None
@@ -73,12 +73,12 @@ class Projects:
     """Thread-safe. All but :attr:`limits` is for worker threads: it may wait for disk or network.
 
     Args:
-        load_settings: reads the settings. When it fails, it is asked again at the next request, so
-            that mending a settings file is enough.
+        load_settings: reads the settings. If it fails, the next request calls it again, so that it
+            is enough to mend the settings file.
         make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge.opening`.
-        on_settings: called once with the settings, before anything is done with them.
-        make_service: makes the service of HTCondor's jobs; None: :mod:`boinc_gahp.blah.service`.
-        end: ends the daemon, which HTCondor then starts anew.
+        on_settings: called once with the settings, before they are used.
+        make_service: makes the service for HTCondor's jobs; None: :mod:`boinc_gahp.blah.service`.
+        end: ends the daemon; HTCondor then starts a new one.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class Projects:
 
     @property
     def limits(self) -> LimitSettings:
-        """The limits that are set; until settings are loaded, the defaults. Never waits."""
+        """The limits in the settings; until they are loaded, the defaults. Never waits."""
         return LimitSettings() if self._settings is None else self._settings.limits
 
     def prepare(self) -> None:
-        """Begin to load the settings, and what requests need, on a thread of its own."""
+        """Start loading the settings, and the modules for requests, in a thread of its own."""
         start(self._prepare, "settings")
 
     def settings(self) -> Settings:
@@ -123,16 +123,16 @@ class Projects:
             return self._settings
 
     def bridge(self, selection: Selection | None) -> Bridge:
-        """Return the bridge to the selected project, or to the one in the settings.
+        """Return the bridge to the selected project, or to the project in the settings.
 
         Raises:
-            GahpError: there is none, or it cannot be opened; says what to do.
+            GahpError: there is no project, or it cannot be opened; says what to do.
         """
         settings = self.settings()
         try:
             return self._bridge(settings, selection)
         except (ConfigError, LedgerError):
-            # What was wrong with them may be mended by now.
+            # Whatever was wrong with them may be mended by now.
             anew = self._read_again(settings)
             if anew == settings:
                 raise
@@ -148,7 +148,7 @@ class Projects:
             return place.bridge
 
     def refusals(self) -> Refusals:
-        """Return the service as a gridmanager is to see it; never fails."""
+        """Return the service for use by a gridmanager; never fails."""
         with self._serving:
             if self._refusals is None:
                 from boinc_gahp.blah.refusals import Refusals  # noqa: PLC0415  (as the service)
@@ -157,7 +157,7 @@ class Projects:
             return self._refusals
 
     def service(self) -> Service:
-        """Return the service of HTCondor's jobs; the first call makes it.
+        """Return the service for HTCondor's jobs; the first call makes it.
 
         Raises:
             GahpError: it cannot be made; the next call tries again.
@@ -189,7 +189,7 @@ class Projects:
                     place.bridge.close()
 
     def _read_again(self, before: Settings) -> Settings:
-        """Return the settings as they are now, if nobody has read them since ``before``."""
+        """Return the current settings, if nobody has read them since ``before``."""
         with self._loading:
             if self._settings is before:
                 settings = self._load_settings()
@@ -202,7 +202,7 @@ class Projects:
             self.settings()
         except GahpError as error:
             log.error("%s", error)
-        except Exception:  # the first request will run into it and tell its owner
+        except Exception:  # the first request will fail with it and tell the user
             log.exception("the settings could not be loaded")
         import_module("boinc_gahp.daemon.dispatch")
         self._opener()
@@ -213,7 +213,7 @@ class Projects:
         return self._make_bridge
 
     def _one_opener(self) -> Opener:
-        """Return the opener of all bridges of this process: they share its ledger."""
+        """Return the opener for all bridges of this process: they share its ledger."""
         from boinc_gahp.bridge.opening import Opener  # noqa: PLC0415  (heavy: after the banner)
 
         with self._loading:
@@ -241,13 +241,13 @@ class Projects:
                 bridge.settle()
             except GahpError as error:
                 log.warning("What is owed to a project could not be settled: %s", error)
-            except Exception:  # the thread has to live on: the next debt may be another
+            except Exception:  # the thread has to go on: the next debt may be a different one
                 log.exception("settling what is owed to a project went wrong")
             delay = SETTLING_INTERVAL
 
 
 def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
-    """Return the project with the authenticator to use, and the latter's account."""
+    """Return the project with the authenticator to use, and that authenticator's account."""
     if selection is None:
         how = "name one with BOINC_SELECT_PROJECT url authenticator"
         _, project = find_project(settings, None, how, of_settings=False)

@@ -1,4 +1,4 @@
-"""What interrupts the loop's wait: results that are there, and signals to stop."""
+"""Interrupts the loop's wait: for new results, and for signals to stop."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-#: All of them mean: stop now (the gridmanager sends SIGTERM; a terminal the others).
+#: All of them mean: stop now (the gridmanager sends SIGTERM, a terminal the others).
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Wakeup:
-    """A pipe to oneself.
+    """A pipe from the process to itself.
 
-    Signals set a flag and make the pipe readable, nothing more: an exception out of a signal's
-    handler would strike anywhere, in the middle of a write too.
+    Signals only set a flag and make the pipe readable: an exception from a signal handler could
+    strike anywhere, even in the middle of a write.
     """
 
     def __init__(self) -> None:
@@ -28,17 +28,17 @@ class Wakeup:
         self.stopped = False
 
     def notify(self) -> None:
-        """Make the loop look for results; for any thread."""
-        with suppress(BlockingIOError):  # the pipe is full: then it will look anyway
+        """Make the loop look for results; any thread may call it."""
+        with suppress(BlockingIOError):  # the pipe is full: then the loop will look anyway
             os.write(self._write_fd, b"\0")
 
     def clear(self) -> None:
-        """Take note that the loop looks."""
+        """Remember that the loop looks now."""
         with suppress(BlockingIOError):
             os.read(self.fd, 4096)
 
     def catch_signals(self) -> None:
-        """Make the signals that mean "stop" end the loop; for the main thread."""
+        """Make the signals that mean "stop" end the loop; call it in the main thread."""
         for number in STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it
                 signal.signal(number, self._on_signal)

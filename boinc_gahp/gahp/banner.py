@@ -1,4 +1,4 @@
-"""The banner and the text of VERSION; imports nothing but the version, for it comes first."""
+"""The banner and the text of VERSION. It comes first, so it imports nothing but the version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from boinc_gahp._version import RELEASE_DATE, __version__
 #: description.
 GAHP_VERSION = "1.0.2"
 
-#: What VERSION answers after ``S``. The gridmanager reads it up to 148 characters
+#: The answer to VERSION, after ``S``. The gridmanager reads up to 148 characters of it
 #: (``gahp.rst``, "Start-up", 2); its first character must be ``$``.
 VERSION_TEXT = f"$GahpVersion: {GAHP_VERSION} {RELEASE_DATE} BOINC\\ GAHP\\ {__version__} $"
 

@@ -1,7 +1,7 @@
-"""The commands as data: names, arguments, who works on them, and what the console says of them.
+"""The commands as data: names, arguments, who carries out requests, and the console's texts.
 
 Dispatch, errors about arguments, the COMMANDS reply, the console's help and the list in the README
-all come from :data:`COMMANDS`.
+are all made from :data:`COMMANDS`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from boinc_gahp.secret import Authenticator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Who works on a request: the threads for submits and fetches, or those for what has to be quick.
-#: HTCondor's jobs have threads of their own: a submit waits for a disk, a cancel for what is just
-#: being written, and a status must not wait for either.
+#: Who carries out a request: the threads for submits and fetches, or those for quick requests.
+#: HTCondor's jobs have threads of their own: a submit waits for a disk, a cancel for a submit that
+#: is being recorded, and a status must not wait for either.
 Pool = Literal["work", "control", "accept", "cancel", "status"]
 
 
@@ -39,7 +39,7 @@ class Command:
     """A command.
 
     Attributes:
-        name: in capitals; lines may have it otherwise (``gahp.rst``, "Lines").
+        name: in capitals; lines may have it in small letters (``gahp.rst``, "Lines").
         arguments: the pieces of its syntax, in order.
         make: takes the pieces' values, returns the request.
         pool: None for a command that is answered at once.
@@ -58,12 +58,12 @@ class Command:
 
     @property
     def synchronous(self) -> bool:
-        """Whether the Return Line is all of the answer."""
+        """Whether the Return Line is the whole answer."""
         return self.pool is None
 
     @property
     def help(self) -> str:
-        """What one needs to know to use it, in plain text."""
+        """What a user needs to know about it, in plain text."""
         return help_texts.HELP[self.name]
 
     @property
@@ -287,12 +287,12 @@ _ALL: tuple[Command, ...] = (
 #: All commands by name, in alphabetical order.
 COMMANDS: dict[str, Command] = {command.name: command for command in _ALL}
 
-#: What people may leave out at the beginning of a name: HELP PING is about BOINC_PING.
+#: Prefixes of names that people may leave out: HELP PING is about BOINC_PING.
 PREFIXES = ("", "BOINC_", "BLAH_", "BLAH_JOB_")
 
 
 def describe(piece: Piece, indent: str = "") -> list[str]:
-    """Return lines that explain an argument, for help: its name, then what it is."""
+    """Return lines that explain an argument, for help: its name, then its meaning."""
     if isinstance(piece, Counted):
         lines = [f"{indent}{piece.count:<16} number of {piece.help}; for each:"]
         if len(piece.fields) == 1 and piece.fields[0].help:

@@ -1,6 +1,6 @@
 """One conversation's state: the prefix, asynchronous mode, and results not yet asked for.
 
-It holds no lock: the one thread that owns stdout uses it.
+It has no lock: only the thread that owns stdout uses it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from boinc_gahp.gahp.commands import COMMANDS
 if TYPE_CHECKING:
     from boinc_gahp.gahp.requests import Request
 
-#: The gridmanager's back-pressure: it lowers its number of requests under way and sends this one
-#: again later (``gahp.rst``, "Back-pressure").
+#: The gridmanager's back-pressure: it lowers its number of requests under way and sends this
+#: request again later (``gahp.rst``, "Back-pressure").
 BUSY = "Threads limit reached"
 
 
 class Conversation:
-    """What was agreed with the client, and what it is owed. All returned bytes are whole lines."""
+    """What the client has set, and the results it is owed. All returned bytes are whole lines."""
 
     def __init__(self) -> None:
         self.prefix = ""
@@ -36,11 +36,11 @@ class Conversation:
         return len(self._results)
 
     def success(self, *values: str) -> bytes:
-        """Return the Return Line ``S``, for a command done or a request accepted."""
+        """Return the Return Line ``S``, for a command carried out or a request accepted."""
         return self._line(words.join(["S", *values]))
 
     def busy(self) -> bytes:
-        """Return the Return Line for a request that is to be sent again later."""
+        """Return the Return Line for a request that the client is to send again later."""
         return self._line(words.join(["F", BUSY]))
 
     def syntax_error(self) -> bytes:
@@ -50,7 +50,7 @@ class Conversation:
     def add_result(self, line: bytes) -> bytes:
         """Queue a Result Line; return the ``R`` line if one is due, else nothing.
 
-        One is due for the first result since RESULTS, or since ASYNC_MODE_ON where that is later
+        It is due for the first result since RESULTS, or since ASYNC_MODE_ON if that is later
         (``gahp.rst``, "Results").
         """
         self._results.append(line)
@@ -94,7 +94,7 @@ class Conversation:
     def _set_prefix(self, prefix: str) -> bytes:
         if "\n" in prefix or "\r" in prefix:
             raise BadRequest("the prefix has a line end in it")
-        answer = self.success()  # still with the old one (``gahp.rst``, "Common commands")
+        answer = self.success()  # still with the old prefix (``gahp.rst``, "Common commands")
         self.prefix = "" if prefix == words.NULL else prefix
         return answer
 

@@ -1,10 +1,9 @@
-"""The forms that arguments take: pieces of which the table of commands is made.
+"""The forms of arguments: the pieces that make up the table of commands.
 
-Each piece reads its value from the words of a line and says on errors which argument was wrong,
-what it was, and what it may be. Only what a gridmanager cannot send is an error here: an ``E``
-makes it abort (``gahp.rst``, "Aborts", 1). Words that come out of a user's submit
-file (paths, arguments, the six estimates) are therefore taken as they are, and judged later, where
-an error becomes a Result Line.
+Each piece reads its value from the words of a line. Its errors say which argument was wrong, what
+it was, and what it may be. Only what a gridmanager cannot send is an error here: an ``E`` makes it
+abort (``gahp.rst``, "Aborts", 1). So words that come from a user's submit file (paths, arguments,
+the six estimates) are taken as they are, and checked later, where an error becomes a Result Line.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from boinc_gahp.text import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-#: Digits that a whole number may have; more than any count or id, and quick to convert.
+#: The most digits of a whole number; more than any count or id has, and quick to convert.
 MAX_DIGITS = 18
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -43,24 +42,24 @@ Read = tuple[Any, int]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One argument; any text, an empty one too, unless a subclass says otherwise."""
+    """One argument; any text, even empty, unless a subclass says otherwise."""
 
     name: str
     help: str
 
     @property
     def allowed(self) -> str:
-        """Return what is allowed, as the end of "it must be ..."."""
+        """Return what is allowed, in words that end "it must be ..."."""
         return "some text"
 
     @property
     def syntax(self) -> str:
-        """Return how the argument stands in a syntax line."""
+        """Return how the argument is written in a syntax line."""
         return self.name
 
     @property
     def least(self) -> int:
-        """Return the number of words that there must be."""
+        """Return the smallest number of words."""
         return 1
 
     def check(self, word: str, position: int) -> Any:
@@ -82,7 +81,7 @@ class Text(Field):
 
 
 class Secret(Field):
-    """Text that is never quoted."""
+    """Text without quotes in messages."""
 
     __slots__ = ()
 
@@ -105,7 +104,7 @@ class Name(Field):
 
 
 class RequestId(Field):
-    """A positive whole number, kept as it was written: the Result Line gives it back so."""
+    """A positive whole number, kept as it was written, for the Result Line repeats it."""
 
     __slots__ = ()
 
@@ -140,7 +139,7 @@ class Number(Field):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Field):
-    """One of a few words, in capitals or not."""
+    """One of a few words, in capitals or small letters."""
 
     choices: tuple[str, ...] = ()
 
@@ -163,10 +162,10 @@ class Choice(Field):
 
 @dataclass(frozen=True)
 class Counted:
-    """A count, then so many groups of arguments; the value is a tuple.
+    """A count, then as many groups of arguments; the value is a tuple.
 
-    Its items are what ``make`` makes of a group's values; with a single field in a group, that
-    field's values.
+    Its items are the results of ``make`` for each group's values; if a group has a single field,
+    that field's values.
     """
 
     count: str
@@ -182,7 +181,7 @@ class Counted:
 
     @property
     def syntax(self) -> str:
-        """Return the count and a group in braces, or a lone field with dots."""
+        """Return the count and a group in braces, or a single field with dots."""
         group = " ".join(field.syntax for field in self.fields)
         return (
             f"{self.count} {group}..." if len(self.fields) == 1 else f"{self.count} {{{group}}}..."
@@ -190,7 +189,7 @@ class Counted:
 
     @property
     def least(self) -> int:
-        """Return the number of words that there must be."""
+        """Return the smallest number of words."""
         return 1 + self.minimum * self._group
 
     @cached_property
@@ -224,7 +223,7 @@ class Counted:
         count = int(word) if _is_whole(word) else -1
         if count < self.minimum:
             raise wrong(self.count, at, word, f"a whole number, {self.minimum} or more")
-        # Before anything is made of it: the rest of the line bounds what a count can be.
+        # Check this before anything is built: the rest of the line limits what a count can be.
         left = len(words) - at - 1
         if count * self._group > left:
             raise wrong(
@@ -241,22 +240,22 @@ class Counted:
 
 
 class Rest(Field):
-    """All that is left of the line, as one text.
+    """The rest of the line, as one text.
 
-    Unescaped spaces are taken as spaces: a person at a keyboard need not escape them.
+    Unescaped spaces count as spaces: a person at a keyboard need not escape them.
     """
 
     __slots__ = ()
 
     def read(self, words: list[str], at: int) -> Read:
-        """Read what is left; raises BadRequest if that is nothing."""
+        """Read the rest; raises BadRequest if it is empty."""
         super().read(words, at)
         return " ".join(words[at:]), len(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """One or more arguments of a kind, up to the end of the line; the value is a tuple."""
+    """One or more arguments of one kind, up to the end of the line; the value is a tuple."""
 
     field: Field
     help: str
@@ -273,11 +272,11 @@ class Several:
 
     @property
     def least(self) -> int:
-        """Return the number of words that there must be."""
+        """Return the smallest number of words."""
         return 1
 
     def read(self, words: list[str], at: int) -> Read:
-        """Read all that is left; raises BadRequest."""
+        """Read the rest; raises BadRequest."""
         values = [self.field.read(words, at)[0]]
         values += [self.field.check(words[i], i) for i in range(at + 1, len(words))]
         return tuple(values), len(words)
@@ -287,7 +286,7 @@ class Several:
 class Optional:
     """Arguments that may be left out from the right; the value is a tuple of text or None.
 
-    NULL and an empty word are None: a user's empty attribute comes as an empty word.
+    NULL and an empty word are None: a user's empty attribute arrives as an empty word.
     """
 
     fields: tuple[Field, ...]
@@ -305,11 +304,11 @@ class Optional:
 
     @property
     def least(self) -> int:
-        """Return the number of words that there must be."""
+        """Return the smallest number of words."""
         return 0
 
     def read(self, words: list[str], at: int) -> Read:
-        """Read what there is; never raises."""
+        """Read the words that are there; never raises."""
         given = words[at : at + len(self.fields)]
         values = [None if word in ("", NULL) else word for word in given]
         values += [None] * (len(self.fields) - len(values))

@@ -1,4 +1,4 @@
-r"""The console's help for each command, besides its syntax and arguments."""
+r"""The console's help for each command, in addition to its syntax and arguments."""
 
 from __future__ import annotations
 

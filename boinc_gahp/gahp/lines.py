@@ -1,4 +1,4 @@
-"""Bytes as they arrive to complete Request Lines."""
+"""Turns bytes, as they arrive, into complete Request Lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _CR = 0x0D
 
-#: Longest Request Line that is taken by default: eight times the largest that was seen.
+#: Default for the longest Request Line: eight times the largest ever seen.
 MAX_LINE = 256_000_000
 
 
@@ -20,28 +20,28 @@ class TooLong:
 class LineSplitter:
     r"""Cuts a stream of bytes at every unescaped LF.
 
-    An unescaped CR right before that LF is dropped; CR and LF behind a backslash belong to an
-    argument (``gahp.rst``, "Lines"). The time is linear in the number of bytes, however they are
-    cut into pieces.
+    An unescaped CR right before that LF is dropped; CR and LF after a backslash belong to an
+    argument (``gahp.rst``, "Lines"). The time is linear in the number of bytes, in whatever pieces
+    they arrive.
 
     Args:
-        max_line: a longer line (without its end) gives one :class:`TooLong`, when its end arrives;
+        max_line: a longer line (without its end) becomes one :class:`TooLong` when its end arrives;
             its bytes are not kept.
     """
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self.max_line = max_line
         self._begun = bytearray()
-        self._escaping = False  # the last byte was a backslash that makes the next one literal
+        self._escaping = False  # the last byte was a backslash that makes the next byte literal
         self._dropping = False
 
     @property
     def incomplete(self) -> bool:
-        """Whether a line has begun whose end has not arrived: at end of input it is dropped."""
+        """Whether a line has begun and not ended: it is dropped at end of input."""
         return bool(self._begun) or self._dropping
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
-        """Take the next bytes; return the lines that they complete, without their ends."""
+        """Take the next bytes; return the lines they complete, without line ends."""
         lines: list[bytes | TooLong] = []
         begin = after_lf = 0
         while (lf := data.find(b"\n", after_lf)) >= 0:
@@ -56,7 +56,7 @@ class LineSplitter:
         return lines
 
     def _literal(self, data: bytes, begin: int, end: int) -> bool:
-        """Whether the byte at ``end`` is behind a backslash; no LF is between begin and end."""
+        """Whether the byte at ``end`` is escaped by a backslash; no LF is between begin and end."""
         piece = data[begin:end]
         backslashes = len(piece) - len(piece.rstrip(b"\\"))
         if backslashes == len(piece):
@@ -66,7 +66,7 @@ class LineSplitter:
     def _keep(self, piece: bytes) -> None:
         if self._dropping:
             return
-        # Two more than the limit: the CR of the line's end, and the first byte too many.
+        # Two more than the limit: one for the CR of the line's end, one to notice excess.
         if len(self._begun) + len(piece) > self.max_line + 1:
             self._begun = bytearray()
             self._dropping = True
@@ -84,6 +84,6 @@ class LineSplitter:
 
 
 def _ends_in_escape(line: bytearray, end: int) -> bool:
-    """Whether ``line[:end]`` ends in a backslash that escapes what follows."""
+    """Whether ``line[:end]`` ends in a backslash that escapes the next byte."""
     piece = line[:end]
     return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1

@@ -1,4 +1,4 @@
-"""A complete Request Line to a typed request."""
+"""Turns a complete Request Line into a typed request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def parse_request(line: bytes | TooLong) -> Request:
-    """Return the request that ``line`` (without its end) makes.
+    """Return the request in ``line`` (without its end).
 
     Raises:
         BadRequest: unknown command, too few or too many arguments, counts that do not fit, a
-            request id that is none, a NUL byte. The text says which argument, what it was, and what
-            it may be; it never holds an authenticator.
+            request id that is not a number, a NUL byte. The text says which argument, what it was,
+            and what it may be; it never contains an authenticator.
     """
     if isinstance(line, TooLong):
         raise BadRequest(
@@ -45,7 +45,7 @@ def _read_arguments(command: Command, words: list[str]) -> list[Any]:
     for piece in command.arguments:
         value, at = piece.read(words, at)
         values.append(value)
-    # A space at the end of the line looks like an empty argument; nobody means one.
+    # A space at the end of the line looks like an empty argument; nobody means that.
     if any(words[at:]):
         raise BadRequest(f"too many arguments: {len(words) - 1} given, {at - 1} make it complete")
     return values

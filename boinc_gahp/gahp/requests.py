@@ -1,6 +1,6 @@
-"""Requests as values: one frozen dataclass a command.
+"""Requests as values: a frozen dataclass for each command.
 
-Text is as :func:`boinc_gahp.gahp.words.split` gives it. The requests that a gridmanager waits for
+Text is as :func:`boinc_gahp.gahp.words.split` returns it. The requests that a gridmanager waits for
 asynchronously begin with ``request_id``, kept as it was written.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What all requests share: the name of their command."""
+    """The base of all requests: the name of their command."""
 
     command: ClassVar[str] = ""
 
@@ -96,7 +96,7 @@ class Ping(AsyncRequest):
 class SubmitInput(NamedTuple):
     """An input file of a job: its path on this machine, and the app's name for it.
 
-    This and :class:`SubmitJob` are named tuples: a line can make some hundred thousand of them.
+    This and :class:`SubmitJob` are named tuples: one line can make hundreds of thousands of them.
     """
 
     source: str
@@ -115,8 +115,8 @@ class SubmitJob(NamedTuple):
 class Estimates:
     """The six trailing arguments of BOINC_SUBMIT as they were written; None: NULL or left out.
 
-    They are a user's own words (``+rsc_fpops_est = "..."`` in a submit file), so that one that is
-    no number must not be a syntax error (``gahp.rst``, "Aborts", 1).
+    They are the user's own words (``+rsc_fpops_est = "..."`` in a submit file), so one that is not
+    a number must not be a syntax error (``gahp.rst``, "Aborts", 1).
     """
 
     rsc_fpops_est: str | None = None
@@ -191,7 +191,7 @@ class BlahRequest(AsyncRequest):
 
 @dataclass(frozen=True, slots=True)
 class BlahPing(BlahRequest):
-    """BLAH_PING; ``batch_type`` is what follows ``batch`` in grid_resource, and of no concern."""
+    """BLAH_PING; ``batch_type`` is the word after ``batch`` in grid_resource, and ignored."""
 
     command = "BLAH_PING"
     batch_type: str | None = None
@@ -207,7 +207,7 @@ class BlahJobSubmit(BlahRequest):
 
 @dataclass(frozen=True, slots=True)
 class BlahJobStatus(BlahRequest):
-    """BLAH_JOB_STATUS; ``job_id`` as a BLAH_JOB_SUBMIT was answered."""
+    """BLAH_JOB_STATUS; ``job_id`` is from the result of BLAH_JOB_SUBMIT."""
 
     command = "BLAH_JOB_STATUS"
     job_id: str

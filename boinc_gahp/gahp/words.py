@@ -1,7 +1,7 @@
-r"""Arguments of a line: splitting, escaping, bytes to text and back.
+r"""Arguments of a line: splitting, escaping, and decoding bytes to text and back.
 
-Text is UTF-8 with ``surrogateescape``, so that any bytes come back as they were
-(``gahp.rst``, "Lines").
+Text is UTF-8 with ``surrogateescape``, so that any bytes come back unchanged (``gahp.rst``,
+"Lines").
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SPECIAL = re.compile(r"[ \\\r\n]")
 _SPECIAL_BUT_SPACE = re.compile(r"[\\\r\n]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
-# Stand for a literal backslash, a literal space and a border while a line is split. Lone surrogates
-# of the first kind never come out of a decoder with surrogateescape, which uses U+DC80 to U+DCFF;
-# but they double the memory that a line takes: control characters do where a line has none.
+# Stand for a literal backslash, a literal space and a border while a line is split. Lone high
+# surrogates never come out of a decoder with surrogateescape, which uses U+DC80 to U+DCFF; but they
+# double the memory for a line: if a line has no control characters, these are used.
 _STAND_INS = (("\x01", "\x02", "\x03"), ("\ud800", "\ud801", "\ud802"))
 
 
@@ -43,15 +43,15 @@ def escape(text: str) -> str:
 
 
 def unescape(argument: str) -> str:
-    """Undo :func:`escape`: a backslash makes the next character literal, whichever it is."""
+    """Undo :func:`escape`: a backslash makes the next character literal."""
     return _ESCAPE.sub(r"\1", argument)
 
 
 def join(arguments: Iterable[str]) -> bytes:
-    """Return a line, without its end, of these arguments."""
+    """Return a line with these arguments, without its end."""
     words = list(arguments)
     text = " ".join(words)
-    # Of the statuses of 100,000 jobs, hardly ever one has anything to escape.
+    # Among the statuses of 100,000 jobs, there is hardly ever anything to escape.
     if text.count(" ") < len(words) and not _SPECIAL_BUT_SPACE.search(text):
         return encode(text)
     return encode(" ".join(map(escape, words)))
@@ -60,11 +60,11 @@ def join(arguments: Iterable[str]) -> bytes:
 def split(line: bytes) -> list[str]:
     r"""Return the arguments of a line, unescaped.
 
-    Every unescaped space is a border, so that two in a row have an empty argument between them.
-    An empty line has one empty argument.
+    Every unescaped space is a border, so two in a row have an empty argument between them. An empty
+    line has one empty argument.
 
-    All of it is done in passes over the whole line: a line of 30 MB (100,000 jobs) is common
-    enough, and a loop over its characters would take longer than the gridmanager waits.
+    It all works in passes over the whole line: lines of 30 MB (100,000 jobs) are common enough, and
+    a loop over their characters would take longer than the gridmanager waits.
 
     Raises:
         BadRequest: the line ends in a backslash that escapes nothing.
@@ -74,7 +74,7 @@ def split(line: bytes) -> list[str]:
         return text.split(" ")
     plain = not any(stand_in in text for stand_in in _STAND_INS[0])
     backslash, space, border = _STAND_INS[0 if plain else 1]
-    text = text.replace("\\\\", backslash)  # runs of backslashes pair up from their left end
+    text = text.replace("\\\\", backslash)  # runs of backslashes pair up from the left
     if text.endswith("\\"):
         raise BadRequest("the line ends in a backslash that has nothing to escape")
     text = text.replace("\\ ", space).replace("\\", "").replace(" ", border)

@@ -4,7 +4,7 @@ It answers BOINC's web RPCs as the real server does (``web-rpcs.rst``), keeps it
 own tables on SQLite, and has a few volunteers that run jobs as processes on this machine
 (``back-end.rst``).
 
-What is here is imported at first use: the command line's parsers need little of it, and not the
+Its names are imported at first use: the command line's parsers need few of them, and not the
 packages of the extra.
 """
 

@@ -1,4 +1,4 @@
-"""Who may do what: ``user``, ``user_submit`` and ``user_submit_app``."""
+"""Rights of users: ``user``, ``user_submit`` and ``user_submit_app``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AppRow:
-    """An app; with 2 or more size classes, each of its jobs has one."""
+    """An app; if it has 2 or more size classes, each of its jobs has one."""
 
     id: int
     name: str
@@ -29,9 +29,9 @@ class AppRow:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 is no limit.
+    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 means no limit.
 
-    ``manage_all``: may abort and retire the batches of others, on the project's page.
+    ``manage_all``: may abort and retire other users' batches, on the project's page.
     """
 
     id: int
@@ -52,7 +52,7 @@ def find_app(connection: sqlite3.Connection, name: str) -> AppRow:
 def authenticate(
     connection: sqlite3.Connection, authenticator: str, app: AppRow | None = None
 ) -> User:
-    """Return the user of an authenticator, who must have rights for ``app`` if there is one."""
+    """Return the user with an authenticator; the user must have rights for ``app`` if given."""
     if not authenticator:
         raise RpcFailed("no authenticator")
     row = connection.execute(
@@ -102,10 +102,10 @@ def may_submit(connection: sqlite3.Connection, user: User, app: AppRow) -> bool:
 
 
 def may_manage(connection: sqlite3.Connection, user: User, app: AppRow, owner_id: int) -> bool:
-    """Whether a user may abort and retire an app's batches that belong to ``owner_id``.
+    """Whether a user may abort and retire the batches of an app that belong to ``owner_id``.
 
-    The RPCs let owners alone do it (``wire/abort_jobs__not_owner``); BOINC's own pages also let
-    those do it who may manage all apps, or this one.
+    The RPCs allow only owners to do it (``wire/abort_jobs__not_owner``); BOINC's own pages also
+    allow users who may manage all apps, or this one.
     """
     return user.id == owner_id or user.manage_all or bool(_right(connection, user, app))
 
@@ -119,14 +119,14 @@ def _right(connection: sqlite3.Connection, user: User, app: AppRow) -> int | Non
 
 
 def check_job_limit(connection: sqlite3.Connection, user: User, jobs: int) -> None:
-    """Refuse jobs that would give a user more unfinished results than ``max_jobs_in_progress``.
+    """Refuse jobs with which a user would have more than ``max_jobs_in_progress`` results.
 
-    Counted as the real server counts: results that are not over, and the jobs that are to come. A
-    workunit that has no result yet counts as one, or two requests in a row could both pass. Within
-    the transaction that makes the jobs, so can't two at once.
+    The count is the real server's: results that are not over, plus the new jobs. A workunit without
+    results counts as one, or else two requests in a row could both pass. The check is in the
+    transaction that makes the jobs, so two requests at once cannot both pass either.
 
     Raises:
-        RpcFailed: they would be too many.
+        RpcFailed: there would be too many.
     """
     if not user.max_jobs_in_progress:
         return
@@ -157,13 +157,13 @@ def add_user(
     Args:
         database: the project's.
         name: the user's.
-        access: whether there is a row in ``user_submit``, if the user may do anything; without, no
-            RPC can be used.
+        access: whether there is a row in ``user_submit``, if the user may do anything; without it,
+            no RPC can be used.
         submit_all: whether the user may submit to all apps, if ``apps`` names none.
-        apps: the only apps that the user may submit to.
-        manage_all: whether the user may abort and retire the batches of others.
-        manage: likewise, those of these apps only; they may be submitted to as well.
-        max_jobs_in_progress: 0 is no limit.
+        apps: the only apps to which the user may submit.
+        manage_all: whether the user may abort and retire other users' batches.
+        manage: apps for which the user may do this and submit.
+        max_jobs_in_progress: 0 means no limit.
         authenticator: None: a random one.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Under which names a project may be asked.
+"""The host names by which clients may address a project.
 
-A page of another site, at a name that its owner lets point to this machine, is for the browser of
-the same origin as what answers there, and may read it. The name then stands in the Host header.
+A site's owner can let its name point to this machine. To a browser, what answers here then has the
+same origin as the site's pages, and these may read it. But then the Host header has that name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name is an address of this machine that no other can reach."""
+    """Whether a name is a loopback address, which other machines cannot reach."""
     try:
         return ip_address(name).is_loopback
     except ValueError:
@@ -33,7 +33,7 @@ def _is_address(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HostNames:
-    """Names of a project; besides, its loopback addresses, or all addresses, which are nobody's."""
+    """Names of a project; its loopback addresses, or all addresses, count too: nobody owns them."""
 
     names: frozenset[str] = frozenset({"localhost"})
     all_addresses: bool = False
@@ -45,9 +45,9 @@ class HostNames:
 
 
 def names_of(listen: str, more: Iterable[str] = ()) -> HostNames:
-    """Return the names of a project that listens on ``listen``; ``more``: what else it is called.
+    """Return the names of a project that listens on ``listen``; ``more`` are further ones.
 
-    One that others can reach may be asked under all addresses, and the names of the machine.
+    If other machines can reach it, it answers to all addresses and to the machine's names.
     """
     names = {"localhost", *(name.lower().rstrip(".") for name in (listen, *more))}
     if listen == "localhost" or is_loopback(listen):

@@ -3,13 +3,12 @@
 An app's handler (``app.assimilator``, see :mod:`.plugins`) is a function
 ``handler(job, canonical, instances)``: a :class:`~.views.Workunit`; the canonical
 :class:`~.views.Result`, or None if the job failed (``job.error_mask`` tells why); and all
-instances, in the order in which they were made. What it returns does not matter.
+instances, oldest first. Its return value is ignored.
 
-It is called once for each finished workunit, but must be idempotent: after a crash in the middle
-of it, or between its end and the commit, it is called again, as it is when it raises
-(:mod:`.programs`), and when a job that was aborted turns out to have a canonical result all the
-same. It runs outside any transaction. Apps without a handler leave their outputs where they are,
-for submitters to fetch.
+It is called once for each finished workunit, but must be idempotent. It is called again after a
+crash in the middle of it, or between its end and the commit; if it raises (:mod:`.programs`); and
+if a job that was aborted gets a canonical result after all. It runs outside any transaction. Apps
+without a handler leave their outputs in place, for submitters to fetch.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     Handler = Callable[[views.Workunit, views.Result | None, tuple[views.Result, ...]], object]
 
 _PASS = 1000
-#: A slow handler leaves the other programs waiting for about this many seconds at a time.
+#: With a slow handler, the other programs wait for about this many seconds at a time.
 _PASS_SECONDS = 1.0
 
 
 def assimilate_pass(core: Core, now: float) -> int:
-    """Handle the workunits that are READY; return how many there were."""
+    """Handle the workunits that are READY; return their number."""
     connection = core.db.connection()
     due = connection.execute(
         "SELECT w.id, w.name, w.failures, a.name AS app, coalesce(a.assimilator, '') AS spec "  # noqa: S608
@@ -89,7 +88,7 @@ def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> N
         current = connection.execute(
             "SELECT canonical_resultid FROM workunit WHERE id = ?", (due["id"],)
         ).fetchone()
-        # A canonical result that has come meanwhile is handed over in the next pass.
+        # A canonical result that has arrived meanwhile is handed over in the next pass.
         if current["canonical_resultid"] == workunit["canonical_resultid"]:
             _done(connection, due["id"], now)
 

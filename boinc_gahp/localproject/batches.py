@@ -1,4 +1,4 @@
-"""Batches: made, found, ended, and what the project works out about them when it is asked."""
+"""Batches: making, finding and ending them, and the values calculated for queries."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MAX_NAME = 255
 
 
 def by_name(connection: sqlite3.Connection, name: str, *, raw: bool) -> sqlite3.Row | None:
-    """Return the oldest batch of a name, of any user and in any state.
+    """Return the oldest batch with a name, of any user and in any state.
 
-    ``raw``: the name is escaped twice on its way into the query, so that one with a quote or
+    ``raw``: the name is escaped twice on its way into the query, so a name with a quote or
     backslash is never found (``web-rpcs.rst``, "create_batch").
     """
     if raw and any(char in name for char in "'\"\\"):
@@ -55,15 +55,15 @@ def insert(
     name: str,
     expire_time: float = 0.0,
 ) -> int:
-    """Insert a batch in state INIT and return its id; without a name it gets one.
+    """Insert a batch in state INIT and return its id; a batch without a name is given one.
 
     Raises:
-        RpcFailed: there is one of that name.
+        RpcFailed: there is a batch with that name.
         PhpFatal: the name is too long.
     """
     if not name:
         stem = f"{user.name}:{app.name}:{format_datetime(datetime.now(timezone.utc))}"
-        # One user can make several in a second; the real server does not mind.
+        # One user can make several in a second; the real server accepts that.
         names = chain([stem], (f"{stem} ({number})" for number in count(2)))
         plain = core.quirks.duplicate_batch_names
         name = next(new for new in names if plain or by_name(connection, new, raw=False) is None)
@@ -88,8 +88,8 @@ def owned(
     raw: bool,
     refusal: str = "not owner of batch",
 ) -> sqlite3.Row:
-    """Return the batch that a request names by id or name; it must be the user's."""
-    # The text "0" is empty for PHP, others that mean 0 are not.
+    """Return the batch that a request names by id or name; it must belong to the user."""
+    # For PHP the text "0" is empty, but others that mean 0 are not.
     if request.text("batch_id") not in ("", "0"):
         batch = by_id(connection, request.integer("batch_id"))
     elif request.text("batch_name") not in ("", "0"):
@@ -105,7 +105,7 @@ def owned(
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """What query_batch and query_batches work out from a batch's jobs."""
+    """What query_batch and query_batches calculate from a batch's jobs."""
 
     njobs: int
     nerror_jobs: int
@@ -116,7 +116,7 @@ class BatchProgress:
 
 
 def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> BatchProgress:
-    """Count a batch's jobs. A batch in state INIT counts nothing."""
+    """Count a batch's jobs. For a batch in state INIT nothing is counted."""
     state = BatchState(batch["state"])
     if state is BatchState.INIT:
         return BatchProgress(batch["njobs"], 0, 0.0, state, 0.0, 0.0)
@@ -141,7 +141,7 @@ def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> BatchProgres
 
 
 def note_progress(connection: sqlite3.Connection, batch: sqlite3.Row, now: BatchProgress) -> None:
-    """Write down what was worked out, unless the batch's state has changed meanwhile."""
+    """Store the calculated values, unless the batch's state has changed meanwhile."""
     connection.execute(
         "UPDATE batch SET njobs = ?, nerror_jobs = ?, fraction_done = ?, state = ?, "
         "completion_time = ?, credit_canonical = ? WHERE id = ? AND state = ?",
@@ -193,7 +193,7 @@ def describe(
 
 
 def deprecated(reply: RpcReply) -> None:
-    """Write what PHP 8.2 says each time a batch's progress is worked out."""
+    """Write PHP 8.2's message, which appears each time a batch's progress is calculated."""
     for name, line in (("njobs_success", 187), ("njobs_in_prog", 188)):
         reply.warn(
             f"Creation of dynamic property BoincBatch::${name} is deprecated",
@@ -207,8 +207,8 @@ def cancel_jobs(connection: sqlite3.Connection, where: str, parameters: tuple[ob
     """Cancel workunits, as ``cancel_jobs`` of the real server does.
 
     Unsent results become OVER / DIDNT_NEED, the workunits get the bit CANCELLED, and the
-    transitioner is to look at them at once. Results that volunteers have are left alone: one that
-    comes back may still make its job DONE.
+    transitioner is to handle them at once. Results that volunteers have are left alone: if one
+    comes back, it may still make its job DONE.
     """
     connection.execute(
         f"UPDATE result SET server_state = {ServerState.OVER:d}, "  # noqa: S608
@@ -237,10 +237,10 @@ def abort(connection: sqlite3.Connection, batch_id: int) -> None:
 
 
 def retire(connection: sqlite3.Connection, batch: sqlite3.Row) -> None:
-    """Cancel what is left of a batch and set its state RETIRED; its outputs go after a while.
+    """Cancel the rest of a batch and set its state RETIRED; its outputs are removed later.
 
     Its time of completion stays 0 unless all its jobs were over (``web-rpcs.rst``, "Batch states").
-    ``logical_end_time``, which nothing else uses here, keeps the time.
+    ``logical_end_time``, which has no other use here, keeps the time.
     """
     note_progress(connection, batch, progress(connection, batch))
     _cancel_unfinished(connection, batch["id"])

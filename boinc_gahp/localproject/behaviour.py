@@ -1,8 +1,8 @@
-"""Hosts that misbehave on request, so that people can watch what a project does about it.
+"""Hosts that misbehave on request, so that people can watch how a project reacts.
 
-A behaviour is set for a host, for a job, for a host and a job, or for all; of several of one kind
-the one for the job goes before the one for the host. It is written into the database, so another
-process can set it while the project runs, and noted with each result that is handed out under it.
+A behaviour is set for a host, for a job, for a host and a job, or for all; if several of one kind
+apply, the job's goes before the host's. It is stored in the database, so another process can set it
+while the project runs, and it is recorded with each result that is handed out under it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .database import Database
 
-#: What each kind does, and the name of its value in brackets: '' is none.
+#: The effect of each kind, and the name of its value in brackets: '' means no value.
 KINDS = {
     "fail": ("STATUS", "the app runs, then exits with STATUS"),
     "exit": ("STATUS", "the app runs well, and the host reports it with exit status STATUS"),
@@ -40,11 +40,11 @@ _DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """One thing that a host does wrong.
+    """One misbehaviour of a host.
 
     Attributes:
         kind: one of :data:`KINDS`.
-        value: exit status, seconds or factor; 0 where the kind has none.
+        value: exit status, seconds or factor; 0 if the kind has none.
         times: for how many results; None: for all.
     """
 
@@ -58,7 +58,7 @@ class Behaviour:
 
 
 def spellings() -> dict[str, str]:
-    """Return how behaviours are written, and what each does."""
+    """Return how to write behaviours, and what each does."""
     return {
         kind + (value.replace("[", "[=") if value[:1] in ("", "[") else f"={value}"): does
         for kind, (value, does) in KINDS.items()
@@ -66,7 +66,7 @@ def spellings() -> dict[str, str]:
 
 
 def expected() -> str:
-    """Return what may be written."""
+    """Return the forms that may be written."""
     return f"{', '.join(spellings())}; with xN at the end for N results only"
 
 
@@ -74,7 +74,7 @@ def parse_behaviour(text: str) -> Behaviour:
     """Read a behaviour: ``fail=3``, ``crash``, ``slow=2.5x10`` (for ten results).
 
     Raises:
-        ValueError: it is none; the text says what is expected.
+        ValueError: it is not a behaviour; the text says what is expected.
     """
     match = _WORDS.fullmatch(text.strip())
     if match is None or match["kind"] not in KINDS:
@@ -107,12 +107,12 @@ def _problem(kind: str, given: bool, value: float) -> str:
 def set_behaviours(
     database: Database, behaviours: Iterable[Behaviour], *, host: str = "", job: str = ""
 ) -> None:
-    """Let a host, or all, behave so with a job, or all, in place of what was set for just these.
+    """Set a behaviour of a host, or all, for a job, or all; it replaces the one set for these.
 
-    A job may be named before it is made: volunteers are quick.
+    A job may be named before it exists: volunteers are quick.
 
     Raises:
-        UnknownHost: there is no host of that name.
+        UnknownHost: there is no host with that name.
     """
     with database.write() as connection:
         place = _place(connection, host, job)
@@ -124,10 +124,10 @@ def set_behaviours(
 
 
 def clear(database: Database, *, host: str = "", job: str = "") -> None:
-    """Take back what was set for a host or a job; with neither, all that was set for anything.
+    """Remove what was set for a host or a job; with neither, everything set for anything.
 
     Raises:
-        UnknownHost: there is no host of that name.
+        UnknownHost: there is no host with that name.
     """
     with database.write() as connection:
         host_id, key = _place(connection, host, job)
@@ -138,7 +138,7 @@ def clear(database: Database, *, host: str = "", job: str = "") -> None:
 
 
 def of_host(connection: sqlite3.Connection, host_id: int) -> list[Behaviour]:
-    """Return how a host behaves with all jobs; what is set for every host is part of it."""
+    """Return a host's behaviour for all jobs; it includes what is set for every host."""
     rows = connection.execute(
         "SELECT * FROM behaviour WHERE hostid IN (0, ?) AND name_key = '' ORDER BY hostid, id",
         (host_id,),
@@ -147,7 +147,7 @@ def of_host(connection: sqlite3.Connection, host_id: int) -> list[Behaviour]:
 
 
 def of_job(connection: sqlite3.Connection, name: str) -> list[Behaviour]:
-    """Return how every host behaves with one job."""
+    """Return the behaviour of every host for one job."""
     rows = connection.execute(
         "SELECT * FROM behaviour WHERE hostid = 0 AND name_key = ? ORDER BY id", (name_key(name),)
     )
@@ -155,7 +155,7 @@ def of_job(connection: sqlite3.Connection, name: str) -> list[Behaviour]:
 
 
 def take(connection: sqlite3.Connection, host_id: int, key: str) -> str:
-    """Return how a host behaves with a result it is given, and count it.
+    """Return a host's behaviour for a result that it is given, and count it.
 
     Must run in the transaction that hands the result out. ``key`` is the workunit's ``name_key``.
     The text is for ``result.behaviour``; :func:`read` reads it.
@@ -174,7 +174,7 @@ def take(connection: sqlite3.Connection, host_id: int, key: str) -> str:
 
 
 def read(text: str) -> dict[str, float]:
-    """Return kinds and values of what ``result.behaviour`` says."""
+    """Return kinds and values from the text in ``result.behaviour``."""
     return {each.kind: each.value for each in map(parse_behaviour, text.split())}
 
 

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    #: Says how much of a request's body is taken; from its path and headers (``COOKIE``).
+    #: Decides how much of a request's body is accepted, from its path and headers (``COOKIE``).
     Allow = Callable[[str, Mapping[str, str]], "Allowance"]
 
-#: A body that is not larger stays in memory.
+#: Bodies up to this size stay in memory.
 _IN_MEMORY = 256 << 10
 
 
@@ -21,9 +21,9 @@ _IN_MEMORY = 256 << 10
 class Allowance:
     """How many bytes of a body are kept, and how many are read; None: all.
 
-    What is read and not kept is for the sender's sake alone, who would not read an answer before
-    all is sent. The application gets the body's true length, and nothing of the body. ``words`` go
-    to who sends more than is read.
+    Bytes that are read and not kept are read only for the sender, who would not read an answer
+    before all is sent. The application gets the body's true length, and none of the body. ``words``
+    are the answer to a sender of more bytes than are read.
     """
 
     kept: int | None = None
@@ -32,11 +32,10 @@ class Allowance:
 
 
 class RequestBody:
-    """A request's body, in an unnamed file of the spool when it is large.
+    """A request's body, in an unnamed file of the spool if it is large.
 
-    Of one that is larger than ``most`` bytes only the size is kept, because nobody reads it: PHP
-    empties a form that is larger than its post_max_size (``web-rpcs.rst``, "Transport and
-    framing").
+    If it is larger than ``most`` bytes, only the size is kept, because nobody reads it: PHP empties
+    a form that is larger than its post_max_size (``web-rpcs.rst``, "Transport and framing").
     """
 
     def __init__(self, spool: Path, most: int | None) -> None:
@@ -45,7 +44,7 @@ class RequestBody:
         self._length = 0
 
     def append(self, data: bytes) -> None:
-        """Add what has come."""
+        """Add bytes that have arrived."""
         self._length += len(data)
         if self._most is None or self._length <= self._most:
             self._file.write(data)
@@ -57,7 +56,7 @@ class RequestBody:
         return self._length
 
     def getfile(self) -> SpooledTemporaryFile[bytes]:
-        """Return the body, to be read from its beginning."""
+        """Return the body, positioned at its beginning."""
         self._file.seek(0)
         return self._file
 

@@ -1,4 +1,4 @@
-"""What makes a job a client error."""
+"""Errors that make a job a client error."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class JobFailed(Exception):
 
 
 def no_space(error: OSError) -> bool:
-    """Whether the disk is full, which is no fault of a job's."""
+    """Whether the disk is full, which is not the job's fault."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)

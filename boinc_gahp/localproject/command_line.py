@@ -1,4 +1,4 @@
-"""How BOINC's client splits a command line into arguments, and what stands in an app's command."""
+"""How BOINC's client splits a command line into arguments; placeholders in an app's command."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .core import APPS
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: A token that begins with a quote goes on to the same quote, or to the end; the character after
-#: the opening quote is not looked at. Elsewhere quotes are characters like any other, and nothing
-#: is an escape. White space is C's (``web-rpcs.rst``, "What clients make of it", and
+#: A token that begins with a quote extends to the same quote, or to the end; the character after
+#: the opening quote is not examined. Elsewhere quotes are ordinary characters, and there are no
+#: escapes. White space is C's (``web-rpcs.rst``, "What clients make of it", and
 #: ``wire/submit_batch__cmdline_empty_dq``, where create_work reads with the same function).
 _TOKEN = re.compile(
     r"""\s*(?:"((?:.[^"]*)?)"?|'((?:.[^']*)?)'?|([^\s"']\S*))""", re.DOTALL | re.ASCII
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 def split_command_line(text: str) -> list[str]:
-    """Return the words that create_work and clients read in a text."""
+    """Return the words that create_work and clients find in a text."""
     return [quoted or single or bare for quoted, single, bare in _TOKEN.findall(text)]
 
 

@@ -21,7 +21,7 @@ _CHECK_EVERY = 1.0
 
 
 def init_project(directory: Path) -> Path:
-    """Make a project and return the path of the settings that lead to it.
+    """Make a project and return the path of its settings file.
 
     Raises:
         ProjectDirectoryError: the directory is in use, or holds something else.
@@ -50,12 +50,13 @@ def run_project(
 ) -> int:
     """Run a project until SIGINT or SIGTERM; return the exit status 0.
 
-    Must be called in the main thread. ``announce`` gets the line that says where it is, once it
-    answers, and with ``sign_in`` another with a link that signs the submitter in on the page, once.
-    ``listen``, ``remote_page``, ``names`` and ``delete_delay`` are as in :class:`LocalProject`.
+    Must be called in the main thread. ``announce`` gets the line with the address, once it answers,
+    and with ``sign_in`` also a link that signs the submitter in on the page, once. ``listen``,
+    ``remote_page``, ``names`` and ``delete_delay`` are as in :class:`LocalProject`.
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
+        on.
     """
     stop = threading.Event()
 

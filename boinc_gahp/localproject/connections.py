@@ -1,9 +1,9 @@
-"""The web server's connections: who may have one for how long, and what comes in through it.
+"""The web server's connections: limits on their number and time, and reading requests.
 
-Everybody comes from the same address, hosts, users and who means ill, so nobody is told from
-another by that. What tells them apart is that who has something to ask asks it at once. Connections
-whose request has not begun properly have a share of all; where one more comes, the oldest of them
-makes room. Where there are too many in all, it is the one whose client has been silent longest.
+All clients (hosts, users, attackers) have the same address, so it does not tell them apart. But an
+honest client sends its request at once. Connections without a proper beginning of a request share a
+part of all places; if there is one too many, the oldest is closed. If there are too many in all,
+the one whose client has been silent longest is closed.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-#: With a file for each and what the project itself has open, they fit into 1,024 descriptors.
+#: With a file for each and the project's own open files, they fit into 1,024 descriptors.
 CONNECTIONS = 400
-#: Of these, so many may be without the whole head of a request, the first.
+#: This many of them may be without the whole head of a request, the first one.
 _HEADS = 200
-#: A body may take as long as a head, and a second more for each so many bytes that have come: what
-#: Apache's mod_reqtimeout, which Debian switches on, allows.
+#: A body may take as long as a head, and another second for each of this many received bytes:
+#: Apache's mod_reqtimeout, which Debian switches on, allows the same.
 _SLOWEST = 500
-#: Nobody's lines between chunks are longer.
+#: No client's lines between chunks are longer.
 _CHUNK_LINE = 4096
 
-#: What every answer says to browsers, unless it says otherwise itself: nothing in it runs, nothing
-#: shows it in a frame, and it is what its type says. Outputs, names and messages are anybody's.
+#: What every answer tells browsers, unless it sets its own: nothing in it runs, no frame shows it,
+#: and its type is as declared. Outputs, names and messages may come from anybody.
 _TO_BROWSERS = (
     (
         "Content-Security-Policy",
@@ -57,7 +57,7 @@ _TO_BROWSERS = (
 
 
 class Crowd:
-    """The connections that wait for the head of a request. For the thread that does the I/O alone.
+    """The connections that wait for the head of a request. Only for the thread that does the I/O.
 
     ``patience``: how many seconds a head may take.
     """
@@ -67,13 +67,13 @@ class Crowd:
         self._awaited: dict[Channel, float] = {}
 
     def await_head(self, channel: Channel) -> None:
-        """Count a connection among those without one, from now on or since it was."""
+        """Count a connection as one without a head, from now on or from an earlier time."""
         self._awaited.setdefault(channel, time.monotonic())
         if len(self._awaited) > _HEADS:
             next(iter(self._awaited)).handle_close()
 
     def let_go(self, channel: Channel) -> None:
-        """Count a connection no more: its head has come, or it is closed."""
+        """Stop counting a connection: its head has arrived, or it is closed."""
         self._awaited.pop(channel, None)
 
     def make_room(self, channels: list[Channel]) -> None:
@@ -97,7 +97,7 @@ class Crowd:
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]
-    """A request as it comes in."""
+    """A request while it is received."""
 
     def __init__(self, channel: Channel, adjustments: Adjustments) -> None:
         super().__init__(adjustments)
@@ -106,18 +106,18 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         self.began = 0.0
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Read the head; with its last line the body's size is known, and refused if too large."""
+        """Read the head; its last line tells the body's size, and too large a body is refused."""
         try:
             super().parse_header(header_plus)
         except ValueError as error:
-            # waitress does not expect it of a length of thousands of digits, or of half an IPv6.
+            # waitress does not expect this from lengths of thousands of digits, or half an IPv6.
             raise ParsingError(str(error)) from error
         self.began = time.monotonic()
         self._channel.crowd.let_go(self._channel)
         if self.body_rcv is None:
             return
         if self.chunked:
-            # A length besides is none, and must not be taken for one.
+            # A length beside it is invalid, and must not be used.
             self.headers.pop("CONTENT_LENGTH", None)
         self._allowed = self._channel.allow(self.path, self.headers)
         spool = self._channel.spool
@@ -147,7 +147,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
             self._refuse(RequestEntityTooLarge(self._allowed.words))
 
     def _refuse(self, error: Error) -> None:
-        """Let it be answered at once; the connection ends with the answer."""
+        """Have it answered at once; the connection ends with the answer."""
         if self.error is None:
             self.error = error
         self.completed = True
@@ -155,7 +155,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
 
 
 class _ToBrowsers:
-    """Says to browsers what every answer says."""
+    """Adds the headers for browsers that every answer has."""
 
     response_headers: list[tuple[str, str]]
 
@@ -167,15 +167,15 @@ class _ToBrowsers:
 
 
 class _HttpAnswer(_ToBrowsers, WSGITask):  # type: ignore[misc]
-    """What the application answers."""
+    """The application's answer."""
 
 
 class _Refusal(_ToBrowsers, ErrorTask):  # type: ignore[misc]
-    """What the server itself answers to what is no request, or was too large."""
+    """The server's own answer to invalid or too large requests."""
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """A connection. Its subclass for a server has what is the same for all."""
+    """A connection. Each server has a subclass, with what all its connections share."""
 
     task_class = _HttpAnswer
     error_task_class = _Refusal
@@ -190,14 +190,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         self.crowd.make_room(list(self.server.active_channels.values()))
 
     def received(self, data: bytes) -> bool:
-        """Take in what has come; a head that has only begun is waited for."""
+        """Take in received data; if a head has only begun, wait for the rest."""
         taken: bool = super().received(data)
         if self.request is not None and not self.request.headers_finished:
             self.crowd.await_head(self)
         return taken
 
     def handle_close(self) -> None:
-        """End the connection, and the request that had not come to its end."""
+        """End the connection and its unfinished request."""
         self.crowd.let_go(self)
         if self.request is not None:
             self.request.close()

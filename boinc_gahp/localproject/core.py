@@ -1,4 +1,4 @@
-"""What every part of the project works with: its directory, database, files and switches."""
+"""What every part of the project uses: its directory, database, files and switches."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from .quirks import Quirks
 
-    #: A file's time of change and inode.
+    #: A file's modification time and inode.
     Stamp = tuple[int, int]
 
 T = TypeVar("T")
 
-#: Templates of each kind that are kept in memory.
+#: Templates of each kind kept in memory.
 _REMEMBERED = 1000
-#: Where the supplied apps lie.
+#: The directory of the supplied apps.
 APPS = Path(__file__).parent / "apps"
 
 
@@ -39,11 +39,11 @@ class Core:
         url: the project's address, with a final slash.
         web_stopped: every RPC answers -183, as after ``bin/stop`` with the web page stopped.
         database_down: every RPC answers -138.
-        wake: set when there is something to do for the back end or for volunteers.
-        local_files: the one directory whose files the mode ``local`` may name.
-        remote_page: the page answers browsers on other machines too.
-        names: under which it may be asked, in the Host header.
-        sign_in_keys: which user a one-time link to the page signs in.
+        wake: set when there is work for the back end or for volunteers.
+        local_files: the only directory whose files the mode ``local`` may name.
+        remote_page: whether the page also answers browsers on other machines.
+        names: the names that clients may use for it, in the Host header.
+        sign_in_keys: the user that each one-time link to the page signs in.
     """
 
     def __init__(self, directory: Path, quirks: Quirks) -> None:
@@ -66,7 +66,7 @@ class Core:
 
     @property
     def upload_url(self) -> str:
-        """The upload handler's address, which result documents name."""
+        """The upload handler's address for result documents."""
         return f"{self.url.rstrip('/')}_cgi/file_upload_handler"
 
     def input_template(self, path: Path) -> InputTemplate:
@@ -79,7 +79,7 @@ class Core:
         return _cached(self._input_templates, path, read_input_template)
 
     def output_template(self, path: Path) -> OutputTemplate:
-        """Read an output template file; as :meth:`input_template`."""
+        """Read an output template file, like :meth:`input_template`."""
         return _cached(self._output_templates, path, read_output_template)
 
 
@@ -89,7 +89,7 @@ def _cached(cache: dict[Path, tuple[Stamp, T]], path: Path, read: Callable[[str]
     cached = cache.get(path)
     if cached is None or cached[0] != stamp:
         if len(cache) >= _REMEMBERED:
-            cache.clear()  # jobs may have templates of their own, each another one
+            cache.clear()  # jobs may have templates of their own, each a different one
         cached = cache[path] = (stamp, read(path.read_text("utf-8", "replace")))
     return cached[1]
 
@@ -108,11 +108,11 @@ class Wake:
             self._condition.notify_all()
 
     def count(self) -> int:
-        """Return how often it has rung; what is done after this is woken by later rings."""
+        """Return the number of rings so far; later rings wake whoever waits with this number."""
         with self._condition:
             return self._rings
 
     def wait(self, seen: int, timeout: float) -> None:
-        """Return when it has rung since ``seen``, or after ``timeout`` s."""
+        """Return after a ring later than ``seen``, or after ``timeout`` s."""
         with self._condition:
             self._condition.wait_for(lambda: self._rings != seen, timeout)

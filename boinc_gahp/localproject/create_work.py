@@ -1,4 +1,4 @@
-"""``create_work``: jobs made on the server, as BOINC's program and function of that name do."""
+"""``create_work``: makes jobs on the server, like BOINC's program and function of that name."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 __all__ = ["NewJob", "RemoteInput", "WorkError", "create_work", "submit"]
 
-#: What a real server keeps as it is sent, and can make results of (``web-rpcs.rst``,
-#: "Job names": 190 characters kill the transitioner).
+#: A name that a real server keeps unchanged, and can make results of (``web-rpcs.rst``, "Job
+#: names": 190 characters kill the transitioner).
 _NAME = re.compile(r"[^\s/&<>\"'\\\x00-\x1f\x7f]{1,180}")
 
 
 def create_work(
     core: Core, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0
 ) -> list[int]:
-    """Make jobs of an app: all of them, or none; return their workunits' ids, in order.
+    """Make jobs of an app, all or none of them; return their workunits' ids, in order.
 
-    ``batch_id`` is the batch of those whose template names none; 0: none. A batch that was complete
-    goes on.
+    ``batch_id`` is the batch of jobs whose template names none; 0: no batch. A complete batch is
+    continued.
 
     Raises:
         WorkError: there is no such app or batch, a name is taken, a file is not staged, a template
-            is wrong or filled in too large, a parameter is out of range.
+            is wrong or too large when filled in, a parameter is out of range.
     """
     app = _app(core.db.connection(), app_name)
     rows = _rows(core, app, jobs, batch_id)
     with core.db.write() as connection:
-        # Also without jobs a batch must be there.
+        # Even without jobs the batch must exist.
         used = ({batch_id} | {row.batch_id for row in rows}) - {0}
         for each in used:
             _check_batch(connection, app, each)
@@ -62,7 +62,7 @@ def submit(
     jobs = list(jobs)
     if not jobs:
         raise WorkError("a batch without jobs would never end: expected one job at least")
-    # Before the transaction: it takes long, and nobody else can write meanwhile.
+    # Before the transaction: it takes long, and meanwhile nobody else could write.
     rows = _rows(core, app, jobs, 0)
     with core.db.write() as connection:
         if not accounts.may_submit(connection, user, app):
@@ -86,7 +86,7 @@ def submit(
 
 
 def submit_as_submitter(core: Core, app_name: str, batch_name: str, jobs: Iterable[NewJob]) -> int:
-    """Make a batch of the submitter's, as :func:`submit`, for the command line."""
+    """Make a batch of the submitter's, like :func:`submit`, for the command line."""
     connection = core.db.connection()
     user = accounts.find_user(connection, SUBMITTER)
     if user is None:

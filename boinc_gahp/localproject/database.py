@@ -1,7 +1,7 @@
 """The project's database: SQLite, one writer at a time, readers never wait.
 
-One process works with it; each thread has a connection of its own. The schema is numbered
-(``schema_<n>.sql``, ``PRAGMA user_version``); a database of a newer version is refused.
+One process uses it; each thread has its own connection. The schema is numbered (``schema_<n>.sql``,
+``PRAGMA user_version``); a database of a newer version is refused.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-#: The newest schema this program knows.
+#: The newest schema that this program knows.
 SCHEMA_VERSION = 3
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may
-# take the last transactions. Checkpoints are what takes time: after 8,000 pages, not 1,000.
+# lose the last transactions. Checkpoints take most time: do them after 8,000 pages, not 1,000.
 _SETTINGS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
@@ -35,13 +35,13 @@ class DatabaseError(Exception):
     """The database cannot be used; the text says which, why and what to do."""
 
 
-#: What SQLite says of a disk that is full or fails, and of another process that writes for long.
+#: SQLite's messages for a disk that is full or fails, and for another process that writes for long.
 _PASSING = ("full", "locked", "disk I/O")
 
 
 def may_pass(error: sqlite3.OperationalError) -> bool:
-    """Whether what failed may work later, with nothing changed but the world around."""
-    # The numbers of errors are known from Python 3.11 on only.
+    """Whether the failed operation may work later, if only its circumstances change."""
+    # The error numbers are available only from Python 3.11 on.
     return any(words in str(error) for words in _PASSING)
 
 
@@ -49,7 +49,7 @@ class Database:
     """Connections and transactions.
 
     Raises:
-        DatabaseError: it is of a newer version, or no database of this program.
+        DatabaseError: it is of a newer version, or not a database of this program.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +60,7 @@ class Database:
         self._write_lock = threading.Lock()
         self._writing_since: float | None = None
         try:
-            # It holds authenticators; the files that SQLite puts beside it get the same mode.
+            # It holds authenticators; files that SQLite puts beside it get the same mode.
             if not path.exists():
                 path.touch(mode=0o600)
             self._migrate()
@@ -103,7 +103,7 @@ class Database:
                     yield connection
                     connection.execute("COMMIT")
                 except BaseException:
-                    # On a full disk SQLite may have rolled back by itself.
+                    # On a full disk SQLite may already have rolled back.
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
@@ -121,13 +121,13 @@ class Database:
             connection.execute("COMMIT")
 
     def horizon(self) -> float:
-        """Return a time such that all changes dated before it are visible to a read begun now.
+        """Return a time such that a read begun now sees all changes dated before it.
 
-        Changes are dated ``mod_time = clock()``, a function of every connection of ours: by the
-        clock at that moment, as MariaDB does it, and so never before the transaction they are made
-        in. What time a pass or a request began at, or a host reported, would be too early.
+        Changes are dated ``mod_time = clock()``, a function of each of our connections: it reads
+        the clock at that moment, like MariaDB, so never before the transaction begins. The time at
+        which a pass or a request began, or which a host reported, would be too early.
 
-        It knows of this process's transactions alone. Others make workunits (``create-work``), and
+        It knows only this process's transactions. Others make workunits (``create-work``), but
         change none; the transitioner of this process dates those anew when it makes their results.
         """
         now = time.time()
@@ -135,7 +135,7 @@ class Database:
         return now if since is None else min(now, since)
 
     def close(self) -> None:
-        """Close all connections; no thread may use the database any more."""
+        """Close all connections; no thread may use the database after that."""
         with self._registry_lock:
             connections, self._connections = self._connections, []
         for connection in connections:

@@ -1,4 +1,4 @@
-"""A project's directory: what is in it, how it is made, and who uses it now."""
+"""A project's directory: its contents, how it is made, and which process uses it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
     "open_core",
 ]
 
-#: The user whom the volunteers' credit goes to.
+#: The user who gets the volunteers' credit.
 VOLUNTEERS = "volunteers"
 
 _LOCK_TIMEOUT = 1.0
@@ -65,7 +65,7 @@ class ProjectDirectoryError(Exception):
 
 
 class DirectoryLock:
-    """Keeps a second process from using the same directory, which is made if it is new.
+    """Keeps a second process from using the same directory; makes the directory if it is new.
 
     Raises:
         ProjectDirectoryError: another process uses it, or it holds something else, or is a file.
@@ -74,7 +74,7 @@ class DirectoryLock:
     def __init__(self, directory: Path) -> None:
         _make_or_check(directory)
         self._file = (directory / "lock").open("a")
-        # A job that was being started when a process was killed may hold its lock a moment longer.
+        # When a process is killed, a job that it was starting may hold its lock a moment longer.
         deadline = time.monotonic() + _LOCK_TIMEOUT
         while not self._acquired():
             if time.monotonic() > deadline:
@@ -103,7 +103,7 @@ def is_project(directory: Path) -> bool:
 
 
 def _make_or_check(directory: Path) -> None:
-    """Make a directory; in one that holds something else nothing is touched."""
+    """Make a directory; if it holds something else, it is not touched."""
     if directory.exists() and not directory.is_dir():
         raise ProjectDirectoryError(f"{directory} is a file: name a new or an empty directory")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def _make_or_check(directory: Path) -> None:
 def make(directory: Path) -> None:
     """Make a project: tables, the supplied apps, a submitter, and settings for the submitter.
 
-    An unfinished one is completed; in a finished one nothing changes.
+    An unfinished project is completed; a finished one is not changed.
 
     Raises:
         ProjectDirectoryError: the directory holds something else.
@@ -168,13 +168,13 @@ def add_app(
     work_low: int = 10,
     n_size_classes: int = 0,
 ) -> None:
-    """Add an app; templates that are given as text are written as they are.
+    """Add an app; templates given as text are written unchanged.
 
-    ``validator``, ``assimilator`` and ``work_generator`` are as :mod:`.plugins` reads them; the
-    generator is asked for jobs while fewer than ``work_low`` results are unsent.
+    ``validator``, ``assimilator`` and ``work_generator`` are read by :mod:`.plugins`; the generator
+    is asked for jobs while fewer than ``work_low`` results are unsent.
 
     Raises:
-        ValueError: the name is taken or no file name.
+        ValueError: the name is taken or not a file name.
         TemplateError: a template cannot be written.
     """
     if not name or "/" in name or name.startswith("."):
@@ -242,7 +242,7 @@ def _insert_version(
 
 
 def is_running(directory: Path) -> bool:
-    """Whether a process runs the project now."""
+    """Whether a process is running the project."""
     try:
         with (directory / "lock").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -252,10 +252,10 @@ def is_running(directory: Path) -> bool:
 
 
 def open_core(directory: Path) -> Core:
-    """Return a project's core, for a command beside whatever runs it; close its ``db`` at the end.
+    """Return the core of a project that may be running, for a command; close its ``db`` at the end.
 
     Raises:
-        ProjectDirectoryError: the directory holds no project.
+        ProjectDirectoryError: there is no project in the directory.
         DatabaseError: the database was made by a newer version, or cannot be opened.
     """
     if not is_project(directory):

@@ -1,4 +1,4 @@
-"""Running a job's app in its slot: no shell, bounds enforced, everything it started ended."""
+"""Runs a job's app in its slot: no shell, bounds enforced, all processes it started ended."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from .limits import LimitWatch
     from .slot import Slot
 
-#: Between looks whether an app has ended; the latter if it is to be killed for what it writes.
+#: Time between two checks whether an app has ended; the latter if its writing gets it killed.
 _BACKOFF = Backoff(0.004, 0.1, factor=1.3)
 _CRASH_BACKOFF = Backoff(0.004, 0.01, factor=1.3)
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How the app ended; times in seconds. ``signal`` 0: by itself.
+    """How the app ended; times in seconds. ``signal`` 0: not by a signal.
 
-    ``exceeded``: it was killed, for this.
+    ``exceeded``: the bound for which it was killed.
     """
 
     status: int = 0
@@ -48,7 +48,7 @@ def execute(
     stop: threading.Event,
     crash_in: Sequence[str] = (),
 ) -> ProcessEnd | None:
-    """Run the app; return None if ``stop`` was set before its end: it was killed then.
+    """Run the app; return None if ``stop`` was set before its end, for which it was killed.
 
     With ``crash_in`` it is killed by SIGSEGV as soon as one of the outputs with these open names
     has contents.
@@ -91,7 +91,7 @@ def execute(
         elapsed = time.monotonic() - begin
         by_itself = _has_ended(process.pid)
     finally:
-        # Whatever cannot be looked at: nothing of a job outlives it.
+        # Even if something cannot be checked, no process of a job outlives it.
         family.kill()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -107,7 +107,7 @@ def execute(
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether our child has ended; it is left to be waited for, so that its number stays taken."""
+    """Whether our child has ended; it is not waited for, so that its number stays taken."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

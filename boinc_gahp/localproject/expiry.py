@@ -1,4 +1,4 @@
-"""What the real server leaves to cron: expired batches, staged files that nobody needs any more."""
+"""What the real server leaves to cron: expired batches, staged files that are no longer needed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-#: A file younger than this is left alone: its batch may be about to be submitted.
+#: A younger file is left alone: its batch may be about to be submitted.
 _MIN_AGE = 3600.0
-#: The outputs of a retired batch can still be fetched for this long.
+#: How long the outputs of a retired batch can still be fetched.
 _RETIRED_FOR = 3600.0
 _PASS = 1000
 
 
 def expire_batches(core: Core, now: float) -> int:
-    """Abort and retire the batches past their expire_time; return how many there were.
+    """Abort and retire the batches past their expire_time; return their number.
 
-    One that was aborted before is retired too: its outputs would stay otherwise.
+    A batch that was aborted before is retired too, or else its outputs would stay.
     """
     with core.db.write() as connection:
         rows = connection.execute(
@@ -41,10 +41,10 @@ def expire_batches(core: Core, now: float) -> int:
 
 
 def delete_job_files(core: Core, now: float) -> int:
-    """Remove staged files past their delete_time that no active batch uses; return how many.
+    """Remove staged files past their delete_time that no active batch uses; return their number.
 
-    A batch that is complete is not active any more (``web-rpcs.rst``, "Files": "as soon as its
-    batches end"); as on a real server, it becomes complete when somebody asks for it.
+    A complete batch is no longer active (``web-rpcs.rst``, "Files": "as soon as its batches end");
+    as on a real server, it becomes complete when somebody asks for it.
     """
     with core.db.write() as connection:
         rows = connection.execute(
@@ -61,7 +61,7 @@ def delete_job_files(core: Core, now: float) -> int:
 
 
 def delete_retired_outputs(core: Core, now: float) -> int:
-    """Remove the outputs of batches that were retired a while ago; return how many batches."""
+    """Remove the outputs of batches that were retired a while ago; return the number of batches."""
     connection = core.db.connection()
     rows = connection.execute(
         "SELECT id FROM batch WHERE state = ? AND logical_end_time > 0 AND logical_end_time < ?",
@@ -75,7 +75,7 @@ def delete_retired_outputs(core: Core, now: float) -> int:
         ):
             _remove_outputs(core, result["xml_doc_in"])
         with core.db.write() as writing:
-            # Whatever comes back for these workunits has nothing to be compared with any more.
+            # Later results of these workunits have nothing to be compared with.
             writing.execute(
                 "UPDATE result SET file_delete_state = ? WHERE xml_doc_out != '' "
                 "AND workunitid IN (SELECT id FROM workunit WHERE batch = ?)",
@@ -94,7 +94,7 @@ def _remove_outputs(core: Core, document: str) -> None:
 
 
 def outputs_arrived(connection: sqlite3.Connection, batch_id: int, now: float) -> None:
-    """Have a retired batch cleaned again if it has been already: a result came in after that."""
+    """Have a retired batch cleaned again if it was cleaned: a result came in after that."""
     connection.execute(
         "UPDATE batch SET logical_end_time = ? WHERE id = ? AND state = ? AND logical_end_time = 0",
         (now, batch_id, BatchState.RETIRED),

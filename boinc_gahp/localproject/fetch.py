@@ -1,7 +1,7 @@
-"""Fetching files by HTTP: inputs of the modes ``remote`` and ``semilocal``, from this machine only.
+"""Fetches files by HTTP: inputs of the modes ``remote`` and ``semilocal``, from this machine only.
 
-A real server fetches from anywhere, and so lets whoever may submit reach its inner network
-(``web-rpcs.rst``, "Input files"); this one goes no further than 127.0.0.1.
+A real server fetches from anywhere, and so lets every submitter reach its inner network
+(``web-rpcs.rst``, "Input files"); this one only goes to 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 1 << 16
 _MAX_BYTES = 1 << 30
 _HOSTS = ("127.0.0.1", "localhost")
 _MOVED = frozenset({301, 302, 303, 307, 308})
-#: Each has to stay on this machine.
+#: Each redirect has to stay on this machine.
 _REDIRECTS = 5
 
 
@@ -27,7 +27,7 @@ class FetchError(Exception):
 
 
 def fetch(url: str, write: Callable[[bytes], object]) -> None:
-    """Fetch a file and hand its bytes to ``write``; redirects are followed, on this machine.
+    """Fetch a file and pass its bytes to ``write``; redirects on this machine are followed.
 
     Raises:
         FetchError: it is not on this machine, not there, or larger than 1 GiB.
@@ -41,7 +41,7 @@ def fetch(url: str, write: Callable[[bytes], object]) -> None:
 
 
 def _fetched(url: str, write: Callable[[bytes], object]) -> str | None:
-    """Fetch a file; return None, or where its server sends on to."""
+    """Fetch a file; return None, or the address to which its server redirects."""
     try:
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname not in _HOSTS:

@@ -1,7 +1,7 @@
 """The file deleter: removes inputs and outputs that are READY (``back-end.rst``, "File deleter").
 
-As the real one, it looks at nothing but the template's ``no_delete``: another workunit that uses
-the same input loses it, fetched or not. All templates that this project writes have ``no_delete``.
+Like the real one, it only looks at the template's ``no_delete``: another workunit that uses the
+same input loses it, fetched or not. All templates that this project writes have ``no_delete``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PASS = 1000
 
 
 def delete_pass(core: Core) -> int:
-    """Handle the workunits and results that are READY; return how many there were."""
+    """Handle the workunits and results that are READY; return their number."""
     connection = core.db.connection()
     count = 0
     for table, column in (("workunit", "xml_doc"), ("result", "xml_doc_in")):

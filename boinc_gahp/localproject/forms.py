@@ -27,12 +27,12 @@ _MAX_FIELD = 256 << 20
 
 
 class BadForm(Exception):
-    """The body is no form."""
+    """The body is not a form."""
 
 
 @dataclass(slots=True)
 class FormFile:
-    """A file part; ``incoming`` is None when PHP would refuse it, ``error`` says why."""
+    """A file part; ``incoming`` is None if PHP would refuse it, ``error`` says why."""
 
     field_name: str
     filename: str
@@ -40,7 +40,7 @@ class FormFile:
     error: str = ""
 
     def refuse(self, error: str) -> None:
-        """Drop what has come."""
+        """Drop the received part."""
         if self.incoming is not None:
             self.incoming.discard()
         self.incoming, self.error = None, error
@@ -48,13 +48,13 @@ class FormFile:
 
 @dataclass(slots=True)
 class Form:
-    """What PHP would have in ``$_POST`` and ``$_FILES``."""
+    """The values that PHP would have in ``$_POST`` and ``$_FILES``."""
 
     fields: dict[str, bytes] = field(default_factory=dict)
     files: list[FormFile] = field(default_factory=list)
 
     def discard(self) -> None:
-        """Remove what is left of the files in the spool."""
+        """Remove the remaining files from the spool."""
         for file in self.files:
             if file.incoming is not None:
                 file.incoming.discard()
@@ -69,11 +69,11 @@ def read_form(
 ) -> Form:
     """Read a multipart or urlencoded form.
 
-    A body larger than post_max_size gives an empty form, files after max_file_uploads are dropped,
-    and one larger than upload_max_filesize is marked, all as PHP does it.
+    As in PHP, a body larger than post_max_size gives an empty form, files after max_file_uploads
+    are dropped, and a file larger than upload_max_filesize is marked.
 
     Raises:
-        BadForm: the body cannot be read as the content type says.
+        BadForm: the body cannot be read as its content type says.
     """
     form = Form()
     most = limits.post_max_size
@@ -158,7 +158,7 @@ class _Multipart:
 
 @contextmanager
 def _on_disk(file: FormFile) -> Iterator[None]:
-    """Refuse a file, as PHP does, if the body cannot write it."""
+    """Refuse a file, as PHP does, if the body cannot be written."""
     try:
         yield
     except OSError as error:

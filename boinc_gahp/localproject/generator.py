@@ -1,6 +1,6 @@
 """Work generators: an app's own function that is asked for jobs when few are left to send.
 
-On a real server a work generator is a daemon of the project's own that looks how many results are
+On a real server a work generator is a daemon of the project's own that checks how many results are
 unsent and calls create_work (``back-end.rst``, "Work generator"); here it is a Python callable,
 named in the app's settings.
 """
@@ -30,24 +30,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-#: Seconds after which a generator that had nothing is asked again.
+#: Seconds after which a generator that had no jobs is asked again.
 _IDLE = 5.0
-#: Seconds after which one that keeps failing is asked again at the latest.
+#: The longest time, in seconds, until one that keeps failing is asked again.
 _BACKOFF = Backoff(1.0, 600.0)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkRequest:
-    """What a work generator is told.
+    """The argument of a work generator.
 
     Attributes:
         app: the app's name.
-        wanted: how many jobs are wanted; of what comes, no more are looked at, so that a generator
-            may go on without end.
-        stage: ``stage(contents_or_path, name)`` stages an input file and returns its physical
-            name; the same contents under the same name again are fine.
-        exists: whether the project has, or had, a job of a name: so a generator finds where it
-            was, also after a restart.
+        wanted: how many jobs are wanted; no more are taken, so a generator may be endless.
+        stage: ``stage(contents_or_path, name)`` stages an input file and returns its physical name;
+            the same contents may be staged again under the same name.
+        exists: whether the project has, or had, a job with a name: this tells a generator where to
+            continue, also after a restart.
     """
 
     app: str
@@ -60,10 +59,10 @@ Generator = Callable[[WorkRequest], Iterable[NewJob]]
 
 
 def generate_pass(core: Core, now: float) -> int:
-    """Ask the work generators of all apps that are low on work; return how many jobs were made.
+    """Ask the work generators of all apps that are low on work; return the number of jobs made.
 
-    A generator that raises, or returns what is no job, costs its app nothing but time: it is
-    logged, noted in ``app.work_error``, and asked again after a while.
+    A generator that raises, or returns something that is not a job, costs its app only time: the
+    error is logged, stored in ``app.work_error``, and the generator is asked again after a while.
 
     Raises:
         sqlite3.OperationalError: the database cannot be read or written.
@@ -85,7 +84,7 @@ def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
     except sqlite3.OperationalError:
         raise
     except Exception as error:
-        # Whatever a plug-in raises is its own; the project goes on.
+        # Any exception is the plug-in's own problem; the project goes on.
         pause = _BACKOFF.seconds(app["work_failures"])
         log.exception("the work generator of %s has failed; again in %g s", app["name"], pause)
         kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
@@ -113,7 +112,7 @@ def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
 
 
 def _unsent(connection: sqlite3.Connection, app_id: int) -> int:
-    """Return how many results of an app wait, and workunits whose results are still to be made."""
+    """Return how many results of an app wait, plus the workunits that have no results yet."""
     (results,) = connection.execute(
         "SELECT count(*) FROM result WHERE appid = ? AND server_state IN (?, ?)",
         (app_id, ServerState.INACTIVE, ServerState.UNSENT),

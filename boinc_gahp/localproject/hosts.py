@@ -1,7 +1,7 @@
-"""The volunteer hosts: what each pretends to be, and which of them work now.
+"""The volunteer hosts: the properties that they claim, and which of them work now.
 
-They are called ``volunteer-0``, ``volunteer-1``, … and differ in nothing until :func:`set_host`
-changes one.
+They are called ``volunteer-0``, ``volunteer-1``, … and are identical until :func:`set_host` changes
+one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MAX_HOSTS = 1000
 
 
 class UnknownHost(ValueError):
-    """No host of that name; the text names those that there are."""
+    """There is no host with that name; the text lists those that exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a host has: operations a second, bytes, bytes, bytes a second (BOINC's columns)."""
+    """A host's properties: operations a second, bytes, bytes, bytes a second (BOINC's columns)."""
 
     p_fpops: float = 1e9
     m_nbytes: float = 16e9
@@ -37,11 +37,11 @@ class Capacity:
 
 
 def register(database: Database, count: int) -> list[int]:
-    """Let the first ``count`` hosts work, and no others; return their ids.
+    """Let only the first ``count`` hosts work; return their ids.
 
-    A host that there was already keeps its capacity. What others had goes to these: they are known
-    to be gone, so there is no deadline to wait for. A result with which a host has vanished waits
-    for its deadline all the same.
+    A host that existed before keeps its capacity. The other hosts' results go to these: the others
+    are known to be gone, so there is no deadline to wait for. But a result with which a host has
+    vanished waits for its deadline.
     """
     with database.write() as connection:
         (owner,) = connection.execute(
@@ -75,7 +75,7 @@ def set_host(
     disk: float | None = None,
     bandwidth: float | None = None,
 ) -> None:
-    """Change what a host pretends to be, for now and for later runs; None leaves a value.
+    """Change the properties that a host claims, for now and for later runs; None keeps a value.
 
     Units as in :class:`Capacity`.
 
@@ -126,7 +126,7 @@ def find(connection: sqlite3.Connection, name: str) -> int:
 def mean_speed(connection: sqlite3.Connection) -> float:
     """Return the mean speed of the hosts that work now, in operations a second.
 
-    Without any it is 1e9, which the real server takes for an app of which it knows nothing.
+    Without any it is 1e9, which the real server assumes for an app that it knows nothing about.
     """
     number, speed = connection.execute(
         "SELECT count(*), total(p_fpops) FROM host WHERE active"
@@ -135,11 +135,11 @@ def mean_speed(connection: sqlite3.Connection) -> float:
 
 
 def quantile(connection: sqlite3.Connection, host_id: int) -> float:
-    """Return which part of the hosts that work now is slower than this one: 0 to below 1.
+    """Return the fraction of the working hosts that are slower than this one: 0 to below 1.
 
     Its class among an app's ``n_size_classes`` is this, times their number, rounded down. Hosts of
-    the same speed are taken in the order of their ids, so that every class has hosts; BOINC puts
-    them all into the highest.
+    the same speed are ordered by their ids, so that every class has hosts; BOINC puts them all into
+    the highest.
     """
     row = connection.execute(
         "SELECT total((other.p_fpops, other.id) < (host.p_fpops, host.id)) AS slower, "

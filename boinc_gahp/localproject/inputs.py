@@ -1,8 +1,8 @@
-"""A job's input files on their way into its slot, and the files that stay on the host.
+"""Brings a job's input files into its slot, and keeps the files that stay on the host.
 
-A host has a directory of its own, as a client has one for each project. Sticky files stay there
-for the host's next jobs, whatever becomes of them on the server; so do files that a job generated
-there itself (``templates.rst``, "Input templates").
+A host has a directory of its own, as a client has one for each project. Sticky files stay there for
+the host's next jobs, whatever happens to them on the server; so do files that a job generated there
+(``templates.rst``, "Input templates").
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     Stamp = tuple[str, int, int, int]
 
 _CHUNK = 1 << 20
-#: Checked files that are remembered, so that a file of many jobs is read once.
+#: Checked files to remember, so that a file of many jobs is read once.
 _REMEMBERED = 1000
-#: What a compressed file of unknown size may unpack to.
+#: The most bytes that a compressed file of unknown size may unpack to.
 _LARGEST = 1 << 30
 
 
@@ -54,12 +54,12 @@ class Inputs:
             return []
 
     def bring(self, file: WorkunitFile, slot: Slot) -> int:
-        """Put a file into the slot under its open name; return the bytes that are only linked.
+        """Put a file into the slot under its open name; return its size if it is only linked.
 
         A file that is generated on the host may be missing.
 
         Raises:
-            JobFailed: it cannot be had, or is another than it should be.
+            JobFailed: it is not available, or differs from the workunit's description.
             ValueError: the open name leads out of the slot.
         """
         path = slot.inside(file.open_name)
@@ -103,7 +103,7 @@ class Inputs:
         path.replace(own)
 
     def _take(self, source: Path, own: Path) -> None:
-        """Have a file of the server's for the host; on the same disk it takes no space."""
+        """Get a file from the server to the host; on the same disk it takes no space."""
         self._directory.mkdir(parents=True, exist_ok=True)
         own.unlink(missing_ok=True)
         try:
@@ -113,7 +113,7 @@ class Inputs:
             own.chmod(0o444)
 
     def _problem(self, file: WorkunitFile, path: Path) -> str:
-        """Return how a file differs from what the workunit says; '' if it does not."""
+        """Return how a file differs from the workunit's description; '' if it does not."""
         status = path.stat()
         stamp = (str(path), status.st_ino, status.st_mtime_ns, status.st_size)
         known = self._checked.get(stamp)
@@ -130,7 +130,7 @@ class Inputs:
         return ""
 
     def _transfer(self, file: WorkunitFile, path: Path, compressed: StoredFile | None) -> None:
-        """Write a file that is to be unpacked, or is not on the project's server."""
+        """Write a file that has to be unpacked, or is not on the project's server."""
         ways: list[Callable[[], None]] = []
         if compressed is not None:
             ways.append(lambda: _unpack(compressed.path, path, file.nbytes))
@@ -165,7 +165,7 @@ def _fetch(url: str, path: Path) -> None:
 
 
 def _unpack(source: Path, path: Path, nbytes: int | None) -> None:
-    """Unpack a gzip file; no more than it should hold is written."""
+    """Unpack a gzip file; no more is written than it should contain."""
     limit = _LARGEST if nbytes is None else nbytes
     written = 0
     try:

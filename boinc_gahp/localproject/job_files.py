@@ -1,4 +1,4 @@
-"""Which staged files there are, until when, and which batches use them (``job_file``).
+"""The staged files, when they may be deleted, and which batches use them (``job_file``).
 
 ``delete_time`` is in seconds since the epoch; a later one replaces an earlier one.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def note_use(
     core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
 ) -> bool:
-    """Write down that a batch uses a file; return whether its delete_time was put off.
+    """Record that a batch uses a file; return whether its delete_time was put off.
 
     Raises:
         PhpFatal: its name is too long for the column.
@@ -27,7 +27,7 @@ def note_use(
     postponed = False
     row = _find(connection, name)
     if row is None:
-        # A file that came another way than upload_files; the real server adopts it too.
+        # A file that did not come through upload_files; the real server adopts it too.
         file_id = _insert(connection, name, delete_time)
     else:
         file_id = row["id"]
@@ -44,11 +44,11 @@ def note_use(
 def note_upload(
     core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
 ) -> None:
-    """Write down that a file was uploaded, for a batch if ``batch_id`` is not 0.
+    """Record that a file was uploaded, for a batch if ``batch_id`` is not 0.
 
     Raises:
-        PhpFatal: its name is too long for the column; or it was uploaded before, and the project is
-            as it is.
+        PhpFatal: its name is too long for the column; or it was uploaded before, and the project
+            has this quirk.
     """
     if core.quirks.fatal_rows and _find(connection, name) is not None:
         raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")

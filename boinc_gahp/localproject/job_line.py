@@ -1,8 +1,8 @@
-"""The line that submit_batch hands to ``create_work`` for each job, and how that reads it.
+"""The line that submit_batch passes to ``create_work`` for each job, and its parsing there.
 
 The real server puts names and command lines into the line without quoting, so a space in a name or
-a ``"`` in a command line changes what is read (``web-rpcs.rst``, "Command lines"). Clients have to
-know, so this is not among the quirks that can be switched off.
+a ``"`` in a command line changes the meaning (``web-rpcs.rst``, "Command lines"). Clients have to
+know this, so it is not among the quirks that can be switched off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMBERS: dict[str, Callable[[str], float]] = {
     "target_host": lambda text: as_integer(php_float(text)),
     "target_user": lambda text: as_integer(php_float(text)),
 }
-#: Options with a text, and the field that it is for.
+#: Options with a text, and the field for it.
 _TEXTS = {
     "wu_name": "name",
     "command_line": "command_line",
@@ -41,7 +41,7 @@ _TEXTS = {
 
 
 def read_job_line(text: str) -> list[NewJob]:
-    """Read a job's line as create_work does; with a newline in it, it is several.
+    """Read a job's line like create_work; if it contains a newline, it is several lines.
 
     Raises:
         RpcFailed: create_work would refuse it.
@@ -74,7 +74,7 @@ def _read(line: str) -> NewJob:
 
 
 def through_sql(text: str) -> str:
-    """Return what is stored of a text that was put into SQL as it is.
+    """Return what the database stores of a text that is put into SQL unescaped.
 
     Raises:
         RpcFailed: a ``'`` ends the SQL string; nothing is executed here.

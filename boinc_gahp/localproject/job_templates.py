@@ -1,4 +1,4 @@
-"""Jobs' own templates, and what create_work says to templates that it cannot use."""
+"""Jobs' own templates, and create_work's messages for templates that it cannot use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ..templates import TemplateError
     from .core import Core
 
-#: How create_work ends when a template and what it was told do not go together.
+#: How create_work ends if a template and the options do not go together.
 XML_PARSE = "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
-#: By the problem that the template has for us.
+#: By the problem that we find in the template.
 _SAID = {
     "no-body": "process_input_template: bad WU template - no <workunit>",
     "no-open-name": "No open name found and copy_file not specified",
@@ -24,9 +24,9 @@ _SAID = {
 
 
 def refused_by_create_work(error: TemplateError) -> str:
-    """Return what create_work says to an input template that PHP can read; '': PHP cannot either.
+    """Return create_work's message for an input template; '' if even PHP cannot read it.
 
-    PHP looks for XML alone, and counts the files.
+    PHP only checks the XML and counts the files.
     """
     problem = error.problems[0]
     if problem.code == "file-count":
@@ -38,7 +38,7 @@ def refused_by_create_work(error: TemplateError) -> str:
 
 @lru_cache(maxsize=64)
 def template_name(xml: str) -> str:
-    """Return the file name under which a job's own template is kept."""
+    """Return the name of the file for a job's own template."""
     return hashlib.md5(xml.encode(), usedforsecurity=False).hexdigest()
 
 

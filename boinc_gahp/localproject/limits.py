@@ -1,7 +1,7 @@
-"""A job's bounds, and what is used of them: time, memory, disk (``back-end.rst``, "Hosts").
+"""A job's bounds, and what it uses of them: time, memory, disk (``back-end.rst``, "Hosts").
 
-They are sampled, as BOINC's client does it: what a job uses between two looks goes unnoticed. A
-single file cannot grow past the disk bound even then, nor is there ever a core file.
+Use is sampled, as BOINC's client does it: what a job uses between two checks goes unnoticed. But a
+single file cannot grow past the disk bound even then, and there is never a core file.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .slot import Slot
 
 _MB = 1 << 20
-#: Seconds between two looks at memory, at the slot's size, and at all processes of the machine;
-#: more if a look takes more than a fiftieth of that.
+#: Seconds between two checks of memory, of the slot's size, and of all processes of the machine;
+#: more if a check takes more than a fiftieth of that.
 _MEMORY_EVERY = 0.02
 _DISK_EVERY = 0.2
 _EVERYWHERE_EVERY = 1.0
@@ -37,7 +37,7 @@ _SHARE = 50
 
 @dataclass(frozen=True, slots=True)
 class JobBounds:
-    """What a job may use: seconds, bytes of memory and of disk; 0 or infinity: no bound."""
+    """The bounds of a job: seconds, bytes of memory and of disk; 0 or infinity: no bound."""
 
     elapsed_time: float = math.inf
     memory: float = math.inf
@@ -45,7 +45,7 @@ class JobBounds:
 
 
 class _Every:
-    """Says when to look again; the first time after one interval."""
+    """Tells when to check again; the first time after one interval."""
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
@@ -63,9 +63,9 @@ class _Every:
 
 
 class LimitWatch:
-    """Notices when a job goes over a bound; made when the job is started.
+    """Notices when a job exceeds a bound; created when the job is started.
 
-    ``inputs`` is the size, in bytes, of the input files that are not in the slot but linked: they
+    ``inputs`` is the size, in bytes, of the input files that are only linked into the slot: they
     count too (``templates.rst``, "Job parameters").
     """
 
@@ -78,7 +78,7 @@ class LimitWatch:
         self._everywhere = _Every(_EVERYWHERE_EVERY)
 
     def begin(self, pid: int) -> None:
-        """Set what the system itself enforces for a process that has just been started."""
+        """Set the limits that the system itself enforces for a process that was just started."""
         if not hasattr(resource, "prlimit"):
             return
         largest = self._bounds.disk + 1
@@ -88,7 +88,7 @@ class LimitWatch:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (int(largest), int(largest)))
 
     def check(self, elapsed: float, family: ProcessFamily) -> JobFailed | None:
-        """Look at a running job, unless it has just been done; return what it has exceeded."""
+        """Check a running job, unless that was just done; return the bound that it has exceeded."""
         if self._everywhere.due():
             with self._everywhere.look():
                 family.look(everywhere=True)
@@ -109,7 +109,7 @@ class LimitWatch:
         return self.check_time(elapsed)
 
     def check_disk(self) -> JobFailed | None:
-        """Return what is wrong if the job's files take more than they may."""
+        """Return an error if the job's files take more space than allowed."""
         used = self._slot.usage() + self._inputs if _bounded(self._bounds.disk) else 0
         if not _bounded(self._bounds.disk) or used <= self._bounds.disk:
             return None
@@ -119,7 +119,7 @@ class LimitWatch:
         )
 
     def check_time(self, elapsed: float) -> JobFailed | None:
-        """Return what is wrong if the job has taken longer than it may."""
+        """Return an error if the job has taken longer than allowed."""
         if not _bounded(self._bounds.elapsed_time) or elapsed <= self._bounds.elapsed_time:
             return None
         return JobFailed(

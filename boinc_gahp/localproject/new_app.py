@@ -1,4 +1,4 @@
-"""A new app from the names of its files: its command looked for, its templates written, checked."""
+"""Makes an app from the names of its files: finds its command, writes and checks its templates."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from .core import Core
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
-#: How many results more than its quorum a job may have without agreement, in error, in all.
+#: How many results beyond its quorum a job may have without agreement, in error, in all.
 _MORE = {"max_success_results": 2, "max_error_results": 1, "max_total_results": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class NewApp:
-    """What an admin says of a new app.
+    """An admin's description of a new app.
 
     Attributes:
-        command: program and arguments, as one would type them in a shell.
+        command: program and arguments, as typed in a shell.
         inputs: open names of the input files.
         outputs: open names of the output files, and whether each is optional.
-        templates: in place of these: paths of an input and an output template.
+        templates: instead of these: paths of an input and an output template.
         max_nbytes: of each output, in bytes.
         validator, assimilator, work_generator: as :mod:`.plugins` reads them.
     """
@@ -62,7 +62,7 @@ class NewApp:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of it: the command as it is kept, files written, what a linter would say."""
+    """The result: the command as stored, files written, a linter's warnings."""
 
     words: str
     written: tuple[Path, ...] = ()
@@ -70,10 +70,10 @@ class Added:
 
 
 def add(core: Core, app: NewApp) -> Added:
-    """Add an app, or, if there is one of the name, another version of it.
+    """Add an app, or another version if there is an app with that name.
 
     Raises:
-        ValueError: something is wrong with what was said; nothing was added.
+        ValueError: a value in the description is wrong; nothing was added.
         PluginError: a validator, assimilator or work generator cannot be loaded.
         OSError: a template cannot be read.
     """
@@ -121,7 +121,7 @@ def add(core: Core, app: NewApp) -> Added:
 
 
 def _command(core: Core, app: NewApp) -> list[str]:
-    """Split a command, and name files by their full paths: it runs in another directory."""
+    """Split a command, and make its file names full paths: it runs in another directory."""
     try:
         words = shlex.split(app.command)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a job to be made is described by: the options of BOINC's ``create_work``."""
+"""The description of a job to be made: the options of BOINC's ``create_work``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .replies import RpcFailed
 
 
 class RemoteInput(NamedTuple):
-    """An input file on a server that is not the project's; size in bytes, MD5 in hex.
+    """An input file on another server than the project's; size in bytes, MD5 in hex.
 
     Volunteers know it as ``js_<md5>`` (``templates.rst``, "Input templates").
     """
@@ -23,18 +23,18 @@ class RemoteInput(NamedTuple):
 class NewJob:
     """A job to be made; fields are named as in ``templates.rst`` and create_work's options.
 
-    What is None, or empty, is BOINC's default. Of the fields from ``rsc_fpops_est`` to
-    ``size_class``, what stands in the input template wins: they are for what it leaves out.
+    None, or an empty value, means BOINC's default. For the fields from ``rsc_fpops_est`` to
+    ``size_class``, the input template wins: they are used where it has no value.
 
     Attributes:
-        name: unique in the project; empty: one is made up.
+        name: unique in the project; empty: one is generated.
         command_line: as it is stored, ``&`` and ``<`` escaped: hosts unescape it once.
         files: physical names of staged files, or remote files, in the input template's order.
         rsc_fpops_est, rsc_fpops_bound: floating-point operations.
         rsc_memory_bound, rsc_disk_bound: bytes.
         rsc_bandwidth_bound: bytes a second.
         delay_bound: seconds.
-        app_version_num: the one version of the app that may be used; 0: the newest.
+        app_version_num: the only version of the app that may be used; 0: the newest.
         input_template, output_template: paths below the project's directory.
         target_host, target_user: ids; the job goes to nobody else.
     """
@@ -62,7 +62,7 @@ class NewJob:
     target_user: int | None = None
 
     def over(self, defaults: NewJob) -> NewJob:
-        """Return this job with what it leaves open taken from ``defaults``."""
+        """Return this job with its missing values taken from ``defaults``."""
         own = {
             field.name: value
             for field in fields(self)
@@ -75,7 +75,7 @@ class WorkError(RpcFailed):
     """A job cannot be made. The text says which, why, and what to do.
 
     Attributes:
-        message: what the real ``create_work`` says to it, for clients of the RPC.
+        message: the message of the real ``create_work``, for clients of the RPC.
     """
 
     def __init__(self, advice: str, message: str | None = None) -> None:

@@ -33,7 +33,7 @@ class UploadedFile:
 
 
 def uploaded_files(result: sqlite3.Row) -> list[UploadedFile]:
-    """Return what ``result.xml_doc_out`` lists, in the order of the output template."""
+    """Return the files listed in ``result.xml_doc_out``, in the order of the output template."""
     if not result["xml_doc_out"]:
         return []
     root = etree.fromstring(f"<files>{result['xml_doc_out']}</files>".encode())
@@ -48,14 +48,14 @@ def uploaded_files(result: sqlite3.Row) -> list[UploadedFile]:
 
 
 class OutputFailed(Exception):
-    """get_output.php answers in plain text, with ``ERROR: `` and what is wrong."""
+    """get_output.php answers in plain text: ``ERROR: `` and the error."""
 
     def __init__(self, words: str) -> None:
         super().__init__(f"ERROR: {words}")
 
 
 class MissingArgument(Exception):
-    """A number is missing or none: the real server redirects to a page that is not there."""
+    """A number is missing or invalid: the real server redirects to a page that does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -75,10 +75,10 @@ class BadCommand(OutputFailed):
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """What is sent: a file, under a name; ``temporary`` is removed afterwards.
+    """The answer: a file, with a name; ``temporary`` is removed afterwards.
 
-    ``path`` None: nothing but a promise of ``nbytes``, as the real server makes it for a file
-    ``number`` that is out of range.
+    ``path`` None: only a promise of ``nbytes``, as the real server makes for a file ``number`` that
+    is out of range.
     """
 
     path: Path | None
@@ -89,7 +89,7 @@ class SentFile:
 
 
 def get_output(core: Core, arguments: Mapping[str, str]) -> SentFile:
-    """Find what a request's arguments ask for.
+    """Find the output that a request's arguments ask for.
 
     Raises:
         OutputFailed, MissingArgument, NotHandled: as the real server answers.
@@ -262,7 +262,7 @@ def batch_zip(core: Core, connection: sqlite3.Connection, batch_id: int) -> Sent
 
 
 def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> SentFile:
-    """Pack the outputs of results; without any, the real server sends a file of 0 bytes."""
+    """Pack the outputs of results; if there are none, the real server sends a file of 0 bytes."""
     incoming = core.upload.incoming()
     incoming.finish()
     try:

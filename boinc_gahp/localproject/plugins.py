@@ -1,11 +1,11 @@
-"""Parts of the back end that an app brings along: validators, assimilators, work generators.
+"""Parts of the back end that an app supplies: validators, assimilators, work generators.
 
-An app's settings name them as text, which is one of
+An app's settings name them with a text, which is one of
 
 - a supplied name (validators ``trivial`` and ``bitwise``);
 - an entry point's name in the group (:data:`VALIDATORS`, :data:`ASSIMILATORS`,
   :data:`WORK_GENERATORS`) of an installed package;
-- ``module:function``, or ``module`` alone where a validator is a whole module. The module is looked
+- ``module:function``, or ``module`` alone if a validator is a whole module. The module is looked
   for in the project's own directory ``modules`` first, then where Python looks for modules.
 
 A module in ``modules`` is loaded under a name of the project's own, so that two projects in one
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-    #: Every source file of a ``modules`` directory: time of change, size, inode.
+    #: Every source file of a ``modules`` directory: modification time, size, inode.
     Stamps = dict[Path, tuple[int, int, int]]
 
 VALIDATORS = "boinc_gahp.validators"
@@ -54,12 +54,12 @@ class PluginError(Exception):
 
 
 def load(core: Core, spec: str, group: str) -> Any:
-    """Return what an app's setting ``spec`` names.
+    """Return the plug-in that an app's setting ``spec`` names.
 
-    A callable; in the group of validators also an object with ``check_set`` and ``check_pair``.
+    A callable; for validators also an object with ``check_set`` and ``check_pair``.
 
     Raises:
-        PluginError: there is no such thing, or it cannot be loaded.
+        PluginError: there is no such plug-in, or it cannot be loaded.
     """
     supplied = _SUPPLIED.get(group, {})
     if spec in supplied:
@@ -184,10 +184,10 @@ def _attribute(module: ModuleType, spec: str, group: str, name: str | None) -> o
 
 
 def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a plug-in's function and return what it returns.
+    """Call a plug-in's function and return its result.
 
     Raises:
-        PluginError: it raised something, or would end the process; ``what`` names it.
+        PluginError: it raised an exception, or tried to end the process; ``what`` names it.
     """
     try:
         return function(*arguments)

@@ -1,10 +1,10 @@
 """The processes of a job: the app's and all that it has started, found in ``/proc``.
 
-A process belongs to a job if the app or another one of the job is its parent, if it is in a session
-of theirs, or if its environment has the job's mark. So setsid alone does not hide it, nor does the
-end of its parent, nor both. What does: a process that has cleared its environment, begun a session
-and lost its parent before it was seen once. Where there is no ``/proc`` nothing is found, and only
-the app's process group is ended.
+A process belongs to a job if its parent is the app or another process of the job, if it is in a
+session of theirs, or if its environment has the job's mark. So neither setsid nor the end of its
+parent hides it, nor both together. Only a process that has cleared its environment, begun a session
+and lost its parent before it was first seen stays hidden. Without ``/proc`` nothing is found, and
+only the app's process group is ended.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Process:
     """A process as it was last seen.
 
     Attributes:
-        start: tells it from another with the same number.
-        cpu_time: of it and of the children it has waited for, in s.
-        memory: resident, in bytes; what processes share is counted for each.
+        start: its start time, which tells it from another with the same number.
+        cpu_time: its own and that of the children it has waited for, in s.
+        memory: resident, in bytes; shared memory is counted for each process.
     """
 
     pid: int
@@ -59,7 +59,7 @@ def look_at(pid: int) -> Process | None:
         text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
         return None
-    # The name before the last bracket may hold anything. Numbered as in proc(5), minus 3.
+    # The name before the last bracket may contain anything. Numbered as in proc(5), minus 3.
     fields = text.rpartition(")")[2].split()
     return Process(
         pid=pid,
@@ -87,7 +87,7 @@ class ProcessFamily:
         self._unwaited: dict[tuple[int, int], float] = {}
 
     def look(self, *, everywhere: bool = False) -> list[Process]:
-        """Return those that are running; ``everywhere``: not only children of known ones."""
+        """Return the running ones; ``everywhere``: not only children of known processes."""
         pids = {self.root, *self._seen} - {0}
         if everywhere:
             pids.update(self._marked())
@@ -102,7 +102,7 @@ class ProcessFamily:
                 found[pid] = process
                 waiting.extend(_children(pid))
         for pid, before in self._seen.items():
-            # A parent has the CPU time of the children it waits for; nobody here that of an orphan.
+            # A parent has the CPU time of the children it waits for; nobody here has an orphan's.
             if pid not in found and before.parent not in self._seen:
                 self._unwaited[pid, before.start] = before.cpu_time
         self._seen = found
@@ -110,7 +110,7 @@ class ProcessFamily:
         return [process for process in found.values() if not process.ended]
 
     def kill(self) -> None:
-        """End all of them; an app that has ended by itself is left to be waited for."""
+        """End all of them; an app that has already ended is left to be waited for."""
         deadline = time.monotonic() + _KILL_TIMEOUT
         pause = threading.Event()
         while running := self.look(everywhere=True):
@@ -130,7 +130,7 @@ class ProcessFamily:
 
     @property
     def others_cpu_time(self) -> float:
-        """CPU time, in s, that waiting for the app does not tell; complete after :meth:`kill`."""
+        """CPU time, in s, that waiting for the app does not report; complete after :meth:`kill`."""
         return sum(self._unwaited.values())
 
     def _marked(self) -> Iterator[int]:

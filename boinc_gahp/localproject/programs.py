@@ -1,8 +1,8 @@
-"""What the back-end programs share: errors that cost one workunit only, and the table ``program``.
+"""What the back-end programs share: errors that cost only one workunit, and the table ``program``.
 
-A workunit with which a program fails is put off (``workunit.failures`` and ``retry_time``; for the
-transitioner, ``transition_time``): it is tried again after 1 s, 2 s, 4 s and so on, while the
-program goes on with the others.
+If a program fails with a workunit, that workunit is put off (``workunit.failures`` and
+``retry_time``; for the transitioner, ``transition_time``): it is tried again after 1 s, 2 s, 4 s
+and so on, while the program goes on with the others.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ WORK_GENERATOR = "work_generator"
 BATCH_EXPIRY = "batch_expiry"
 JOB_FILE_CLEANER = "job_file_cleaner"
 
-#: Between attempts at a workunit.
+#: Time between attempts at a workunit.
 _BACKOFF = {
     TRANSITIONER: Backoff(1.0, 60.0),
     VALIDATOR: Backoff(1.0, 3600.0),
     ASSIMILATOR: Backoff(1.0, 3600.0),
 }
-#: For which of the workunits that are put off a program is the one that will try again.
+#: The condition for deferred workunits that each program will try again.
 _MINE = {
     TRANSITIONER: "need_validate = 0 AND assimilate_state != 1",
     VALIDATOR: "need_validate = 1",
@@ -55,9 +55,9 @@ def handle_each(
     now: float,
     seconds: float | None = None,
 ) -> int:
-    """Call ``handle`` for rows of workunits with id, name and failures; return how many.
+    """Call ``handle`` for rows of workunits with id, name and failures; return their number.
 
-    One for which it raises is put off. After ``seconds`` the rest is left to the next pass.
+    If it raises for one, that is put off. After ``seconds`` the rest is left to the next pass.
 
     Raises:
         sqlite3.OperationalError: the database cannot be read or written, whatever the workunit.
@@ -83,9 +83,9 @@ def put_off(
     error: Exception,
     now: float,
 ) -> None:
-    """Note that a program failed with a workunit, in the transaction that is open.
+    """Record that a program failed with a workunit, in the open transaction.
 
-    What many workunits have in common is logged once, as long as the program shows it.
+    An error that many workunits share is logged once, as long as the program shows it.
     """
     kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
     cause = shorten(f"{kind}{error}")
@@ -117,12 +117,12 @@ def note_passes(
     last: tuple[float, float, int],
     error: str,
 ) -> None:
-    """Add to a program's row what it did since it was last noted.
+    """Add to a program's row what it has done since the row was last updated.
 
-    ``last`` is the time of its last pass, and the seconds and the number of what was handled of the
-    last one that had anything to do; 0 if there was none since the start: what an earlier process
-    has noted stays. ``error`` is what the last pass as a whole failed of; if it is empty, an error
-    of a workunit stays until that one has been handled.
+    ``last`` is the time of its last pass, and the seconds and the number of items of the last pass
+    that had anything to do; 0 if there was none since the start: then the numbers of an earlier
+    process stay. ``error`` is the error of the last pass as a whole; if it is empty, an error of a
+    workunit stays until that one has been handled.
     """
     keep = False
     if not error and program in _MINE:
@@ -131,7 +131,7 @@ def note_passes(
         ).fetchone()
         keep = waiting is not None
     elif not error and program == WORK_GENERATOR:
-        # It notes with each app what its own generator fails of.
+        # It records the errors of each app's generator with the app.
         failing = connection.execute(
             "SELECT name, work_error FROM app WHERE work_error != '' ORDER BY id LIMIT 1"
         ).fetchone()

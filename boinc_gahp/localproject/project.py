@@ -39,24 +39,24 @@ _STOP_TIMEOUT = 20.0
 
 
 class ProjectFailed(Exception):
-    """A thread of the project has died, or the project has not come up."""
+    """A thread of the project has died, or the project has not started."""
 
 
 class LocalProject:
     """A BOINC project on this machine: web server, database, back end and volunteers.
 
-    The directory is made when it is new; a project that was stopped, or killed, goes on where it
+    The directory is made if it is new; a project that was stopped, or killed, continues where it
     was. Use it as a context manager: inside, it answers; afterwards no thread, process or socket of
     it is left.
 
     Args:
-        directory: where it lives.
-        port: where it listens; 0: where it last did, if that is free, or on any port.
-        hosts: how many volunteers there are.
+        directory: the project's directory.
+        port: the port to listen on; 0: the last one, if that is free, or any port.
+        hosts: number of volunteers.
         quirks: which misbehaviours of the real server are on.
-        listen: the address of this machine on which it listens.
-        remote_page: whether the page, too, answers browsers on other machines.
-        names: what else its machine is called by who asks it; it answers to no other name.
+        listen: the address of this machine to listen on.
+        remote_page: whether the page also answers browsers on other machines.
+        names: further names of its machine that clients use; it answers to no other name.
         delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
             report (``back-end.rst``, "Transitioner", 7).
 
@@ -124,8 +124,8 @@ class LocalProject:
         """Start; return when it answers.
 
         Raises:
-            ProjectFailed: it does not come up.
-            OSError: the port that was asked for is not free.
+            ProjectFailed: it does not start.
+            OSError: the requested port is not free.
         """
         try:
             self._start()
@@ -140,7 +140,7 @@ class LocalProject:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop; raise what a thread of the project died of, unless there is an error already."""
+        """Stop; raise the exception that ended one of its threads, unless there is one already."""
         self.close()
         if kind is None:
             self.check()
@@ -223,14 +223,14 @@ class LocalProject:
             if time.monotonic() > deadline:
                 raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
 
-    # What tests and the demo do to a project.
+    # Actions on a project for tests and the demo.
 
     def sign_in_link(self, user_name: str = settings.SUBMITTER) -> str:
-        """Return an address at which a browser is signed in to the page as a user, once."""
+        """Return an address that signs a browser in to the page as a user, once."""
         return pages.sign_in_link(self._core, user_name)
 
     def add_user(self, name: str, **rights: Any) -> str:
-        """Add a user and return the authenticator; rights as :func:`accounts.add_user` has them."""
+        """Add a user and return the authenticator; rights as in :func:`accounts.add_user`."""
         return accounts.add_user(self._core.db, name, **rights)
 
     def authenticator_of(self, name: str) -> str:
@@ -253,7 +253,7 @@ class LocalProject:
         output_template: OutputTemplate | str,
         **more: Any,
     ) -> None:
-        """Add an app, as :func:`directory.add_app` does; it can be used at once.
+        """Add an app, like :func:`directory.add_app`; it can be used at once.
 
         In ``command``, ``{python}``, ``{apps}`` and ``{project}`` are filled in.
         """
@@ -268,11 +268,11 @@ class LocalProject:
         )
 
     def create_work(self, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0) -> list[int]:
-        """Make jobs, as :func:`create_work.create_work` does."""
+        """Make jobs, like :func:`create_work.create_work`."""
         return create_work(self._core, app_name, jobs, batch_id=batch_id)
 
     def pause_volunteers(self) -> None:
-        """Let volunteers ask for no more work; what they have they finish."""
+        """Stop volunteers from asking for more work; they finish what they have."""
         for volunteer in self._volunteers:
             volunteer.paused.set()
 
@@ -291,7 +291,7 @@ class LocalProject:
         self._core.database_down = on
 
     def workunit_names(self, batch_name: str | None = None) -> list[str]:
-        """Return the names of all workunits, or of those in the oldest batch of a name."""
+        """Return the names of all workunits, or of those in the oldest batch with a name."""
         where = ""
         parameters: tuple[str, ...] = ()
         if batch_name is not None:
@@ -304,7 +304,7 @@ class LocalProject:
         return [row["name"] for row in rows]
 
     def batches(self) -> list[tuple[int, str, BatchState]]:
-        """Return id, name and state (as last noted) of all batches."""
+        """Return id, name and state (as last stored) of all batches."""
         rows = self._core.db.connection().execute("SELECT id, name, state FROM batch ORDER BY id")
         return [(row["id"], row["name"], BatchState(row["state"])) for row in rows]
 
@@ -323,7 +323,7 @@ class LocalProject:
         return [row["name"] for row in rows]
 
     def remove_staged(self, physical_name: str) -> None:
-        """Remove a staged file, as the file deleter does when another job has used it."""
+        """Remove a staged file, as the file deleter does after another job has used it."""
         self._core.download.remove(physical_name)
 
     def fail_workunit(

@@ -1,7 +1,7 @@
-"""The SQL text of create_work, which stands in its error messages.
+"""The SQL text of create_work, which appears in its error messages.
 
-A real project puts the whole of it into ``error_msg``, up to a megabyte, unescaped
-(``web-rpcs.rst``, "Transport and framing").
+A real project puts all of it into ``error_msg``, up to a megabyte, unescaped (``web-rpcs.rst``,
+"Transport and framing").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .work import NewWorkunit
 
-#: The columns of a workunit in the order of the real server's table, with what it writes there.
+#: The columns of a workunit in the order of the real server's table, with the values it writes.
 _FIELDS = (
     "{create_time}, {appid}, '{name}', '{xml_doc}', {batch}, {rsc_fpops_est:f}, "
     "{rsc_fpops_bound:f}, {rsc_memory_bound:f}, {rsc_disk_bound:f}, 0, 0, 0.000000, "
@@ -36,7 +36,7 @@ _QUOTED = 80
 
 
 def row_text(row: NewWorkunit) -> str:
-    """Return a row as it stands in the query; its texts are not escaped."""
+    """Return a row as it appears in the query; its texts are not escaped."""
     return f"(0, {_FIELDS.format_map(dict(zip(COLUMNS, row.values, strict=True)))})"
 
 
@@ -55,6 +55,6 @@ def with_query(error: RpcFailed, rows: Iterable[NewWorkunit]) -> RpcFailed:
 
 
 def _following(texts: str, near: str) -> str:
-    """Return what the database quotes of a query from a place where it could not go on."""
+    """Return the part of a query that the database quotes, from where it could not go on."""
     place = texts.find(f"'{near}") + 1
     return f"{texts[place : place + _QUOTED]}..."

@@ -41,7 +41,7 @@ class PhpFatal(Exception):
 
 
 class RpcReply:
-    """The inner part of a reply, as it is written piece by piece."""
+    """The inner part of a reply, written piece by piece."""
 
     def __init__(self, quirks: Quirks) -> None:
         self._quirks = quirks
@@ -52,7 +52,7 @@ class RpcReply:
         self._parts.append(xml)
 
     def success(self) -> None:
-        """Append what most RPCs answer."""
+        """Append the usual answer of most RPCs."""
         self.add("<success>1</success>\n")
 
     def text(self, text: str) -> str:
@@ -60,7 +60,7 @@ class RpcReply:
         return text if self._quirks.unescaped_names else escape(self.readable(text))
 
     def readable(self, text: str) -> str:
-        """Return a text without the characters that XML cannot hold at all."""
+        """Return a text without the characters that XML forbids."""
         return text if self._quirks.unescaped_names else _NOT_XML.sub("?", text)
 
     def warn(self, message: str, place: str, line: int, kind: str = "Warning") -> None:
@@ -80,7 +80,7 @@ def php_message(message: str, place: str, line: int, kind: str = "Warning") -> s
 
 
 def uncaught(error: sqlite3.Error | OSError) -> str:
-    """Return what PHP says when it dies of a failure of the database or the disk."""
+    """Return PHP's message when a failure of the database or the disk ends it."""
     if isinstance(error, OSError):
         return f"Uncaught ErrorException: {error.strerror}"
     missing = re.fullmatch(r"no such table: (?:main\.)?(\w+)", str(error))
@@ -89,7 +89,7 @@ def uncaught(error: sqlite3.Error | OSError) -> str:
 
 
 def error_element(message: str, number: int, more: str = "") -> str:
-    """Return an ``<error>``; ``message`` is XML already."""
+    """Return an ``<error>``; ``message`` is already XML."""
     return (
         f"<error>\n    <error_num>{number}</error_num>\n"
         f"    <error_msg>{message}</error_msg>\n{more}</error>\n"
@@ -97,12 +97,12 @@ def error_element(message: str, number: int, more: str = "") -> str:
 
 
 def htmlspecialchars(text: str) -> str:
-    """Escape as PHP's function of that name does from PHP 8.1 on."""
+    """Escape like PHP's function of that name from PHP 8.1 on."""
     return escape(text, {'"': "&quot;", "'": "&#039;"})
 
 
 def php_number(value: float) -> str:
-    """Write a number as PHP does: 14 significant digits, no trailing zeros."""
+    """Write a number like PHP: 14 significant digits, no trailing zeros."""
     text = f"{value:.14g}"
     if "e" not in text:
         return text

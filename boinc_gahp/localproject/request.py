@@ -12,19 +12,19 @@ from lxml import etree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: SimpleXML reads what the declaration says; other encodings could hide a document type.
+#: SimpleXML obeys the declaration; other encodings could hide a document type.
 _ENCODING = re.compile(
     rb"<\?xml[^>]*encoding\s*=\s*[\"'](?!utf-8[\"']|iso-8859-1[\"']|us-ascii[\"']"
     rb"|windows-1252[\"'])",
     re.IGNORECASE,
 )
-#: What may stand before the root element, and a document type with it.
+#: What may come before the root element, and a document type with it.
 _PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*(<!DOCTYPE)?", re.DOTALL)
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 
 
 class MalformedRequest(Exception):
-    """The request cannot be parsed; the arguments are what PHP's parser says, line by line."""
+    """The request cannot be parsed; the arguments are PHP's parser messages, line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class JobRequest:
 
 @dataclass(slots=True)
 class RpcRequest:
-    """A request: its root's name, and the texts of the elements in it.
+    """A request: its root's name, and the texts of its elements.
 
-    ``batch`` holds what stands in ``<batch>``, ``job_params`` and jobs apart.
+    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs.
     """
 
     name: str
@@ -66,20 +66,20 @@ class RpcRequest:
     jobs: list[JobRequest] = field(default_factory=list)
 
     def text(self, name: str) -> str:
-        """Return the text of the first element of that name, or nothing."""
+        """Return the text of the first element with that name, or nothing."""
         found = self.fields.get(name)
         return found[0] if found else ""
 
     def texts(self, name: str) -> list[str]:
-        """Return the texts of all elements of that name."""
+        """Return the texts of all elements with that name."""
         return self.fields.get(name, [])
 
     def integer(self, name: str) -> int:
-        """Return the first such element as PHP's ``(int)`` makes it."""
+        """Return the first such element as PHP's ``(int)`` converts it."""
         return as_integer(php_float(self.text(name)))
 
     def real(self, name: str) -> float:
-        """Return the first such element as PHP's ``(double)`` makes it."""
+        """Return the first such element as PHP's ``(double)`` converts it."""
         return php_float(self.text(name))
 
 
@@ -93,7 +93,7 @@ def php_float(text: str) -> float:
 
 
 def as_integer(value: float) -> int:
-    """Return a number as an integer of 64 bits, the nearest where it does not fit."""
+    """Return a number as an integer of 64 bits, the nearest if it does not fit."""
     return max(-(1 << 63), min(int(value), (1 << 63) - 1))
 
 
@@ -101,7 +101,7 @@ def parse_request(data: bytes) -> RpcRequest:
     """Read a request. Jobs are dropped from the tree as they are read.
 
     Raises:
-        MalformedRequest: it is no XML, has a document type, or its root element is empty.
+        MalformedRequest: it is not XML, has a document type, or its root element is empty.
     """
     prolog = _PROLOG.match(data)
     if b"\0" in data or _ENCODING.match(data) or (prolog is not None and prolog[1]):
@@ -131,13 +131,13 @@ def parse_request(data: bytes) -> RpcRequest:
     except etree.XMLSyntaxError as error:
         raise MalformedRequest(*(_complaint(data, error) if data else ())) from error
     if root is None or (len(root) == 0 and not root.text):
-        # For PHP the object is false, but there is nothing to complain about.
+        # For PHP the object is false, but there is no error to report.
         raise MalformedRequest
     return _request(root, jobs)
 
 
 def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
-    """Say what is wrong as libxml2 does: the message, the end of the line, and where."""
+    """Describe an error as libxml2 does: the message, the end of the line, and where."""
     line, column = error.position
     message = error.msg.rpartition(", line ")[0] or error.msg
     yield f"Entity: line {line}: parser error : {message}"

@@ -1,4 +1,4 @@
-"""The RPCs about batches (``web-rpcs.rst``, "The RPCs"): made, listed, aborted, retired."""
+"""The RPCs about batches (``web-rpcs.rst``, "The RPCs"): making, listing, aborting, retiring."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def query_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 
 
 def _details(connection: sqlite3.Connection, batch_id: int) -> dict[int, list[sqlite3.Row]]:
-    """Return the results of a batch's workunits that were sent at some time."""
+    """Return the results of a batch's workunits that were ever sent."""
     found: dict[int, list[sqlite3.Row]] = {}
     for row in connection.execute(
         "SELECT r.id, r.workunitid, r.server_state, r.outcome, r.exit_status, r.cpu_time "
@@ -126,7 +126,7 @@ def query_batch2(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Give the statuses of the jobs of batches, in the order of the request."""
     server_time = core.db.horizon()
     since = request.real("min_mod_time")
-    # As the real server: whole seconds and "greater". Else: nothing between two queries is lost.
+    # The real server: whole seconds and "greater". Else: nothing between two queries is lost.
     changed = "cast(w.mod_time AS INTEGER) > ?" if core.quirks.whole_seconds else "w.mod_time >= ?"
     with core.db.read() as connection:
         user = authenticate(connection, request.text("authenticator"))
@@ -164,7 +164,7 @@ def _status(job: sqlite3.Row) -> str:
 
 
 def _server_time(now: float) -> str:
-    """Write a time of the server, cut (not rounded up) to what PHP's 14 digits hold."""
+    """Write a time of the server, cut off (not rounded up) to PHP's 14 digits."""
     return f"{int(now * 10_000) / 10_000:.4f}".rstrip("0").rstrip(".")
 
 
@@ -184,7 +184,7 @@ def abort_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 
 
 def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
-    """Abort what is left of a batch and retire it; a second time does no harm."""
+    """Abort the rest of a batch and retire it; doing it twice does no harm."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
         batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)
@@ -196,7 +196,7 @@ def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 
 
 def set_expire_time(core: Core, request: RpcRequest, reply: RpcReply) -> None:
-    """Set the time at which a batch is aborted and retired; 0 is never."""
+    """Set the time at which a batch is aborted and retired; 0 means never."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
         batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)

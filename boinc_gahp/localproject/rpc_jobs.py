@@ -61,7 +61,7 @@ def query_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 
 
 def state_words(result: sqlite3.Row) -> str:
-    """Return the words with which BOINC's pages describe a result's state."""
+    """Return the words for a result's state on BOINC's pages."""
     server_state = ServerState(result["server_state"])
     if server_state is not ServerState.OVER:
         return {
@@ -171,7 +171,7 @@ def _say_aborted(core: Core, reply: RpcReply, name: str) -> None:
 
 
 def get_templates(core: Core, request: RpcRequest, reply: RpcReply) -> None:
-    """Hand out an app's two template files as they are; also for a job that had its own."""
+    """Return an app's two template files unchanged; also for a job that had its own."""
     with core.db.read() as connection:
         name = request.text("app_name")
         if name:

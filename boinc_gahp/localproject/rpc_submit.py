@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     #: Checks or makes a request's batch, in the transaction that makes its jobs.
     Begin = Callable[[sqlite3.Connection], int]
 
-#: The real server inserts about a megabyte of SQL at a time, each its own transaction.
+#: The real server inserts about a megabyte of SQL at a time, each in its own transaction.
 _PIECE_BYTES = 1_000_000
 
 
@@ -47,7 +47,7 @@ def estimate_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     usual = template.rsc_fpops_est if template is not None else None
     total = 0.0
     for job in request.jobs:
-        # job_params and jobs' own templates are not looked at (``batch_flop_count()``).
+        # job_params and jobs' own templates are ignored (``batch_flop_count()``).
         each = job.rsc_fpops_est or usual
         if not each:
             raise RpcFailed("no rsc_fpops_est given for job")
@@ -72,7 +72,7 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     lines = [_job_line(core, job, stage) for job in request.jobs]
     _check_allocation(core, request, app, user)
     maker = _maker(core, request, app)
-    # Of pathlib's, a name that is too long for a file system would be an error.
+    # A name too long for a file system would be an error in pathlib's method.
     if not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
         if not core.quirks.missing_template_succeeds:
             raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
@@ -80,7 +80,7 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
 
     def begin(connection: sqlite3.Connection) -> int:
         if batch_id:
-            # The real server has looked at it once, and does not look again.
+            # The real server has checked it once, and does not check again.
             if not core.quirks.partial_creation:
                 _check_batch(connection, batch_id, user)
             return batch_id
@@ -123,7 +123,7 @@ def _create(core: Core, user: User, begin: Begin, rows: list[work.NewWorkunit]) 
 def _create_in_pieces(
     core: Core, maker: work.WorkMaker, begin: Begin, jobs: Iterator[NewJob], njobs: int
 ) -> int:
-    """Make a batch's jobs as the real server does: piece by piece, each a transaction."""
+    """Make a batch's jobs like the real server: piece by piece, each in a transaction."""
     with core.db.write() as connection:
         batch_id = begin(connection)
         connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (njobs, batch_id))
@@ -166,7 +166,7 @@ def _check_batch(connection: sqlite3.Connection, batch_id: int, user: User) -> N
 
 
 def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
-    """Compare with the app's template, also for jobs that have one of their own."""
+    """Compare with the app's template, even for jobs that have their own."""
     need = len(template.per_job_files)
     for place, job in enumerate(jobs):
         if len(job.files) != need:
@@ -176,9 +176,9 @@ def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
 
 
 def _check_allocation(core: Core, request: RpcRequest, app: AppRow, user: User) -> None:
-    """Have the operations of all jobs, for which the real server asks another program.
+    """Calculate the operations of all jobs, for which the real server asks another program.
 
-    That knows nothing of the app's template, and nothing to do with 0.
+    That program does not know the app's template, and cannot handle 0.
     """
     if request.batch.get("allocation_priority"):
         flops = 0.0
@@ -255,7 +255,7 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
 
 
 class _Stager:
-    """Stages a job's input files by their modes; returns what to write into the job's line."""
+    """Stages a job's input files by their modes; returns their part of the job's line."""
 
     def __init__(self, core: Core, reply: RpcReply, user: User) -> None:
         self._core = core
@@ -324,7 +324,7 @@ class _Stager:
         return f"jf_{md5}"
 
     def _allowed(self, source: str) -> Path | None:
-        """Return the file's path, if it lies in the one directory that may be read."""
+        """Return the file's path, if it is in the only directory that may be read."""
         directory = self._core.local_files.resolve()
         path = (directory / source).resolve()
         return path if path.is_relative_to(directory) else None

@@ -1,10 +1,10 @@
-"""The scheduler: which result goes where, and what comes back (``back-end.rst``, "Scheduler").
+"""The scheduler: assigns results to hosts and takes reports (``back-end.rst``, "Scheduler").
 
 A result goes to a host only if the host works now, has the memory, the disk space and (if the job
-bounds it) the bandwidth, is expected to be done within delay_bound (``templates.rst``), has had no
-other result of the workunit, and is among the targets of a workunit that is assigned. Results of
-workunits that are assigned to the host come first; then higher priority goes before lower, and
-older before newer. Of results with the same priority, those of the host's size class come first.
+bounds it) the bandwidth, is expected to finish within delay_bound (``templates.rst``), has had no
+other result of the workunit, and is among the targets of an assigned workunit. Results of workunits
+assigned to the host come first; then higher priority goes before lower, and older before newer.
+Among results with the same priority, those of the host's size class come first.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-#: A result refused by this many requests falls off ("infeasible").
+#: A result refused by this many requests is given up ("infeasible").
 _MAX_REFUSALS = 10
-#: Results that one request gives up, or counts as refused, at most.
+#: The most results that one request gives up, or counts as refused.
 _AT_ONCE = 1000
-#: Each so manyth result that a host gets may be of any size class, and what was passed over to find
-#: it is looked at.
+#: One in this many results of a host may be of any size class; the results that were passed over to
+#: find it are checked.
 _SOMETIMES = 8
 
 
@@ -42,7 +42,7 @@ class Task:
         command: the app's, before it is filled in.
         time_limit: seconds; memory_bound and disk_bound are in bytes.
         deadline: when the report is due, seconds since the epoch.
-        behaviours: what the host does wrong with it: kinds and values of ``behaviour.KINDS``.
+        behaviours: how the host misbehaves with it: kinds and values of ``behaviour.KINDS``.
     """
 
     result_id: int
@@ -59,7 +59,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a host says about a result: times in seconds, ``xml_doc_out`` lists its uploads."""
+    """A host's report about a result: times in seconds, ``xml_doc_out`` lists its uploads."""
 
     outcome: Outcome
     exit_status: int
@@ -70,7 +70,7 @@ class Report:
 
 
 class Scheduler:
-    """Hands out results; all hosts share one."""
+    """Hands out results; all hosts share one scheduler."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -81,7 +81,7 @@ class Scheduler:
         return next(iter(self.all_unfinished(host_id)), None)
 
     def all_unfinished(self, host_id: int) -> list[Task]:
-        """Return what the host had when the project was stopped, but not what it vanished with."""
+        """Return the results that a host had when the project was stopped, except vanished ones."""
         connection = self._core.db.connection()
         rows = connection.execute(
             f"{_SELECT} WHERE r.hostid = h.id AND r.server_state = :state "
@@ -97,13 +97,13 @@ class Scheduler:
     def request_work(self, host_id: int, now: float) -> Task | None:
         """Give the host a result and mark it IN_PROGRESS; None if there is none for it.
 
-        What this host cannot have because of its bounds and no other host of this run could have
-        either is counted as refused, if the host gets nothing; and, each eighth time that it gets
-        something, what came before that. Refused ten times, a result becomes OVER / COULDNT_SEND.
-        The count is kept in the database: a restart with larger hosts comes in time until the
-        tenth. As long as a host that could have it is merely busy, nothing is counted, for here,
-        unlike in a real project, all hosts are known. A result for which there is no app version
-        is given up at once.
+        If the host gets nothing, this counts as refused: results that the host cannot have because
+        of its bounds and that no other host of this run could have either. At each eighth result
+        that the host gets, such results that came before that one count, too. Refused ten times, a
+        result becomes OVER / COULDNT_SEND. The count is kept in the database, so a restart with
+        larger hosts is in time until the tenth. As long as a host that could have it is only busy,
+        nothing is counted, because here, unlike in a real project, all hosts are known. A result
+        without an app version is given up at once.
         """
         connection = self._core.db.connection()
         found = self._choose(connection, host_id)
@@ -130,13 +130,13 @@ class Scheduler:
         return None
 
     def report(self, host_id: int, task: Task, report: Report, now: float) -> None:
-        """Take a host's report; one that comes after the deadline still counts.
+        """Take a host's report; a report after the deadline still counts.
 
-        CLIENT_DETACHED is what BOINC writes down for all that a host has that attaches anew; no
-        error, so another result is made.
+        CLIENT_DETACHED is what BOINC records for all results of a host that attaches anew; it is
+        not an error, so another result is made.
 
-        As in BOINC, what the report says about uploaded files is only written down; whether it fits
-        what was uploaded is found by the validator, to which the files matter.
+        As in BOINC, what the report says about uploaded files is only recorded; the validator,
+        which uses the files, checks whether it fits them.
         """
         with self._core.db.write() as connection:
             result = connection.execute(
@@ -173,7 +173,7 @@ class Scheduler:
         self._core.wake.ring()
 
     def report_files(self, host_id: int, names: Iterable[str]) -> None:
-        """Note which sticky files a host has; those of clients since 7.0 report them all."""
+        """Record which sticky files a host has; clients since 7.0 report all of them."""
         with self._core.db.write() as connection:
             connection.execute(
                 "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
@@ -182,7 +182,7 @@ class Scheduler:
     def _choose(
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
-        """Return the result that a host is to get next; ``only``: that one or none."""
+        """Return the next result for the host; ``only``: this one or none."""
         if only is not None:
             return _first(connection, host_id, "r.id = :only", only=only["id"])
         assigned = _first(connection, host_id, source=_ASSIGNED)
@@ -228,7 +228,7 @@ def _send(
 
 
 def _fits(host: str) -> str:
-    """Return the condition that a workunit ``w`` is within what a host that works now has."""
+    """Return the condition that a workunit ``w`` is within the capacity of a working host."""
     return (
         f"({host}.active AND {host}.p_fpops > 0 AND w.rsc_memory_bound <= {host}.m_nbytes "
         f"AND w.rsc_disk_bound <= {host}.d_free AND w.rsc_bandwidth_bound <= {host}.n_bwdown "
@@ -256,16 +256,16 @@ def _had(host: str, outcomes: str = "") -> str:
 #: It is computing one, or has returned one that did not fail.
 _GOOD = f" AND t.outcome IN ({Outcome.INIT:d}, {Outcome.SUCCESS:d})"
 
-# A host has one result of a workunit. After a failure (or silence) any other host that could have
-# it goes first; when all have failed, one may try again: BOINC would wait for a new host to attach,
-# but here the hosts are all there are, and a project with one host would never come to an end.
+# A host has only one result of a workunit. After a failure (or silence), any other host that could
+# have it goes first; after all have failed, one may try again: BOINC would wait for a new host to
+# attach, but here there are no other hosts, and a project with one host would never finish.
 _MAY_HAVE = (
     f"(NOT {_had('h')} OR (NOT {_had('h', _GOOD)} AND NOT EXISTS ("  # noqa: S608
     f"SELECT 1 FROM host o WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o')})))"
 )
 
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
-# and stops at the first that fits. Nothing is named that is not in the indexes.
+# and stops at the first that fits. It only uses columns that are in the indexes.
 _UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
 _ASSIGNED = (
     "CROSS JOIN assignment g ON (g.target_type, g.target_id) IN ((1, h.id), (2, h.userid)) "
@@ -309,7 +309,7 @@ def _first(
 def _refused(
     connection: sqlite3.Connection, host_id: int, before: sqlite3.Row | None
 ) -> list[sqlite3.Row]:
-    """Return the results that neither this host nor another can have, up to what it gets."""
+    """Return the results that neither this host nor another can have, up to the one it gets."""
     where, parameters = "1", {"host": host_id}
     if before is not None:
         top = connection.execute(

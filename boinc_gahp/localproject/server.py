@@ -1,4 +1,4 @@
-"""The HTTP server's threads: waitress, startable and stoppable within one process."""
+"""The HTTP server's threads: waitress, which can start and stop within one process."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from .connections import Channel
 
 log = logging.getLogger("boinc_gahp.localproject")
-# It warns of each request that waits for a thread, however briefly.
+# It warns about each request that waits for a thread, however briefly.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 HOST = "127.0.0.1"
 _THREADS = 24
-#: What a body may hold is decided when its head has come (``bodies.Allowance``).
+#: The limit for a body is decided when its head has arrived (``bodies.Allowance``).
 _NO_LIMIT = 1 << 62
-#: Bytes of a request's head.
+#: The most bytes of a request's head.
 _MAX_HEAD = 32 << 10
 #: Replies wait in memory, where they are made; waitress's own limit for that is
 #: outbuf_high_watermark.
 _MAX_REPLY = 1 << 30
-#: A connection that has said nothing for so many seconds is closed, a half request with it.
+#: A connection that has been silent for this many seconds is closed, even with half a request.
 _IDLE = 120
 #: Seconds that the head of a request may take.
 _PATIENCE = 20.0
-#: While answers are being made, there may be more connections than are let in else.
+#: While answers are being made, more connections may exist than are accepted otherwise.
 _ANSWERING = 100
 #: Bytes read from a socket at a time.
 _RECV = 1 << 18
@@ -53,21 +53,20 @@ _ADVICE = {
 
 
 class WebServer:
-    """One listening socket, one thread that does the I/O, some that work.
+    """One listening socket, one thread that does the I/O, and some that work.
 
-    A request is worked on when all of it has come, so that one that never comes to its end keeps
-    no other waiting.
+    Work on a request begins when all of it has arrived, so an unfinished request blocks no other.
 
     Args:
-        app: what answers.
-        port: where it listens; 0 for any that is free.
-        host: the address on which it listens.
-        spool: the directory for bodies on their way in.
-        allow: says how much is taken of a request's body.
+        app: the application that answers.
+        port: the port to listen on; 0 for any that is free.
+        host: the address to listen on.
+        spool: the directory for bodies being received.
+        allow: decides how much of a request's body is accepted.
         patience: seconds that the head of a request may take.
 
     Raises:
-        OSError: the port is not free, or the address is none of this machine.
+        OSError: the port is not free, or the address is not one of this machine.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class WebServer:
         self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
 
     def start(self) -> None:
-        """Serve from now on."""
+        """Start serving."""
         self._thread.start()
 
     def running(self) -> bool:
@@ -118,7 +117,7 @@ class WebServer:
         if self._thread.is_alive():
             self._server.trigger.pull_trigger()
             self._thread.join(_STOP_TIMEOUT)
-        # Connections first: a thread may be waiting until its client has read enough.
+        # Connections first: a thread may be waiting for its client to read enough.
         for channel in self._channels():
             channel.handle_close()
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_STOP_TIMEOUT)
@@ -144,7 +143,7 @@ def _bound(port: int, host: str) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        # A name that is not known has no number among these.
+        # An unknown host name has no number among these.
         advice = _ADVICE.get(error.errno or 0, "name an address of this machine")
         raise OSError(
             error.errno, f"cannot listen on {host}, port {port}: {error.strerror}: {advice}"
@@ -153,7 +152,7 @@ def _bound(port: int, host: str) -> socket.socket:
 
 
 def port_is_free(port: int, host: str = HOST) -> bool:
-    """Whether a server could listen on a port of an address of this machine now."""
+    """Whether a server could now listen on a port of an address of this machine."""
     try:
         _bound(port, host).close()
     except OSError as error:

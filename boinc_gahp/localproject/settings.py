@@ -1,4 +1,4 @@
-"""The settings files that a project writes for its users, and the address that they name."""
+"""The settings files that a project writes for its users, and the address in them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from .database import Database
 
-#: The user whose authenticator ``boinc_gahp.toml`` holds.
+#: The user whose authenticator is in ``boinc_gahp.toml``.
 SUBMITTER = "submitter"
 SUBMITTER_FILE = "boinc_gahp.toml"
-#: The others' files are ``<name>.toml`` in this directory.
+#: The other users' files are ``<name>.toml`` in this directory.
 USERS = "users"
 
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
@@ -25,16 +25,16 @@ _MARK = "# Written by boinc_gahp local-project; it is written again when the por
 
 
 def settings_path(directory: Path, user_name: str) -> Path:
-    """Return where a user's settings file lies."""
+    """Return the path of a user's settings file."""
     if user_name == SUBMITTER:
         return directory / SUBMITTER_FILE
     return directory / USERS / f"{user_name}.toml"
 
 
 def write_settings(directory: Path, database: Database, port: int, host: str = HOST) -> None:
-    """Remember the address, and write it into all users' settings files that are there.
+    """Store the address, and write it into all existing settings files of users.
 
-    The submitter's is made if it is not there. A file that someone has edited is left alone.
+    The submitter's is made if it is missing. A file that someone has edited is not changed.
     """
     write_whole(directory / "port", f"{port}\n")
     url = project_url(port, host)
@@ -65,7 +65,7 @@ def _write(path: Path, url: str, authenticator: str) -> None:
 
 
 def remembered_port(directory: Path) -> int:
-    """Return the port on which the project listened last, 0 if there is none."""
+    """Return the port on which the project last listened, 0 if there is none."""
     try:
         text = (directory / "port").read_text("ascii")
         return int(text)

@@ -1,8 +1,8 @@
 """The size regulator: keeps a number of results of each size class UNSENT.
 
-An app with several size classes (``app.n_size_classes``, ``templates.rst``: ``<size_class>``) has
-its results made INACTIVE; BOINC's ``size_regulator`` lets them out bit by bit, so that results of
-every class are there for the hosts they suit, and none fills the scheduler's list.
+The results of an app with several size classes (``app.n_size_classes``, ``templates.rst``:
+``<size_class>``) are made INACTIVE; BOINC's ``size_regulator`` releases them bit by bit, so that
+every class has results for its hosts, and no class fills the scheduler's list.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from .states import ServerState
 if TYPE_CHECKING:
     from .core import Core
 
-#: When fewer results of a class are UNSENT than this, ...
+#: If fewer results of a class are UNSENT than this, ...
 _LOW = 50
-#: ... there shall be as many as this.
+#: ... their number is raised to this.
 _HIGH = 100
 
 
 def regulate_pass(core: Core, low: int = _LOW, high: int = _HIGH) -> int:
-    """Make INACTIVE results UNSENT, those of higher priority first; return how many.
+    """Make INACTIVE results UNSENT, those of higher priority first; return their number.
 
-    Results of an app that has no size classes any more are all made UNSENT.
+    If an app no longer has size classes, all its results are made UNSENT.
     """
     connection = core.db.connection()
     classes = connection.execute(

@@ -24,7 +24,7 @@ class Slot:
         """Make it, empty.
 
         Raises:
-            OSError: what another job has left cannot be removed.
+            OSError: something that another job has left cannot be removed.
         """
         self.remove()
         self.directory.mkdir(parents=True)
@@ -34,14 +34,14 @@ class Slot:
         if not self.directory.exists():
             return
         for directory, _, _ in os.walk(self.directory):
-            # The walk is top-down: a directory is opened before it is looked into.
+            # The walk is top-down: rights to a directory are restored before the walk enters it.
             for entry in os.scandir(directory):
                 if entry.is_dir(follow_symlinks=False):
                     os.chmod(entry.path, stat.S_IRWXU)  # noqa: PTH101
         shutil.rmtree(self.directory)
 
     def inside(self, open_name: str) -> Path:
-        """Return the path of an open name; directories on the way are made.
+        """Return the path for an open name; directories on the way are made.
 
         Raises:
             ValueError: it leads out of the slot.
@@ -55,7 +55,7 @@ class Slot:
     def output(self, open_name: str) -> Path | None:
         """Return the path of a file that a job has made; None if there is none.
 
-        A link is no file of the job's, nor is what lies behind one.
+        A link does not count as the job's file, nor does its target.
 
         Raises:
             ValueError: the open name leads out of the slot.
@@ -74,7 +74,7 @@ class Slot:
         return path if stat.S_ISREG(mode) else None
 
     def usage(self) -> int:
-        """Return the bytes of all files in it; a link has none."""
+        """Return the bytes of all files in it; a link counts 0."""
         total = 0
         for directory, _, names in os.walk(self.directory):
             for name in names:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .store import IncomingFile
 
 _CHUNK = 1 << 20
-#: zlib's window, with gzip's header and without a time in it: the same file gives the same bytes.
+#: The window bits for zlib: gzip's header without a time, so the same file gives the same bytes.
 _GZIP = 31
 
 
@@ -31,8 +31,8 @@ def stage_file(
         gzip: whether to stage ``<name>.gz`` beside it, for templates with ``<gzip/>``.
 
     Raises:
-        WorkError: the name cannot be used, or has another content already.
-        OSError: the file cannot be read, or not be copied.
+        WorkError: the name cannot be used, or already has another content.
+        OSError: the file cannot be read or copied.
     """
     if name is None:
         name = source.name if isinstance(source, Path) else ""
@@ -54,7 +54,7 @@ def stage_file(
 
 
 def _check_contents(core: Core, name: str, source: Path) -> None:
-    """Tell at once that another file has the name: it need not be copied for that."""
+    """Report at once that another file has the name: there is no need to copy it first."""
     present = core.download.find(name)
     if present is not None and present.md5 != md5_file(source)[0]:
         raise _violation(name)

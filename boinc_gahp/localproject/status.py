@@ -1,4 +1,4 @@
-"""What a project holds and does, as plain data: for ``local-project status``."""
+"""The contents and the activity of a project, as plain data: for ``local-project status``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALL = "all apps"
 
 
 def status(core: Core) -> dict[str, Any]:
-    """Return what the page shows, and the users, from one snapshot; no authenticators.
+    """Return the page's data and the users, from one snapshot; no authenticators.
 
     ``batches`` are the newest that are not retired. Times are seconds since the epoch; other units
     are those of :class:`.hosts.Capacity`.

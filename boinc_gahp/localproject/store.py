@@ -1,6 +1,6 @@
-"""The project's files: inputs in ``download/``, outputs in ``upload/``, as BOINC lays them out.
+"""The project's files: inputs in ``download/``, outputs in ``upload/``, in BOINC's layout.
 
-A file lies in one of 1,024 directories, named for a hash of its name. Its MD5 and size are noted
+A file is in one of 1,024 directories, named after a hash of its name. Its MD5 and size are stored
 below ``.md5/``, so that it is read only once.
 """
 
@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 
 
 class ImmutabilityViolation(Exception):
-    """Another content under a name that is taken."""
+    """The name is taken by another content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class IncomingFile:
 
     def discard(self) -> None:
         """Close and remove it; it may have been moved into the store."""
-        with suppress(OSError):  # what could not be written before cannot be written now either
+        with suppress(OSError):  # data that could not be written before cannot be now either
             self._file.close()
         self.path.unlink(missing_ok=True)
 
@@ -73,7 +73,7 @@ class FileStore:
         self._lock = threading.Lock()
 
     def path(self, name: str) -> Path:
-        """Return where a file of that name lies.
+        """Return the path of a file with that name.
 
         Raises:
             ValueError: the name could lead out of the store.
@@ -87,7 +87,7 @@ class FileStore:
         return IncomingFile(self._spool / secrets.token_hex(16))
 
     def clear_spool(self) -> None:
-        """Remove what a process that was killed has left half received."""
+        """Remove half-received files of a process that was killed."""
         for path in self._spool.iterdir():
             path.unlink()
 
@@ -111,7 +111,7 @@ class FileStore:
         return StoredFile(name, path, md5, nbytes)
 
     def exists(self, name: str) -> bool:
-        """Whether a file of that name is stored."""
+        """Whether a file with that name is stored."""
         try:
             return self.path(name).is_file()
         except (OSError, ValueError):
@@ -121,7 +121,7 @@ class FileStore:
         """Move a received file into the store; return False if it was there already.
 
         Raises:
-            ImmutabilityViolation: the name has another content already.
+            ImmutabilityViolation: the name already has another content.
         """
         md5 = incoming.finish()
         with self._lock:
@@ -138,7 +138,7 @@ class FileStore:
         return True
 
     def add_bytes(self, name: str, contents: bytes) -> bool:
-        """Store ``contents``; as :meth:`add`."""
+        """Store ``contents``, like :meth:`add`."""
         incoming = self.incoming()
         try:
             incoming.write(contents)
@@ -147,7 +147,7 @@ class FileStore:
             incoming.discard()
 
     def add_file(self, name: str, source: Path) -> bool:
-        """Store a copy of a file; as :meth:`add`."""
+        """Store a copy of a file, like :meth:`add`."""
         incoming = self.incoming()
         try:
             with source.open("rb") as file:
@@ -172,9 +172,9 @@ class FileStore:
 
 
 def directory_of(name: str) -> str:
-    """Return the directory of a file name, as BOINC's ``dir_hier_path`` names it.
+    """Return the directory for a file name, as BOINC's ``dir_hier_path`` names it.
 
-    Checked against ``wire/``: ``ea6a7ee2….txt`` lies in ``323``, ``hello`` in ``2a``.
+    Checked against ``wire/``: ``ea6a7ee2….txt`` is in ``323``, ``hello`` in ``2a``.
     """
     digest = hashlib.md5(name.encode("utf-8", "surrogateescape"), usedforsecurity=False)
     return f"{int(digest.hexdigest()[:8], 16) % _FANOUT:x}"

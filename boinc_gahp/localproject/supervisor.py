@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-#: Deadlines are noticed within this many seconds; work that a request makes, at once.
+#: Deadlines are noticed within this many seconds; work from a request, at once.
 _IDLE = 0.5
 _EXPIRY_EVERY = 5.0
 _CLEAN_EVERY = 600.0
-#: Between passes of a program that fails as a whole.
+#: Time between passes of a program that fails as a whole.
 _BACKOFF = Backoff(1.0, 30.0)
-#: That nothing has happened is noted this often.
+#: How often to record that nothing has happened.
 _NOTE_EVERY = 5.0
 
 
 @dataclass(slots=True)
 class _Program:
-    """A back-end program: what it does, how often, and what is not yet noted in its row."""
+    """A back-end program: what it does, how often, and numbers not yet added to its row."""
 
     name: str
     run: Callable[[float], int]
@@ -52,9 +52,9 @@ class _Program:
     urgent: bool = False
 
     def pass_once(self, now: float) -> int:
-        """Run a pass; return how much there was to do.
+        """Run a pass; return the number of items handled.
 
-        What it raises is logged once and noted, and the program has to wait before the next.
+        An exception is logged once and recorded, and the program has to wait before its next pass.
         """
         begin = time.perf_counter()
         count, error = 0, ""
@@ -130,7 +130,7 @@ class Supervisor:
                 self._core.wake.wait(seen, _IDLE)
 
     def run_once(self, now: float) -> int:
-        """Run every program once, unless it has to wait; return how much there was to do."""
+        """Run every program once, unless it has to wait; return the number of items handled."""
         done = 0
         for program in self._programs:
             if now >= program.next_time and not self._stop.is_set():
@@ -139,7 +139,7 @@ class Supervisor:
         return done
 
     def _note(self, now: float) -> None:
-        """Bring the table ``program`` up to date; if it cannot be written, next time."""
+        """Update the table ``program``; if it cannot be written, next time."""
         if now >= self._next_note:
             noted = [program for program in self._programs if program.passes]
         else:

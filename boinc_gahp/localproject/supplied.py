@@ -1,6 +1,6 @@
 """The apps that every new local project has, and their templates.
 
-All templates have ``no_delete`` on inputs and outputs: the file deleter would otherwise remove
+All templates have ``no_delete`` on inputs and outputs: otherwise the file deleter would remove
 shared inputs as soon as the first job is assimilated (``back-end.rst``, "File deleter").
 """
 
@@ -65,7 +65,7 @@ def output_template(
 
 
 def _program(name: str, *arguments: str) -> tuple[str, ...]:
-    # -I -S: nothing of this Python's environment is needed, and it starts faster.
+    # -I -S: nothing from this Python's environment is needed, and it starts faster.
     return ("{python}", "-I", "-S", f"{{apps}}/{name}.py", *arguments)
 
 

@@ -1,7 +1,7 @@
-"""The transitioner: what is to become of each workunit (``back-end.rst``, "Transitioner").
+"""The transitioner: decides what happens to each workunit (``back-end.rst``, "Transitioner").
 
-Its pass works on the database alone, one transaction a workunit: a crash between any two leaves a
-state from which the next pass goes on. Comments name the rules there by their numbers.
+Its pass only uses the database, one transaction per workunit: a crash between any two leaves a
+state from which the next pass continues. Comments give the numbers of the rules there.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .states import (
 if TYPE_CHECKING:
     from .core import Core
 
-#: Workunits looked at in one pass.
+#: Workunits handled in one pass.
 _PASS = 1000
-#: After this many seconds a workunit is looked at again in any case.
+#: After this many seconds a workunit is handled again in any case.
 _SAFETY_NET = 3600.0
 
 _COLUMNS = (
@@ -44,10 +44,10 @@ _COLUMNS = (
 
 
 def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
-    """Handle the workunits whose transition_time has come; return how many there were.
+    """Handle the workunits whose transition_time has come; return their number.
 
-    ``delete_delay``: the files of an assimilated workunit become deletable so many seconds after
-    the last of its results has come back.
+    ``delete_delay``: the files of an assimilated workunit become deletable this many seconds after
+    its last result came back.
     """
     connection = core.db.connection()
     due = connection.execute(
@@ -70,7 +70,7 @@ def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
 
 
 class _ResultRow:
-    """The changeable fields of a result."""
+    """The fields of a result that can change."""
 
     def __init__(self, row: sqlite3.Row) -> None:
         self.id: int = row["id"]
@@ -145,7 +145,7 @@ class _Transition:
         )
 
     def run(self, first_state: ServerState) -> None:
-        """Do it; ``first_state`` is that of new results."""
+        """Run the pass; ``first_state`` is the state of new results."""
         self._time_out()
         self._call_validator()
         needed = self._note_errors()
@@ -159,7 +159,7 @@ class _Transition:
         self.new["transition_time"] = self._next_time()
         waiting = self.new["assimilate_state"] == AssimilateState.READY
         if not (problem or waiting or self.new["need_validate"]):
-            # Otherwise it is the validator, or the assimilator, that has failed.
+            # Otherwise the validator or the assimilator has failed.
             self.new["failures"] = 0
         for result in self.results:
             result.save(self.connection)
@@ -190,8 +190,8 @@ class _Transition:
         )
 
     def _call_validator(self) -> None:
-        # Rule 3. Once there is a canonical result, each success has something to be compared with,
-        # whatever a validator of the app's own made of the others.
+        # Rule 3. Once there is a canonical result, each success can be compared with it, whatever
+        # an app's own validator decided about the others.
         enough = self.canonical is not None or self._successes() >= self.row["min_quorum"]
         gone = (
             self.canonical is not None and self.canonical.file_delete_state is FileDeleteState.DONE
@@ -233,7 +233,7 @@ class _Transition:
             self.new["assimilate_state"] = AssimilateState.READY
 
     def _make_results(self, needed: int, state: ServerState) -> Exception | None:
-        """Make new results (rule 5, without error); return what is wrong with the template."""
+        """Make new results (rule 5, without error); return an error if the template is wrong."""
         row = self.row
         numbers = [int(result.name.rpartition("_")[2]) for result in self.results]
         first = max(numbers, default=-1) + 1
@@ -242,8 +242,8 @@ class _Transition:
             name = f"{row['name']}_{number}"
             random = secrets.randbelow(2**31)
             if len(name) > MAX_NAME and self.core.quirks.long_names_stop_transitioner:
-                # The real one quits, and whenever it is started again, quits at the same workunit
-                # (wire/FACT_long_job_names_kill_transitioner.json).
+                # The real one quits, and each time it is started again, it quits at the same
+                # workunit (wire/FACT_long_job_names_kill_transitioner.json).
                 raise sqlite3.OperationalError(
                     f"Data too long for column 'name' of result {name}; quitting"
                 )
@@ -301,8 +301,8 @@ class _Transition:
             if result.file_delete_state is not FileDeleteState.INIT:
                 continue
             if result is self.canonical:
-                # Today's BOINC waits for the results that are still out as well, where 004 does
-                # not: they would come back to nothing that they could be compared with.
+                # Today's BOINC also waits for results that are still out, while 004 does not: they
+                # would come back with nothing left to compare them with.
                 ready = over and validated
             elif result.is_over(Outcome.SUCCESS):
                 ready = not result.unchecked
@@ -325,5 +325,5 @@ class _Transition:
             times.append(self.now + _SAFETY_NET)
         elif assimilated and self.now < self._deletion_time():
             times.append(self._deletion_time())
-        # A deadline of this very moment has not passed yet: not at once again.
+        # A deadline of this very moment has not passed yet: do not run again at once.
         return max(min(times, default=float(NEVER)), math.nextafter(self.now, math.inf))

@@ -1,4 +1,4 @@
-"""A job's output files on their way to the server: checked, compressed, sent."""
+"""Sends a job's output files to the server: checked and compressed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def upload(
     result_name: str,
     wrong: Container[str] = (),
 ) -> str:
-    """Send a job's outputs; return what ``xml_doc_out`` says about them.
+    """Send a job's outputs; return ``xml_doc_out``, which describes them.
 
-    Nothing is sent unless all files are there that must be, and none is too large. Whatever URL the
-    template names, they come to the project: its hosts are on its own machine. ``wrong`` are the
-    kinds of ``behaviour.KINDS`` that the host was told.
+    Nothing is sent unless all required files are there and none is too large. Whatever URL the
+    template names, they go to the project: its hosts are on its own machine. ``wrong`` are the
+    kinds of ``behaviour.KINDS`` that were set for the host.
 
     Raises:
-        JobFailed: a file is missing, is no file, is too large, or cannot be sent.
+        JobFailed: a file is missing, is not a file, is too large, or cannot be sent.
         OSError: there is no space to store it.
     """
     found = [(file, path) for file in files if (path := _find(slot, file)) is not None]
@@ -62,7 +62,7 @@ def _find(slot: Slot, file: ResultFile) -> Path | None:
     if path is None and not file.optional:
         raise JobFailed(ERR_NOT_FOUND, f"upload failure: {file.open_name}: output file is missing")
     if path is not None:
-        path.chmod(0o600)  # the job's owner may have taken even this right from it
+        path.chmod(0o600)  # the job may have taken even this right from its owner
     return path
 
 
@@ -77,7 +77,7 @@ def _check_size(file: ResultFile, path: Path) -> None:
 
 
 def _change(path: Path, result_name: str, max_nbytes: float | None) -> None:
-    """Make a file differ from what any other instance returns, but not too large."""
+    """Make a file differ from any other instance's, but not too large."""
     digest = hashlib.md5(result_name.encode(), usedforsecurity=False).hexdigest()
     text = f"changed by the host: {digest}\n".encode()
     size = path.stat().st_size

@@ -1,21 +1,21 @@
-"""The validator: which results agree, and which is canonical (``back-end.rst``, "Validator").
+"""The validator: decides which results agree, which is canonical (``back-end.rst``, "Validator").
 
-What agreement means is each app's own affair (``app.validator``, see :mod:`.plugins`). It is either
+Each app decides what agreement means (``app.validator``, see :mod:`.plugins`). It is either
 
-- a function ``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they
-  agree. The canonical result is then one with which a strict majority of the successful results
-  agrees, itself included, and at least min_quorum; the relation need not be transitive. It is taken
-  to be symmetric, and is not asked about an instance and itself;
+- a function ``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they agree.
+  The canonical result is then one that agrees with a strict majority of the successful results,
+  itself included, and with at least min_quorum; the relation need not be transitive. It is assumed
+  to be symmetric, and is never called for an instance and itself;
 - or an object, or a module, with two functions, as in ``back-end.rst``, "Validator":
   ``check_set(job, instances) -> (canonical, verdicts, credit)`` gets at least min_quorum successful
-  instances. ``canonical`` is one of them, or None if they do not agree enough; ``verdicts`` holds
-  one value for each instance, in their order: True (valid), False (invalid) or None (not decided,
-  only without a canonical one); ``credit`` is what each valid result gets, None for the usual.
-  ``check_pair(new, canonical) -> bool`` is asked about each success that comes later.
+  instances. ``canonical`` is one of them, or None if too few agree; ``verdicts`` holds one value
+  for each instance, in their order: True (valid), False (invalid) or None (not decided, only
+  without a canonical one); ``credit`` is the credit for each valid result, None for the usual.
+  ``check_pair(new, canonical) -> bool`` is called for each later success.
 
-They get only instances whose output files are there and are what their hosts reported; others are
-VALIDATE_ERROR. They run outside any transaction, and may be asked again about the same instances:
-what they said counts only if nothing has happened to the workunit meanwhile. If they raise, the
+They only get instances whose output files are there and are as their hosts reported; others are
+VALIDATE_ERROR. They run outside any transaction, and may be called again for the same instances:
+their decision counts only if nothing has happened to the workunit meanwhile. If they raise, the
 workunit is tried again later (:mod:`.programs`).
 """
 
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.localproject")
 
 _PASS = 1000
-#: A slow validator leaves the other programs waiting for about this many seconds at a time.
+#: With a slow validator, the other programs wait for about this many seconds at a time.
 _PASS_SECONDS = 1.0
 #: A day on a host of 1e9 operations a second gives 200 credits.
 _CREDIT_PER_OPERATION = 200 / (86400 * 1e9)
 
 
 def validate_pass(core: Core, now: float) -> int:
-    """Handle the workunits that need validation; return how many there were."""
+    """Handle the workunits that need validation; return their number."""
     connection = core.db.connection()
     due = connection.execute(
         "SELECT w.id, w.name, w.failures, a.name AS app, a.validator FROM workunit w "
@@ -80,7 +80,7 @@ def validate_pass(core: Core, now: float) -> int:
 
 
 class _Checker(Protocol):
-    """What decides; both methods raise PluginError."""
+    """A validator's decisions; both methods raise PluginError."""
 
     def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer: ...
 
@@ -96,7 +96,7 @@ def _checker(core: Core, spec: str) -> _Checker:
 
 @dataclass(frozen=True, slots=True)
 class _Majority:
-    """The usual logic, on an app's comparison of two results."""
+    """The usual logic, based on an app's comparison of two results."""
 
     compare: Callable[[Result, Result], bool]
     what: str
@@ -118,7 +118,7 @@ class _Majority:
 
 @dataclass(frozen=True, slots=True)
 class _OwnLogic:
-    """An app's own ``check_set`` and ``check_pair``; what they return is checked."""
+    """An app's own ``check_set`` and ``check_pair``; their results are checked."""
 
     plugin: Any
     what: str
@@ -154,7 +154,7 @@ class _OwnLogic:
 
 
 def _flag(value: object, what: str) -> bool:
-    """Return a truth value as a bool; numpy's are taken as well, but no other objects."""
+    """Return a truth value as a bool; numpy's are accepted as well, but no other objects."""
     if value is True or value is False:
         return value
     if type(value).__name__ in ("bool_", "bool"):
@@ -174,7 +174,7 @@ def _credit(value: object, what: str) -> float | None:
 
 @dataclass(slots=True)
 class _Decision:
-    """What is to become of a workunit's results; ``credit`` None: worked out from their times."""
+    """The decision on a workunit's results; ``credit`` None: calculated from their times."""
 
     states: dict[int, ValidateState] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
@@ -189,8 +189,8 @@ def _validate(core: Core, due: sqlite3.Row, checker: _Checker, now: float) -> No
     workunit, results = seen
     if workunit is None or not workunit["need_validate"]:
         return
-    # A result that came back after an abort is NO_CHECK; the real validator takes it all the same,
-    # so that an aborted job can turn DONE (web-rpcs.rst, "Aborting and retiring").
+    # A result that came back after an abort is NO_CHECK; the real validator accepts it anyway, so
+    # an aborted job can turn DONE (web-rpcs.rst, "Aborting and retiring").
     successes = [
         row
         for row in results
@@ -234,7 +234,7 @@ def _check_pairs(
         elif instance.problem:
             decision.errors[row["id"]] = instance.problem
         elif reference.problem:
-            # Somebody has removed the files: the same as if the file deleter had.
+            # Somebody has removed the files: treat it as if the file deleter had.
             decision.states[row["id"]] = ValidateState.TOO_LATE
         else:
             agrees = checker.check_pair(instance, reference)
@@ -253,8 +253,8 @@ def _check_set(
             viable.append(instance)
         elif row["file_delete_state"] == FileDeleteState.INIT:
             decision.errors[row["id"]] = instance.problem
-        # Otherwise it is no fault of the host's: the job had failed, and its outputs were deleted
-        # (READY: by a file deleter that was killed before it could say so).
+        # Otherwise it is not the host's fault: the job had failed, and its outputs were deleted
+        # (READY: by a file deleter that was killed before it could record it).
     if len(viable) < max(job.min_quorum, 1):
         return decision
     canonical, verdicts, decision.credit = checker.check_set(job, viable)
@@ -287,7 +287,7 @@ def _apply(
     valid = [key for key, state in decision.states.items() if state is ValidateState.VALID]
     credit = decision.credit
     if credit is None:
-        # A host that claims too much does not get it, unless most do.
+        # A host that claims too much does not get it, unless most hosts do.
         credit = median_low([claims[key] for key in valid]) if valid else 0.0
     for key, state in decision.states.items():
         granted = credit if state is ValidateState.VALID else 0.0

@@ -1,4 +1,4 @@
-"""The supplied validators: two results agree, or they do not (``back-end.rst``, "Validator")."""
+"""The supplied validators: whether two results agree (``back-end.rst``, "Validator")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def trivial(_first: Result, _second: Result) -> bool:
 
 
 def bitwise(first: Result, second: Result) -> bool:
-    """The same bytes in all output files; those with ``no_validate`` are left out.
+    """The same bytes in all output files; those with ``no_validate`` are ignored.
 
     An optional file that was not made equals only one that was not made either.
     """
@@ -22,7 +22,7 @@ def bitwise(first: Result, second: Result) -> bool:
 
 
 def _contents(instance: Result) -> dict[str, tuple[int, str]]:
-    # The MD5s are those of the files as they arrived, not what hosts say about them.
+    # The MD5s are those of the files as received, not those that hosts report.
     return {
         file.open_name: (file.nbytes, file.md5) for file in instance.files if not file.no_validate
     }

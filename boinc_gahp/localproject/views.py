@@ -1,7 +1,6 @@
 """Jobs, instances and their output files as values, for validators, assimilators and pages.
 
-They are copies: what is done to them changes nothing, and they stay as they were when they were
-read.
+They are copies: changing them has no effect, and they stay as they were when read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """An output file that has arrived; size in bytes, MD5 in hex, both the server's own.
+    """A received output file; size in bytes, MD5 in hex, both the server's own.
 
     With ``gzip_when_done`` in the output template the file is compressed, as the volunteer sent it.
     """
@@ -38,7 +37,7 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True)
 class Workunit:
-    """A workunit; fields are named for BOINC's columns, times are seconds since the epoch."""
+    """A workunit; fields are named after BOINC's columns, times are seconds since the epoch."""
 
     id: int
     name: str
@@ -72,9 +71,9 @@ class Result:
     """A result; times of day are seconds since the epoch, other times seconds.
 
     Attributes:
-        files: the output files that are there, in the order of the output template; an optional
-            one that was not made is not among them.
-        problem: why the files are not what the host reported; empty if they are.
+        files: the existing output files, in the order of the output template, without optional ones
+            that were not made.
+        problem: how the files differ from the host's report; empty if they do not.
     """
 
     id: int
@@ -97,7 +96,7 @@ class Result:
     problem: str = ""
 
     def file(self, open_name: str) -> OutputFile | None:
-        """Return the output file of an open name, or None if it was not made."""
+        """Return the output file with an open name, or None if it was not made."""
         return next((file for file in self.files if file.open_name == open_name), None)
 
 
@@ -124,7 +123,7 @@ def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
 
 
 def instance(core: Core, result: sqlite3.Row) -> Result:
-    """Return a row of ``result`` (all columns) as a value, with the files that it has now."""
+    """Return a row of ``result`` (all columns) as a value, with its current files."""
     files, problem = _outputs(core, result)
     return Result(
         id=result["id"],
@@ -149,7 +148,7 @@ def instance(core: Core, result: sqlite3.Row) -> Result:
 
 
 def _outputs(core: Core, result: sqlite3.Row) -> tuple[tuple[OutputFile, ...], str]:
-    """Return the output files that are there, and the first thing that is wrong with them."""
+    """Return the output files that are there, and the first problem with them."""
     if result["outcome"] not in (Outcome.SUCCESS, Outcome.VALIDATE_ERROR):
         return (), ""
     try:

@@ -1,8 +1,8 @@
 """A volunteer: one job at a time, in a slot directory, as BOINC's client runs it.
 
-It misbehaves as it was told when it was given the result (``behaviour.KINDS``), and says so at the
-end of the job's stderr. It reports each job as soon as its outputs are sent, whether or not the
-output template has ``report_immediately``.
+It misbehaves as was set when it got the result (``behaviour.KINDS``), and says so at the end of the
+job's stderr. It reports each job as soon as its outputs are sent, with or without
+``report_immediately`` in the output template.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _STDERR_TAIL = 64 << 10
 _IDLE = 1.0
 #: Seconds until a host tries again when the disk is full.
 _RETRY = 5.0
-#: A host that is told to be late without a time reports so many seconds after the deadline.
+#: A host that is to be late without a given time reports this many seconds after the deadline.
 _AFTER_DEADLINE = 1.0
 
 
@@ -84,7 +84,7 @@ class Volunteer:
             if task is None and not self.paused.is_set():
                 task = self._kept(lambda: self._scheduler.request_work(self._host_id, time.time()))
             if task is None:
-                # The next job may be long in coming, and what the last one wrote may be large.
+                # The next job may come late, and the last one may have written much.
                 _remove(self._slot)
                 self._core.wake.wait(seen, self._pause())
                 continue
@@ -112,7 +112,7 @@ class Volunteer:
                 return None
 
     def _kept(self, do: Callable[[], T]) -> T | None:
-        """Do something with the database, again and again while that cannot be written."""
+        """Do something with the database; repeat it while the database cannot be written."""
         while True:
             try:
                 return do()
@@ -154,7 +154,7 @@ class Volunteer:
         self._kept(tell)
 
     def _attempt(self, task: Task) -> Report | None:
-        """Run one job; raise OSError if there is no space left for it."""
+        """Run one job; raises OSError if there is no space left for it."""
         ended, document = ProcessEnd(), ""
         status, message = 0, ""
         with ExitStack() as stack:
@@ -189,7 +189,7 @@ class Volunteer:
     def _run_app(
         self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
     ) -> ProcessEnd | None:
-        """Bring the inputs, run the app, and keep what is to stay on the host."""
+        """Bring the inputs, run the app, and keep the files that stay on the host."""
         workunit = read_workunit(task.xml_doc)
         if "<" in workunit.stored_command_line:
             # A real client refuses the scheduler's whole reply, and the job hangs for good.
@@ -210,7 +210,7 @@ class Volunteer:
         return ended
 
     def _made_wrong(self, ended: ProcessEnd, task: Task, watch: LimitWatch) -> ProcessEnd | None:
-        """Change how the app ended, if that was ordered; None if this host is stopped meanwhile."""
+        """Change how the app ended, if that was set; None if this host is stopped meanwhile."""
         wrong = task.behaviours
         if ended.exceeded is None and "slow" in wrong:
             # A moment over the limit is enough.
@@ -219,7 +219,7 @@ class Volunteer:
                 return None
             ended = replace(ended, elapsed_time=elapsed, exceeded=watch.check_time(elapsed))
         if ended.status == ended.signal == 0:
-            # An app may have written its outputs and be done before anybody looks.
+            # An app may have written its outputs and ended before anybody looks.
             crashes = signal.SIGSEGV if "crash" in wrong else 0
             ended = replace(ended, signal=int(crashes), status=int(wrong.get("fail", 0)))
         return ended
@@ -230,7 +230,7 @@ class Volunteer:
 
 
 def clean_up(slots: Path) -> None:
-    """End what a project that was killed has left running in its slots, and remove them."""
+    """End the processes that a killed project has left running in its slots; remove the slots."""
     for directory in slots.iterdir():
         ProcessFamily(directory.resolve()).kill()
         _remove(Slot(directory))
@@ -249,7 +249,7 @@ def _check_end(ended: ProcessEnd) -> None:
     if ended.signal:
         raise JobFailed(ended.signal, f"process got signal {ended.signal}")
     if ended.status:
-        # The client shows the status as it is, in hex, and as a signed byte.
+        # The client shows the status unchanged, in hex, and as a signed byte.
         raise JobFailed(
             ended.status,
             f"process exited with code {ended.status} (0x{ended.status:x}, {ended.status - 256})",
@@ -259,7 +259,7 @@ def _check_end(ended: ProcessEnd) -> None:
 def _stderr(file: BinaryIO | None, message: str, task: Task) -> str:
     """Return the end of the job's stderr, wrapped as the client sends it.
 
-    It is read from the file that the app was given: what lies in the slot now may be a link.
+    It is read from the file that the app was given: the one in the slot may now be a link.
     """
     tail = b""
     if file is not None:

@@ -65,11 +65,11 @@ FILE_RPCS: dict[str, FileHandler] = {
     "upload_files": rpc_files.upload_files,
 }
 
-#: So many bytes more than are kept are read, so that a browser shows the answer to a form that is
+#: Bytes to read beyond those that are kept, so that a browser shows the answer to a form that is
 #: too large.
 _READ = 16 << 20
-#: Bytes that are repeated of what is no request; what is not read waits in memory, six times as
-#: large if it was quotes.
+#: Bytes of an invalid request to repeat; bytes that the client does not read wait in memory, six
+#: times as many if they were quotes.
 _ECHO = 64 << 10
 #: Replies shorter than this are not worth compressing.
 _GZIP_FROM = 1000
@@ -100,10 +100,10 @@ def make_app(core: Core) -> Flask:
 
 
 def body_allowance(core: Core, app: Flask) -> Allow:
-    """Return what says how much of a request's body is taken.
+    """Return the function that decides how much of a request's body is accepted.
 
-    Of what is for PHP, what PHP would keep; of a form of the page's, all, if a signed-in user sends
-    it. Nobody else has anything large to send.
+    For PHP's pages, as much as PHP would keep; for a form of the page's, all, if a signed-in user
+    sends it. Nobody else has anything large to send.
     """
 
     def allow(path: str, headers: Mapping[str, str]) -> Allowance:
@@ -194,7 +194,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
 
 
 def _died(core: Core, begun: str, page: str, message: str) -> Response:
-    """Answer as PHP does when it dies in the middle of a reply."""
+    """Answer like PHP when it dies in the middle of a reply."""
     if core.quirks.display_errors:
         return _xml(begun + php_message(escape(message), page, 67, "Fatal error"))
     return _xml(begun, 500)
@@ -208,7 +208,7 @@ def _check_up(core: Core) -> None:
 
 
 def _malformed(core: Core, data: bytes | None, page: str, complaint: tuple[str, ...]) -> Response:
-    """Answer to what is no request: the echo holds the bytes as they came."""
+    """Answer an invalid request: the echo contains the bytes as they came."""
     messages = ""
     if core.quirks.display_errors:
         messages = _no_request(page) if data is None else _no_xml(complaint)
@@ -220,7 +220,7 @@ def _malformed(core: Core, data: bytes | None, page: str, complaint: tuple[str, 
 
 
 def _no_request(page: str) -> str:
-    """What PHP says when there is no form field ``request``."""
+    """PHP's message if there is no form field ``request``."""
     place = 1086 if page == _SUBMIT_PAGE else 299
     null = "Passing null to parameter #1 ({}) of type string is deprecated"
     return (
@@ -269,9 +269,9 @@ def _output_page(core: Core) -> AnyResponse | str:
 
 
 def _output_failed(core: Core, words: str) -> Response:
-    """Say why there is no output. The words repeat what was asked for, which may be a script."""
+    """Say why there is no output. The words repeat the request, which may be a script."""
     if core.quirks.errors_as_html:
-        # The server's own words have a ">" in them, which it does not escape.
+        # The server's own text contains a ">", which it does not escape.
         text = htmlspecialchars(words).replace("&gt;", ">")
         return Response(text, content_type="text/html; charset=UTF-8")
     return Response(words, content_type="text/plain; charset=UTF-8")
@@ -293,7 +293,7 @@ def _attachment(core: Core, output: SentFile) -> Response:
         "Content-Length": str(output.nbytes),
     }
     if output.path is None:
-        # The connection ends short of what was promised, as it does on the real server.
+        # The connection ends before the promised length, as it does on the real server.
         body = _no_such_number(output.number).encode() if core.quirks.display_errors else b""
         return Response([body], headers=headers, content_type="application/octet-stream")
     file = output.path.open("rb")
@@ -308,7 +308,7 @@ def _attachment(core: Core, output: SentFile) -> Response:
 
 
 def _no_such_number(number: int) -> str:
-    """What PHP says on its way from a file number out of range to a directory."""
+    """PHP's messages on its way from a file number out of range to a directory."""
     null = "md5(): Passing null to parameter #1 ($string) of type string is deprecated"
     read = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
     return (
@@ -319,7 +319,7 @@ def _no_such_number(number: int) -> str:
 
 
 def _header_text(name: str) -> str:
-    """Return a name as a header can hold it: UTF-8 bytes, as PHP sends them, and no controls."""
+    """Return a name for a header: UTF-8 bytes, as PHP sends them, and no control characters."""
     clean = "".join(char if char.isprintable() else "_" for char in name)
     return clean.encode("utf-8", "replace").decode("latin-1")
 

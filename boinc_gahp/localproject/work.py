@@ -1,8 +1,8 @@
 """Creating work: the rows of ``workunit`` that create_work makes for jobs.
 
-What stands in an input template is read over what create_work was told by options or by
-``job_params``: those count only where the template lacks the element (``web-rpcs.rst``, "The
-template wins"; BOINC's ``process_workunit()``). So it is in every profile.
+The input template's values override those that create_work gets from options or from
+``job_params``: those count only if the template lacks the element (``web-rpcs.rst``, "The template
+wins"; BOINC's ``process_workunit()``). So it is in every profile.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MOST_SECONDS = 2**31 - 1
 #: Those that may be 0; the others must be more.
 _MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
 _LIMITS = ("max_error_results", "max_total_results", "max_success_results")
-#: The place of max_total_results in what ``_counts`` returns.
+#: The place of max_total_results in the result of ``_counts``.
 _MAX_TOTAL = 3
-#: A result's name and its files' names are longer than the workunit's by this suffix at most.
+#: The names of a result and its files are at most this suffix longer than the workunit's.
 _RESULT_NUMBER = "_99"
 _SUFFIX = f"r{2**31}"
 
@@ -80,7 +80,7 @@ _INSERT = (
 
 @dataclass(frozen=True, slots=True)
 class NewWorkunit:
-    """A workunit to be inserted: its columns, and who alone may get it."""
+    """A workunit to be inserted: its columns, and its only targets."""
 
     values: tuple[object, ...]
     targets: tuple[tuple[int, int], ...] = ()
@@ -88,19 +88,19 @@ class NewWorkunit:
 
     @property
     def batch_id(self) -> int:
-        """The batch's id; 0: none, or one that is not yet made."""
+        """The batch's id; 0: none, or one that does not exist yet."""
         return cast("int", self.values[_BATCH])
 
 
 @dataclass(slots=True)
 class WorkMaker:
-    """Makes rows for jobs of one batch; what is the same for all jobs is worked out once.
+    """Makes rows for jobs of one batch; values that all jobs share are calculated once.
 
     Attributes:
-        input_template: that of jobs that have none of their own, the path below the project's
+        input_template: the template of jobs without their own, its path below the project's
             directory; empty: the app's.
         output_template: likewise.
-        params: ``job_params`` of the request, for what a template lacks; 0 is nothing said.
+        params: ``job_params`` of the request, for values that a template lacks; 0 means not given.
     """
 
     core: Core
@@ -117,7 +117,7 @@ class WorkMaker:
     _made: int = 0
 
     def row(self, job: NewJob, batch_id: int, *, as_sql: bool = False) -> NewWorkunit:
-        """Return the workunit's row; ``as_sql``: as it stands in the real server's query.
+        """Return the workunit's row; ``as_sql``: as it appears in the real server's query.
 
         ``batch_id`` is for templates without a ``<batch>``.
 
@@ -185,7 +185,7 @@ class WorkMaker:
     def _read(self, name: str, read: Callable[[Path], T], unread: str = "") -> T:
         """Read a template; it must be one of the project's.
 
-        ``unread``: what create_work says where it cannot.
+        ``unread``: create_work's message if it cannot read the template.
         """
         path = self.core.directory / name
         said = f"create_work failed: {unread}" if unread else None
@@ -203,7 +203,7 @@ class WorkMaker:
             raise WorkError(f"template {path} cannot be read: {error.strerror}", said) from error
 
     def _checked_output_template(self, job: NewJob, name: str) -> str:
-        """Return the output template's path, once results of such a name would fit the database."""
+        """Return the output template's path, if the names of results would fit the database."""
         app_default = self.output_template or f"{self.core.templates.name}/{self.app.name}_out"
         path = job.output_template or app_default
         size = len(name.encode("utf-8", "surrogateescape"))
@@ -233,7 +233,7 @@ class WorkMaker:
         given = _first(template.size_class, job.size_class, default=-1)
         classes = self.app.n_size_classes
         if classes > 1 and not 0 <= given < classes:
-            # The size regulator would never let it go (BOINC's transitioner makes it INACTIVE).
+            # The size regulator would never release it (BOINC's transitioner makes it INACTIVE).
             found = "none" if given == -1 else given
             raise WorkError(
                 f"{_label(job)}: {self.app.name} has {classes} size classes, and the job's "
@@ -255,7 +255,7 @@ class WorkMaker:
             infos = tuple(
                 f for f in template.files if f.physical_name is None and not f.generate_locally
             )
-        # Those that there is no place for are not looked for.
+        # Files without a place in the template are not looked for.
         files = [self._file(file, info) for file, info in zip(job.files, infos, strict=False)]
         if len(job.files) > len(infos):
             raise WorkError(
@@ -350,7 +350,7 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
 
 
 def _check_result_names(name: str, max_total_results: int) -> None:
-    """Refuse a job whose results' names would not fit: a real transitioner quits at it for ever."""
+    """Refuse a job whose results' names would not fit: a real transitioner always quits at it."""
     most = MAX_NAME - len(f"_{max_total_results - 1}")
     if len(name) > most:
         raise WorkError(
@@ -362,13 +362,13 @@ def _check_result_names(name: str, max_total_results: int) -> None:
 def insert(
     connection: sqlite3.Connection, rows: Sequence[NewWorkunit], batch_id: int | None = None
 ) -> list[int]:
-    """Insert workunits, and whom they are for; return their ids.
+    """Insert workunits and their targets; return their ids.
 
-    ``batch_id``: the batch of those that have none, if it was not there when the rows were made.
+    ``batch_id``: the batch of those that have none, if it did not exist when the rows were made.
 
     Raises:
-        WorkError: a name exists already, anywhere in the project, or twice among the rows; or
-            there is no such host or user.
+        WorkError: a name already exists, anywhere in the project, or twice among the rows; or there
+            is no such host or user.
     """
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM workunit").fetchone()
     connection.execute("SAVEPOINT jobs")
@@ -401,7 +401,7 @@ def insert(
         connection.execute("ROLLBACK TO jobs")
         raise
     finally:
-        # On a full disk SQLite may have ended the transaction by itself.
+        # On a full disk SQLite may already have ended the transaction.
         if connection.in_transaction:
             connection.execute("RELEASE jobs")
     return ids
@@ -429,12 +429,12 @@ def _assign(connection: sqlite3.Connection, workunit_id: int, kind: int, target:
 
 
 def job_exists(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether the project has, or had, a workunit of a name."""
+    """Whether the project has, or had, a workunit with a name."""
     return _is_taken(connection, name_key(name))
 
 
 def job_has_ended(connection: sqlite3.Connection, name: str) -> bool | None:
-    """Whether a workunit was decided on: it is done or failed; None: there is none of the name."""
+    """Whether a workunit was decided: it is done or failed; None: there is none with that name."""
     row = connection.execute(
         "SELECT canonical_resultid > 0 OR error_mask > 0 FROM workunit WHERE name_key = ?",
         (name_key(name),),

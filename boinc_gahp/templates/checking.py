@@ -1,4 +1,4 @@
-"""Checking a template as a good linter does: where, what, what is expected, and why."""
+"""Checks a template as a good linter does: where, what, what is expected, and why."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 _WORDS = {INPUT: INPUT_WORDS, OUTPUT: OUTPUT_WORDS}
 _KINDS = {"input": INPUT, "output": OUTPUT}
-#: What get_templates puts round the two templates.
+#: The elements that get_templates puts around the two templates.
 _WRAPPERS = {"templates", "get_templates"}
-#: The lines that are named where the same is wrong in several.
+#: The most lines to name if several have the same problem.
 _LINES = 5
 
 
 def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
     """Return what is wrong with an input template, an output template, or a text with both.
 
-    A text without an error can be read, and a text that cannot be read has an error. Where the same
-    is wrong in several lines, they are told together, at the first of them.
+    A text without errors can be read, and a text that cannot be read has an error. If several lines
+    have the same problem, it is reported once, at the first of them.
 
     Args:
-        text: what the file holds.
-        kind: ``input`` or ``output``, if it is to be that; None: it is told from the elements.
+        text: the content of the file.
+        kind: ``input`` or ``output``, if it must be that; None: the elements tell the kind.
 
     Returns:
-        What was found, in the order of the lines, which are 1 or more.
+        The problems, ordered by line; lines are 1 or more.
 
     Raises:
         ValueError: there is no such kind.
@@ -50,7 +50,7 @@ def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
         return _told([too_long(text)])
     scan = Scan(text)
     if scan.problem is not None:
-        # What comes behind would be guesses.
+        # Anything after it would be guesses.
         return _told([scan.problem])
     try:
         templates = split(text, "template")
@@ -106,7 +106,7 @@ def _check_kinds(templates: dict[str, list[Parts]], expected: str | None, found:
 
 
 def _check_outside(outer: etree._Element, found: Findings) -> None:
-    """Note elements round the templates that mean nothing to BOINC."""
+    """Note elements around the templates that mean nothing to BOINC."""
     for child in children(outer):
         name = str(child.tag)
         if name == "file_info" or any(name in (w.root, w.body) for w in _WORDS.values()):
@@ -122,7 +122,7 @@ def _check_outside(outer: etree._Element, found: Findings) -> None:
 
 
 def _one_document(scan: Scan) -> list[Problem]:
-    """Return why an input template is not one XML document."""
+    """Return why an input template is not a single XML document."""
     problems = []
     if len(scan.roots) > 1:
         text = (
@@ -140,7 +140,7 @@ def _one_document(scan: Scan) -> list[Problem]:
 
 
 def _told(problems: tuple[Problem, ...] | list[Problem]) -> list[Problem]:
-    """Put problems in order; what is the same in several lines becomes one."""
+    """Sort problems; the same problem in several lines becomes one."""
     lines: dict[tuple[str, str, Severity], set[int]] = defaultdict(set)
     for problem in problems:
         lines[problem.text, problem.code, problem.severity].add(max(problem.line, 1))

@@ -1,7 +1,7 @@
-"""Reading filled-in templates: what a workunit's and a result's XML document say.
+"""Reads filled-in templates: the XML documents of a workunit and of a result.
 
-Everything that volunteers, validators and the file deleter need comes back. A document is read as
-tolerantly as a template, for a job's own template may have been anything.
+Returns everything that volunteers, validators and the file deleter need. A document is read as
+tolerantly as a template, for it may come from a job's own template.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 class WorkunitFile:
     """An input file as a volunteer sees it; sizes in bytes, MD5 in hex.
 
-    ``gzipped_urls`` are where a compressed copy lies, which has ``gzipped_nbytes``; MD5 and
+    ``gzipped_urls`` are the addresses of a compressed copy with ``gzipped_nbytes``; MD5 and
     ``nbytes`` are those of the file itself. ``generated_locally``: there is nothing to fetch.
     """
 
@@ -50,12 +50,12 @@ class WorkunitFile:
 
 @dataclass(frozen=True, slots=True)
 class WorkunitDocument:
-    """What ``workunit.xml_doc`` says.
+    """The content of ``workunit.xml_doc``.
 
     Attributes:
         files: the input files, in order.
-        command_line: as the client has it when it has unescaped it, once.
-        stored_command_line: as it stands in the document, where nothing may have escaped it.
+        command_line: as the client has it after unescaping it once.
+        stored_command_line: as it stands in the document, possibly not escaped.
     """
 
     files: tuple[WorkunitFile, ...]
@@ -82,7 +82,7 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True)
 class ResultDocument:
-    """What ``result.xml_doc_in`` says; a file's place is its number."""
+    """The content of ``result.xml_doc_in``; a file's place is its number."""
 
     files: tuple[ResultFile, ...]
     report_immediately: bool = False
@@ -92,7 +92,7 @@ def read_workunit(document: str) -> WorkunitDocument:
     """Read ``workunit.xml_doc``.
 
     Raises:
-        TemplateError: it is no such document.
+        TemplateError: it is not such a document.
     """
     document, line = _without_command_line(document)
     infos, body = _document(document, _WORKUNIT, "workunit")
@@ -120,9 +120,9 @@ def read_workunit(document: str) -> WorkunitDocument:
 
 
 def _without_command_line(document: str) -> tuple[str, str]:
-    """Return the rest of a document, and the command line in it, which may be no XML.
+    """Return the rest of a document, and its command line, which need not be XML.
 
-    It stands between two newlines; white space of its own is part of it.
+    It stands between two newlines; other white space is part of it.
     """
     before, begin, rest = document.partition("<command_line>")
     line, end, after = rest.rpartition("</command_line>")
@@ -132,7 +132,7 @@ def _without_command_line(document: str) -> tuple[str, str]:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return what a client makes of a reference; a number is one byte to it, whatever it means."""
+    """Return what a client reads for a reference; it takes any number as one byte."""
     if reference[1]:
         return _NAMED[reference[1]]
     return bytes([int(reference[2]) % 256]).decode("ascii", "replace")
@@ -142,7 +142,7 @@ def read_result_document(document: str) -> ResultDocument:
     """Read ``result.xml_doc_in``.
 
     Raises:
-        TemplateError: it is no such document.
+        TemplateError: it is not such a document.
     """
     infos, body = _document(document, _RESULT, "result")
     problems: list[Problem] = []
@@ -186,9 +186,9 @@ def _document(
 def _joined(
     infos: Sequence[etree._Element], body: etree._Element, problems: list[Problem]
 ) -> Iterator[tuple[str, Fields]]:
-    """Yield each file's name, and the fields of its file_info and file_ref taken together.
+    """Yield each file's name, and the fields of its file_info and file_ref together.
 
-    Two inputs with the same content can have the same name; then the place tells which is which.
+    Two inputs with the same content can have the same name; then their places tell them apart.
     """
     names = [Fields([], info).text("name") or "" for info in infos]
     by_name = dict(zip(names, infos, strict=True))

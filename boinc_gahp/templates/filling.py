@@ -1,9 +1,9 @@
-"""Filling templates in: the XML documents that BOINC keeps with a workunit and with a result.
+"""Fills templates in: makes the XML documents that BOINC keeps for a workunit and a result.
 
-Laid out as the real server's ``create_work`` and ``transitioner`` lay them out (the queries quoted
+Their layout is that of the real server's ``create_work`` and ``transitioner`` (the queries quoted
 in ``wire/submit_batch__dup_job_name_within_request.rep.xml`` show one). Names and URLs are escaped,
-so that every document can be read again. A job's command line is not: create_work puts it in as it
-is told, and who tells it has escaped it (``web-rpcs.rst``, "Command lines").
+so that every document can be read again. A job's command line is not: create_work inserts it
+unchanged, and the caller has escaped it (``web-rpcs.rst``, "Command lines").
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class JobFile:
     """A file that volunteers download; sizes in bytes, MD5 in hex. ``urls`` are whole file URLs.
 
-    ``gzipped_nbytes`` is the size of the compressed copy that lies beside a file that was staged
-    with ``--gzip``, under the file's name and ``.gz``; None: there is no such copy.
+    ``gzipped_nbytes`` is the size of the compressed copy beside a file that was staged with
+    ``--gzip``, named like the file with ``.gz`` added; None: there is no such copy.
     """
 
     physical_name: str
@@ -43,13 +43,13 @@ class JobFile:
 
     @classmethod
     def remote(cls, url: str, nbytes: int, md5: str) -> JobFile:
-        """Return what ``--remote_file URL nbytes MD5`` says (``templates.rst``)."""
+        """Return the value of ``--remote_file URL nbytes MD5`` (``templates.rst``)."""
         return cls(f"js_{md5}", nbytes, md5, (url,))
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A file's lines in a document, and what in them can be long."""
+    """A file's lines in a document, and those of its texts that can be long."""
 
     info: str
     ref: str
@@ -59,7 +59,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class FilledDocument:
-    """A document before it is known whether the database has room for it."""
+    """A document that may still be too large for the database."""
 
     what: str
     text: str
@@ -75,7 +75,7 @@ class FilledDocument:
         """Return the document.
 
         Raises:
-            TemplateError: it is too large; the text says what makes it so.
+            TemplateError: it is too large; the text says which part makes it so.
         """
         size = self.nbytes
         if size < DOCUMENT_LIMIT:
@@ -107,12 +107,12 @@ def fill_input(
 
     Args:
         template: the input template.
-        files: the job's own, in the template's order. A remote file for which the template gives no
-            physical name takes its name from there too, if there is one more for each of those.
-        command_line: if not None, it replaces the template's, and stands in the document as it is
-            here: with ``&`` and ``<`` escaped, once.
-        staged: is asked for a constant file by its physical name. Without it nothing but the name
-            is known, and no volunteer could fetch the file. What it raises is passed on.
+        files: the job's own, in the template's order. If there is one more for each remote file
+            without a physical name in the template, these give such files their names.
+        command_line: if not None, it replaces the template's and goes into the document unchanged:
+            the caller has escaped ``&`` and ``<``, once.
+        staged: looks up a constant file by its physical name. Without it only the name is known,
+            and no volunteer could fetch the file. Its exceptions are passed on.
 
     Raises:
         TemplateError: the number of files does not fit, or the document would be too large.
@@ -127,7 +127,7 @@ def build_input(
     command_line: str | None = None,
     staged: Callable[[str], JobFile] | None = None,
 ) -> FilledDocument:
-    """Fill an input template in, as :func:`fill_input`, but of any size."""
+    """Fill in an input template like :func:`fill_input`, whatever its size."""
     given = iter(_expect(template, files))
     parts = []
     for file in template.files:
@@ -149,7 +149,7 @@ def build_input(
 def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
     """Return ``result.xml_doc_in``; file n is named ``<result_name>_<suffix>_<n>``.
 
-    BOINC's suffix is ``r`` and a random number, so that names cannot be guessed.
+    BOINC's suffix is ``r`` and a random number, so that nobody can guess the names.
 
     Raises:
         TemplateError: the document would be too large.
@@ -160,7 +160,7 @@ def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suf
 def build_output(
     template: OutputTemplate, result_name: str, upload_url: str, suffix: str
 ) -> FilledDocument:
-    """Fill an output template in, as :func:`fill_output`, but of any size."""
+    """Fill in an output template like :func:`fill_output`, whatever its size."""
     parts = []
     for file in template.files:
         name = file.file_name
@@ -181,10 +181,10 @@ def build_output(
 def output_elements(
     file: OutputFileInfo, name: str, urls: tuple[str, ...]
 ) -> tuple[list[str], list[str]]:
-    """Return the lines of an output file's file_info and file_ref; texts are given as XML.
+    """Return the lines of an output file's file_info and file_ref; the texts are XML.
 
-    ``no_delete`` stands in both: BOINC describes it in the file_ref, and today's file deleter looks
-    for it in the file_info alone (``templates.rst``, "Output templates").
+    ``no_delete`` goes into both: BOINC describes it in the file_ref, but today's file deleter looks
+    for it in the file_info only (``templates.rst``, "Output templates").
     """
     info = ["<file_info>\n", f"    <name>{name}</name>\n"]
     info += _flags(file, ("generated_locally", "upload_when_present"), 4)
@@ -204,7 +204,7 @@ def output_elements(
 
 
 def number(value: float) -> str:
-    """Write a number so that reading it gives the same: whole ones without a point."""
+    """Write a number so that reading it gives the same; whole numbers have no point."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
@@ -217,7 +217,7 @@ def _bytes(*texts: str) -> int:
 
 
 def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFile | None]:
-    """Return one entry for each file whose name is not in the template."""
+    """Return one entry for each file that the template does not name."""
     unnamed = [f for f in template.files if f.physical_name is None and not f.generate_locally]
     own = len(template.per_job_files)
     if len(files) == len(unnamed):
@@ -234,7 +234,7 @@ def _input_part(file: InputFileInfo, given: JobFile | None) -> _Part:
     physical_name = given.physical_name if given else file.physical_name or file.open_name
     plain, md5, nbytes, gzipped_nbytes = _content(file, physical_name, given)
     name = escape(physical_name)
-    # A compressed copy whose size nobody has told is not there: create_work would refuse the job.
+    # A compressed copy of unknown size counts as missing: create_work would refuse the job.
     gzipped = file.gzip and gzipped_nbytes is not None
     urls = [f"    <url>{escape(url)}</url>\n" for url in plain]
     if gzipped:

@@ -1,9 +1,9 @@
-"""XML as admins write it: what is common to reading templates and filled-in documents.
+"""XML as admins write it: shared by reading templates and reading filled-in documents.
 
-BOINC's own reader looks at a template tag by tag, so a project's templates need not be XML: there
-are comments, odd white space, declarations in the middle, several root elements
-(``templates.rst``, "How they come back"). Here lxml recovers what it can; nothing is fetched, no
-entity is defined.
+BOINC's own reader goes through a template tag by tag, so a project's templates need not be XML:
+there are comments, odd white space, declarations in the middle, several root elements
+(``templates.rst``, "How they come back"). Here lxml recovers what it can; it fetches nothing and
+expands no entities.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .types import Problem, Severity, TemplateError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Characters of a text that is looked at; a filled-in document has at most 64 KB.
+#: The most characters of a text to read; a filled-in document has at most 64 KB.
 MAX_TEXT = 1 << 20
 
 _PROLOG = re.compile(r"<\?|<!DOCTYPE")
@@ -29,10 +29,10 @@ _EXACT_DIGITS = 400
 
 
 def parse(text: str, what: str) -> etree._Element:
-    """Return ``text`` below one made-up root element, whatever roots it has itself.
+    """Return ``text`` below one made-up root element, whatever its own roots are.
 
     Raises:
-        TemplateError: it is too long, or nothing in it is an element.
+        TemplateError: it is too long, or contains no element.
     """
     if len(text) > MAX_TEXT:
         raise TemplateError(what, [too_long(text)])
@@ -43,7 +43,7 @@ def parse(text: str, what: str) -> etree._Element:
 
 
 def xml_error(text: str) -> Problem | None:
-    """Return why a text of several XML documents is none, without recovering anything."""
+    """Return why a text is not a series of XML documents; nothing is recovered."""
     if len(text) > MAX_TEXT:
         return too_long(text)
     try:
@@ -54,18 +54,18 @@ def xml_error(text: str) -> Problem | None:
 
 
 def too_long(text: str) -> Problem:
-    """Return what to say of a text with more than ``MAX_TEXT`` characters."""
+    """Return the message for a text with more than ``MAX_TEXT`` characters."""
     return Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most", "too-long")
 
 
 def _wrapped(text: str) -> bytes:
-    """Return the text below one root, without declarations and what XML does not allow."""
+    """Return the text below one root, without declarations and characters that XML forbids."""
     cleaned = _NOT_XML.sub(" ", _without_prologs(text))
     return f"<document>{cleaned}</document>".encode()
 
 
 def _without_prologs(text: str) -> str:
-    """Leave out XML declarations, instructions and document types; lines keep their numbers."""
+    """Remove XML declarations, instructions and document types; lines keep their numbers."""
     kept = []
     place = 0
     while match := _PROLOG.search(text, place):
@@ -79,7 +79,7 @@ def _without_prologs(text: str) -> str:
 
 
 def prolog_end(text: str, begin: int) -> int:
-    """Return where a declaration that begins at ``begin`` ends, -1 if it does not."""
+    """Return where the declaration that begins at ``begin`` ends, -1 if it does not."""
     if text.startswith("<?", begin):
         end = text.find("?>", begin)
         return end + 2 if end >= 0 else -1
@@ -103,7 +103,7 @@ def _parser(*, recover: bool) -> etree.XMLParser:
 
 
 def children(element: etree._Element) -> Iterator[etree._Element]:
-    """Yield the child elements: no entities, comments or instructions."""
+    """Yield the child elements, without entities, comments or instructions."""
     return (child for child in element if isinstance(child.tag, str))
 
 
@@ -124,7 +124,7 @@ def line_of(element: etree._Element) -> int:
 
 
 class Findings:
-    """What a check has found, in the order in which it looked."""
+    """The problems that a check has found, in the order of checking."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -141,7 +141,7 @@ class Findings:
 class Fields:
     """The child elements of one or two elements, read by name and type.
 
-    What cannot be read is noted in ``problems``, so that one pass finds everything.
+    Values that cannot be read are noted in ``problems``, so that one pass finds everything.
     """
 
     def __init__(self, problems: list[Problem], *elements: etree._Element) -> None:
@@ -158,7 +158,7 @@ class Fields:
         return line_of(self._elements[0])
 
     def problem(self, code: str, text: str, element: etree._Element | None = None) -> None:
-        """Note what is wrong with ``element``, or with the whole."""
+        """Note a problem with ``element``, or with the whole."""
         line = self.line if element is None else line_of(element)
         self._problems.append(Problem(line, text, code))
 
@@ -201,12 +201,12 @@ class Fields:
         return None
 
     def integer(self, name: str, *, least: int | None = 0) -> int | None:
-        """Return a whole number; forms such as ``11.000000`` and ``1e6`` are taken too."""
+        """Return a whole number; forms such as ``11.000000`` and ``1e6`` are accepted too."""
         for element in self._found.get(name, ()):
             text = inner(element)
             value = _finite(text)
             if value is not None and value == int(value) and (least is None or value >= least):
-                # As it is written where that is exact; of thousands of digits most are zeros.
+                # As written if that is exact; of thousands of digits, most are zeros.
                 exact = len(text) <= _EXACT_DIGITS and _DIGITS.fullmatch(text)
                 return int(text) if exact else int(value)
             bound = "" if least is None else f", {least} or more"

@@ -1,4 +1,4 @@
-"""Reading templates, tolerantly: as get_templates hands them back and as admins write them."""
+"""Reads templates tolerantly: as get_templates returns them and as admins write them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 INPUT = "input template"
 OUTPUT = "output template"
 
-#: The element that makes a template one of its kind, and the kind.
+#: The element that marks a template's kind, and the kind.
 _BODIES = {"workunit": INPUT, "result": OUTPUT}
-#: Elements around or inside templates; anything else is an outer wrapper and is looked into.
+#: Elements around or inside templates; any other outer element is a wrapper to look into.
 _ROOTS = {"input_template": INPUT, "output_template": OUTPUT}
 
 
@@ -44,16 +44,16 @@ class Parts:
 
     @property
     def first(self) -> etree._Element | None:
-        """The element with which the template begins."""
+        """The element at the beginning of the template."""
         if self.root is not None:
             return self.root
         return self.file_infos[0] if self.file_infos else self.body
 
 
 def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
-    """Read an input template and an output template that stand in one text.
+    """Read an input template and an output template from one text.
 
-    Their root elements may be missing, and there may be anything round them.
+    Their root elements may be missing, and anything may be around them.
 
     Raises:
         TemplateError: one is missing, there are two of a kind, or one is wrong.
@@ -66,13 +66,13 @@ def read_input_template(text: str) -> InputTemplate:
     """Read an input template.
 
     Raises:
-        TemplateError: with everything that is wrong with it.
+        TemplateError: lists everything that is wrong with it.
     """
     return _input(input_parts(text))
 
 
 def input_parts(text: str) -> Parts:
-    """Return the elements of the one input template in a text.
+    """Return the elements of the only input template in a text.
 
     Raises:
         TemplateError: there is none, or there are several.
@@ -84,7 +84,7 @@ def read_output_template(text: str) -> OutputTemplate:
     """Read an output template.
 
     Raises:
-        TemplateError: with everything that is wrong with it.
+        TemplateError: lists everything that is wrong with it.
     """
     return _output(_only(split(text, OUTPUT), OUTPUT))
 
@@ -118,7 +118,7 @@ def _only(parts: dict[str, list[Parts]], kind: str) -> Parts:
 
 
 def split(text: str, what: str) -> dict[str, list[Parts]]:
-    """Sort the elements into templates: by root element, or else by what follows file_infos."""
+    """Sort the elements into templates: by root element, or by the element after the file_infos."""
     parts: dict[str, list[Parts]] = {INPUT: [], OUTPUT: []}
     loose: list[etree._Element] = []
     for element in _flat(parse(text, what)):
@@ -153,7 +153,7 @@ def file_refs(body: etree._Element) -> list[etree._Element]:
 
 
 def _refs(parts: Parts, kind: str, problems: list[Problem]) -> tuple[Fields, list[etree._Element]]:
-    """Return the body and its file_refs; there must be one for each file_info."""
+    """Return the body and its file_refs; each file_info must have one."""
     if parts.body is None:
         tag = "workunit" if kind == INPUT else "result"
         text = f"expected a <{tag}> after the <file_info>s"
@@ -189,10 +189,10 @@ def _open_name(fields: Fields, ref: etree._Element, seen: dict[str, int]) -> str
 
 
 def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
-    """Return what an input template says, and what is wrong with it; that reads as None.
+    """Return the values of an input template, and its problems; a wrong value reads as None.
 
     Raises:
-        TemplateError: files and their file_refs cannot be told apart.
+        TemplateError: files and their file_refs cannot be matched.
     """
     problems: list[Problem] = []
     body, refs = _refs(parts, INPUT, problems)
@@ -224,7 +224,7 @@ def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
 
 
 def _check_numbers(fields: Fields, place: int, ref: etree._Element) -> None:
-    """Old templates number their files; today's BOINC goes by order alone, so both must agree."""
+    """Old templates number their files; today's BOINC only uses their order, so both must agree."""
     for name in ("number", "file_number"):
         number = fields.integer(name)
         if number is not None and number != place:
@@ -260,7 +260,7 @@ def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
 
 
 def output_of(parts: Parts) -> tuple[OutputTemplate, list[Problem]]:
-    """Return what an output template says, and what is wrong with it; as :func:`input_of`."""
+    """Return the values of an output template, and its problems; like :func:`input_of`."""
     problems: list[Problem] = []
     body, refs = _refs(parts, OUTPUT, problems)
     by_name: dict[str, etree._Element] = {}
@@ -319,7 +319,7 @@ def _output_file(fields: Fields, open_name: str, name: str) -> OutputFileInfo:
 
 
 def _numbered(files: list[OutputFileInfo], body: Fields) -> list[OutputFileInfo]:
-    """Put files in the order of their OUTFILE numbers, which must be their places."""
+    """Sort files by their OUTFILE numbers, which must be their places."""
     if all(file.number is None for file in files):
         return files
     ordered = sorted(files, key=lambda file: -1 if file.number is None else file.number)

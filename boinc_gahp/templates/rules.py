@@ -1,7 +1,7 @@
-"""Checking what a template says: numbers that do not go together, and traps for jobs and files.
+"""Checks a template's values: numbers that do not go together, and traps for jobs and files.
 
-What ``create_work`` refuses is an error; the facts that ``templates.rst`` and
-``back-end.rst`` leave open are those of BOINC's own ``create_work`` and ``file_deleter``.
+What ``create_work`` refuses is an error. Where ``templates.rst`` and ``back-end.rst`` leave facts
+open, those of BOINC's own ``create_work`` and ``file_deleter`` apply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 
 _MD5 = re.compile(r"[0-9a-fA-F]{32}")
-#: Each count must not be greater than the one beside it; and who says so.
+#: Each count must not exceed the one beside it; and why.
 _COUNTS = (
     ("min_quorum", "target_nresults", "a quorum would never be reached"),
     ("target_nresults", "max_success_results", "create_work refuses this"),
@@ -40,16 +40,16 @@ _NOT_ZERO = (
     "max_total_results",
     "max_success_results",
 )
-#: What every template should say for itself.
+#: What every template should set itself.
 _WANTED = ("rsc_fpops_est", "rsc_fpops_bound", "rsc_memory_bound", "rsc_disk_bound", "delay_bound")
 #: A bound below this many bytes was probably meant in megabytes.
 _SMALL = 1e6
-#: Neither escaped for SQL nor for the XML that clients read (``containers.rst``, "On the server").
+#: Escaped neither for SQL nor for the XML that clients read (``containers.rst``, "On the server").
 _NOT_IN_OPEN_NAMES = re.compile(r"[<&'\\]")
 
 
 def check_input(template: InputTemplate, parts: Parts, found: Findings) -> None:
-    """Note what is wrong with an input template that could be read."""
+    """Note problems with an input template that could be read."""
     body = parts.body
     if body is None:
         return
@@ -61,7 +61,7 @@ def check_input(template: InputTemplate, parts: Parts, found: Findings) -> None:
 
 
 def check_output(template: OutputTemplate, parts: Parts, found: Findings) -> None:
-    """Note what is wrong with an output template that could be read."""
+    """Note problems with an output template that could be read."""
     body = parts.body
     if body is None:
         return
@@ -76,7 +76,7 @@ def check_output(template: OutputTemplate, parts: Parts, found: Findings) -> Non
 
 
 class _Parameters:
-    """The attributes of a job, with BOINC's defaults for those that are not there."""
+    """The attributes of a job, with BOINC's defaults for missing ones."""
 
     def __init__(self, template: InputTemplate, body: etree._Element, found: Findings) -> None:
         self._template = template
@@ -141,7 +141,7 @@ class _Parameters:
         return value
 
     def _value(self, name: str) -> float:
-        """Return an attribute's value; what could not be read compares with nothing."""
+        """Return an attribute's value; one that could not be read compares false with anything."""
         value = self._given(name)
         if value is not None:
             return value

@@ -1,7 +1,7 @@
-"""Looking at a template as text: is it XML, and is each element on a line of its own.
+"""Looks at a template as text: whether it is XML, and each element is on a line of its own.
 
-lxml recovers what it can and does not keep the lines of closing tags; here every tag is seen with
-its line, in one pass whose time is proportional to the text's length.
+lxml recovers what it can and does not keep the lines of closing tags. Here every tag is seen with
+its line, in one pass; its time is proportional to the text's length.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .types import Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: A name is taken whole: with less of it, what follows would be looked at again and again.
+#: A name is taken whole: if it were cut, the rest would be scanned again and again.
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w:.\-]*)(?![\w:.\-])([^<>]*?)(/?)>")
 _NEXT = re.compile(r"[<&]")
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});")
-#: What begins like a tag, what ends it, and what it is called.
+#: How a construct that looks like a tag begins and ends, and its name.
 _SECTIONS = (("<!--", "-->", "comment"), ("<![CDATA[", "]]>", "CDATA section"))
 #: The elements that hold others; all others are written on one line with their text.
 _CONTAINERS = {
@@ -33,7 +33,7 @@ _CONTAINERS = {
     "result",
 }
 _BYTE_ORDER_MARK = "\ufeff"
-#: What is filled in, inside of other elements' text.
+#: Elements that are filled in inside the text of others.
 _MACRO = re.compile(r"OUTFILE_[0-9]+|UPLOAD_URL")
 
 
@@ -45,12 +45,12 @@ class _Element:
 
 
 class Scan:
-    """One look at a text.
+    """One pass over a text.
 
     Attributes:
-        problem: why it is no XML, if it is not; nothing behind that place has been looked at.
+        problem: why it is not XML, if it is not; the text after that place was not scanned.
         roots: the lines of the outermost elements.
-        late_declarations: the lines of XML declarations that are not the first of the text.
+        late_declarations: the lines of XML declarations other than the first of the text.
     """
 
     def __init__(self, text: str) -> None:
@@ -71,7 +71,7 @@ class Scan:
             self.problem = xml_error(text)
 
     def crowded(self) -> Iterator[Problem]:
-        """Yield the lines that hold more than one element or tag, or part of one."""
+        """Yield the lines that hold more than one element or tag, or a part of one."""
         why = "old clients and the server's file deleter go by lines"
         for line, count in self._in_line.items():
             if count > 1:
@@ -82,7 +82,7 @@ class Scan:
             yield Problem(line, f"{text}; {why}", "one-per-line", Severity.WARNING)
 
     def _step(self, start: int) -> int:
-        """Look at what begins at ``start``; return where to go on."""
+        """Look at the construct that begins at ``start``; return where to go on."""
         text = self._text
         if text[start] == "&":
             match = _ENTITY.match(text, start)
@@ -156,7 +156,7 @@ class Scan:
             self._count(line)
         else:
             self._count(element.line)
-            # BOINC writes a command line between two line ends itself.
+            # BOINC itself writes a command line between two line ends.
             if name != "command_line":
                 self._split.append(element.line)
 

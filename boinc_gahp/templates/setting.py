@@ -1,7 +1,7 @@
-"""Setting parameters in an input template, for a job that asks for something else than it says.
+"""Sets parameters in an input template, for a job that asks for other values.
 
-What stands in a template wins over whatever a project is told beside it (``web-rpcs.rst``, "The
-template wins"), so what a job asks for has to stand there.
+The template wins over anything a project is told beside it (``web-rpcs.rst``, "The template wins"),
+so the job's values have to be in it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def set_parameters(text: str, values: Mapping[str, float]) -> str:
-    """Return an input template with some parameters of its workunit set, and all else as it was.
+    """Return an input template with some parameters of its workunit set; the rest is unchanged.
 
-    Read as tolerantly as any template, written strictly: one ``<input_template>``, an element to a
-    line. What BOINC hands on to volunteers without looking at it is kept, too.
+    It is read as tolerantly as any template and written strictly: one ``<input_template>``, an
+    element per line. Elements that BOINC passes to volunteers without reading them are kept, too.
 
     Args:
-        text: an input template, or all that get_templates answers.
-        values: by the names of elements, finite; ``delay_bound`` is to be whole.
+        text: an input template, or the whole answer of get_templates.
+        values: finite, by the names of elements; ``delay_bound`` must be whole.
 
     Raises:
-        TemplateError: the text holds no input template, or several, or one that cannot be used; or
+        TemplateError: the text has no input template, or several, or one that cannot be used; or
             the result would be too large for a project.
     """
     before = read_input_template(text)
@@ -50,7 +50,7 @@ def set_parameters(text: str, values: Mapping[str, float]) -> str:
         element.tail = None
     etree.indent(template, space="")
     written = etree.tostring(template, encoding="unicode") + "\n"
-    # As PHP hands it on, what is not ASCII in numbers; create_work has no room for more.
+    # As PHP passes it on, with numbers for what is not ASCII; create_work has no room for more.
     nbytes = len(etree.tostring(template)) + 1
     if nbytes >= DOCUMENT_LIMIT:
         said = (

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 #: (``wire/FACT_long_job_names_kill_transitioner.json``: 191 is too long for a job and its "_0").
 LONGEST_FILE_NAME = 255
 LONGEST_RESULT_NAME = 191
-#: A project's URL; none is much longer.
+#: The length of a project's URL; hardly any is longer.
 URL_CHARS = 64
-#: What the transitioner adds to each output file where upload certificates are on: 1,024 bits in
-#: hex, and the tags.
+#: What the transitioner adds to each output file if upload certificates are on: 1,024 bits in hex,
+#: and the tags.
 _CERTIFICATE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The size of a filled-in document when names are as long as they can be.
+    """The size of a filled-in document with the longest possible names.
 
     Attributes:
         what: the document: ``workunit.xml_doc`` or ``result.xml_doc_in``.
-        names: whose names decide: ``file`` or ``result``.
-        name_chars: how long they are taken to be.
-        nbytes: the document's size then.
-        fitting_chars: the longest names with which it has room in the database; below 0: none.
+        names: whose names count: ``file`` or ``result``.
+        name_chars: the assumed length of the names.
+        nbytes: the size of the document with such names.
+        fitting_chars: the longest names for which the database has room; below 0: none.
     """
 
     what: str
@@ -60,7 +60,7 @@ def worst_input(
 ) -> WorstCase:
     """Return the size of ``workunit.xml_doc`` with names of ``name_chars`` for all the job's files.
 
-    ``url_chars`` is the length of the project's URL. A job's own command line comes on top.
+    ``url_chars`` is the length of the project's URL. The job's own command line is not included.
     """
     count = sum(f.physical_name is None and not f.generate_locally for f in template.files)
 
@@ -82,7 +82,7 @@ def worst_output(
 ) -> WorstCase:
     """Return the size of ``result.xml_doc_in`` for a result's name of ``name_chars``.
 
-    With upload certificates, as projects have them.
+    Includes upload certificates, as projects have them.
     """
     certificates = len(template.files) * _CERTIFICATE
     url = f"{'h' * url_chars}_cgi/file_upload_handler"
@@ -94,7 +94,7 @@ def worst_output(
 
 
 def _worst(what: str, names: str, chars: int, size: Callable[[int], int]) -> WorstCase:
-    """Work the longest names out; a document's size grows by the same with each character."""
+    """Calculate the longest names; each character adds the same to a document's size."""
     least, each = size(0), size(1) - size(0)
     room = DOCUMENT_LIMIT - 1 - least
     fitting = room // each if each else (chars if room >= 0 else -1)

@@ -1,4 +1,4 @@
-"""Checking which elements a template has, and where (``templates.rst``)."""
+"""Checks which elements a template has, and where (``templates.rst``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_structure(parts: Parts, words: Vocabulary, found: Findings) -> None:
-    """Note elements that are unknown, elsewhere, there twice, out of order, or outdated."""
+    """Note elements that are unknown, misplaced, repeated, out of order, or outdated."""
     if parts.root is not None:
         _check_root(parts.root, words, found)
     for info in parts.file_infos:
@@ -47,7 +47,7 @@ def _check_root(root: etree._Element, words: Vocabulary, found: Findings) -> Non
 
 
 def _check_places(parts: Parts, body: etree._Element, words: Vocabulary, found: Findings) -> None:
-    """Today's create_work fills in what it reads as it goes: a file_ref needs its file_info."""
+    """Today's create_work fills in elements as it reads: a file_ref needs its file_info first."""
     behind = children(parts.root) if parts.root is not None else iter(())
     for info in dropwhile(lambda child: child is not body, behind):
         if info.tag != "file_info":

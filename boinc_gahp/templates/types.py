@@ -1,6 +1,6 @@
-"""Job templates as values, and what can be wrong with one.
+"""Job templates as values, and the problems that one can have.
 
-Fields are named for the elements of BOINC's documents JobTemplates and JobIn, which
+Fields are named after the elements in BOINC's documents JobTemplates and JobIn, which
 ``templates.rst`` sums up. Sizes are bytes, durations seconds.
 """
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 #: (``templates.rst``, "Size limits").
 DOCUMENT_LIMIT = 65_535
 
-#: What an output template writes where the project's upload handler is to be filled in.
+#: What an output template writes where BOINC fills in the project's upload handler.
 UPLOAD_URL = "<UPLOAD_URL/>"
 
-#: What ``create_work`` takes for what a template leaves out: floating-point operations, bytes,
+#: The values that ``create_work`` uses where a template has none: floating-point operations, bytes,
 #: seconds (its options' defaults), and the counts of ``back-end.rst``, "Transitioner".
 #: target_nresults is min_quorum's value.
 DEFAULTS = {
@@ -46,19 +46,19 @@ class Severity(Enum):
     """How bad a problem is."""
 
     ERROR = "error"
-    """No job can be made with the template, or none can ever be done."""
+    """No job can be made with the template, or no such job can ever finish."""
     WARNING = "warning"
-    """It can be used, but something will not go as whoever wrote it would expect."""
+    """It can be used, but something will not work as its author would expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a template.
+    """A problem with a template.
 
     Attributes:
         line: where, from 1; 0 if there is no such place.
         text: what is wrong, what is expected and why.
-        code: a short name of this kind of problem, the same for ever.
+        code: a short name for this kind of problem; it never changes.
     """
 
     line: int
@@ -75,7 +75,7 @@ class TemplateError(GahpError):
 
     Attributes:
         what: which template or document, for example ``input template``.
-        problems: all that was found, in the order of the lines.
+        problems: all problems found, in the order of the lines.
     """
 
     code = "BG-TEMPLATE"
@@ -88,7 +88,7 @@ class TemplateError(GahpError):
 
 @dataclass(frozen=True, slots=True)
 class InputFileInfo:
-    """One input file: its ``<file_info>`` and the ``<file_ref>`` at the same place."""
+    """An input file: its ``<file_info>`` and the ``<file_ref>`` at the same place."""
 
     open_name: str
     copy_file: bool = False
@@ -106,7 +106,7 @@ class InputFileInfo:
 
     @property
     def remote(self) -> bool:
-        """Whether volunteers fetch it from another server than the project's."""
+        """Whether volunteers fetch it from a server other than the project's."""
         return bool(self.urls)
 
     @property
@@ -116,13 +116,13 @@ class InputFileInfo:
 
     @property
     def per_job(self) -> bool:
-        """Whether each job names its own: it is neither constant nor remote nor generated."""
+        """Whether each job names its own: the file is not constant, remote or generated."""
         return not (self.physical_name or self.urls or self.generate_locally)
 
 
 @dataclass(frozen=True, slots=True)
 class InputTemplate:
-    """An input template; None stands for an element that is not there."""
+    """An input template; None stands for a missing element."""
 
     files: tuple[InputFileInfo, ...] = ()
     command_line: str | None = None
@@ -143,13 +143,13 @@ class InputTemplate:
 
     @property
     def per_job_files(self) -> tuple[InputFileInfo, ...]:
-        """The files that each job has to name, in the order in which it names them."""
+        """The files that each job has to name, in this order."""
         return tuple(file for file in self.files if file.per_job)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFileInfo:
-    """One output file: its ``<file_info>`` and the ``<file_ref>`` of the same name."""
+    """An output file: its ``<file_info>`` and the ``<file_ref>`` of the same name."""
 
     open_name: str
     file_name: str
@@ -166,7 +166,7 @@ class OutputFileInfo:
 
     @property
     def number(self) -> int | None:
-        """The n of ``<OUTFILE_n/>``; None where the name is fixed."""
+        """The n of ``<OUTFILE_n/>``; None if the name is fixed."""
         return outfile_number(self.file_name)
 
 
@@ -185,7 +185,7 @@ def outfile_number(name: str) -> int | None:
 
 
 def safe_open_name(name: str) -> bool:
-    """Whether an open name stays inside the directory in which a job runs, also on Windows."""
+    """Whether an open name stays inside the job's directory, also on Windows."""
     parts = name.replace("\\", "/").split("/")
     absolute = parts[0] == "" or (len(parts[0]) > 1 and parts[0][1] == ":")
     return not absolute and ".." not in parts and "\0" not in name and set(parts) != {"."}

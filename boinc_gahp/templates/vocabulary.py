@@ -1,4 +1,4 @@
-"""The elements of a template, as ``templates.rst`` lists them: what stands where, in what order."""
+"""The elements of a template as ``templates.rst`` lists them: their places and their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..text import nearest
 from .types import InputTemplate
 
-#: The elements of a workunit that are one of its attributes.
+#: The elements of a workunit that are attributes of the job.
 PARAMETERS = tuple(
     name for name in InputTemplate.__dataclass_fields__ if name not in {"files", "command_line"}
 )
@@ -15,12 +15,12 @@ PARAMETERS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """What an element may hold.
+    """The content that an element may have.
 
     Attributes:
         ordered: in the documented order.
-        free: what is known, but has no place in that order.
-        repeated: what may be there more than once.
+        free: known elements that have no place in that order.
+        repeated: elements that may be there more than once.
     """
 
     ordered: tuple[str, ...]
@@ -43,7 +43,7 @@ class Vocabulary:
     in_body: Children
 
     def known_in(self, name: str) -> str:
-        """Return the element that holds elements of a name; empty: there is none."""
+        """Return the element that holds elements of this name; empty: there is none."""
         places = {
             "file_info": self.file_info,
             "file_ref": self.file_ref,
@@ -53,7 +53,7 @@ class Vocabulary:
         return next((place for place, children in places.items() if name in children), "")
 
     def nearest(self, name: str) -> str:
-        """Return the known name that is most like another; empty: none is like it."""
+        """Return the known name that is most similar to another; empty: none is similar."""
         known = [
             *self.file_info.ordered,
             *self.file_info.free,
@@ -82,7 +82,7 @@ INPUT = Vocabulary(
             "md5_cksum",
             "nbytes",
         ),
-        # generated_locally is what clients call it; number is of old templates.
+        # generated_locally is the clients' name for it; old templates have number.
         free=frozenset({"generate_locally", "generated_locally", "number"}),
         repeated=frozenset({"url"}),
     ),
@@ -121,7 +121,7 @@ OUTPUT = Vocabulary(
             "url",
             "gzip_when_done",
         ),
-        # Clients keep a sticky file after its upload; the transitioner hands it on as it stands.
+        # Clients keep a sticky file after its upload; the transitioner passes it on unchanged.
         free=frozenset({"no_delete", "sticky"}),
         repeated=frozenset({"url"}),
     ),

@@ -1,4 +1,4 @@
-"""Writing templates, strictly: every element and tag on a line of its own, in BOINC's order."""
+"""Writes templates strictly: every element and tag on a line of its own, in BOINC's order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .types import InputFileInfo
 
 _FLAGS = ("sticky", "no_delete", "report_on_rpc")
-#: A line of text without white space at its ends; what a reader would strip would be lost.
+#: A line of text without white space at its ends: readers strip it, so it would be lost.
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
 
@@ -23,7 +23,7 @@ def write_input_template(template: InputTemplate) -> str:
     """Return an input template's text; reading it gives an equal template.
 
     Raises:
-        TemplateError: it cannot be written so that it would be read again.
+        TemplateError: it cannot be written so that it could be read again.
     """
     lines = ["<input_template>"]
     for file in template.files:
@@ -53,7 +53,7 @@ def write_output_template(template: OutputTemplate) -> str:
     """Return an output template's text; reading it gives an equal template.
 
     Raises:
-        TemplateError: it cannot be written so that it would be read again.
+        TemplateError: it cannot be written so that it could be read again.
     """
     infos, refs = [], []
     for file in template.files:

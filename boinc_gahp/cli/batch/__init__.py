@@ -1,8 +1,8 @@
 """``boinc_gahp batch``: remote job submission for people and scripts, without HTCondor.
 
-Each action is a function ``NAME(arguments, config) -> exit status`` of a module of this package,
-with a function ``NAME_parser(config) -> Parser`` beside it. It prints what there is to say and
-raises what is wrong.
+Each action is a function ``NAME(arguments, config) -> exit status`` in a module of this package,
+with a function ``NAME_parser(config) -> Parser`` beside it. It prints its results and raises
+errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ACTIONS", "run", "run_parser"]
 
-#: Each action: the module and the function in it, and what it is for.
+#: Each action: its module and function, and its purpose.
 ACTIONS = {
     "list": ("listing", "list_batches", "list your batches, newest first"),
     "show": ("showing", "show", "show a batch and its jobs"),
@@ -50,14 +50,14 @@ project and your account come from the settings: from [project], or with --proje
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Do what the first of the arguments names; return the exit status."""
+    """Run the action named by the first argument; return the exit status."""
     module, function, _ = ACTIONS[run_parser(config).chosen(arguments)]
     try:
         with _orderly():
             act = getattr(import_module(f"boinc_gahp.cli.batch.{module}"), function)
             status: int = act(arguments[1:], config)
     except KeyboardInterrupt:
-        # Where more than this can be said, the action has said it.
+        # If there is more to say, the action has said it.
         complain("interrupted; it can be run again")
         return INTERRUPTED
     return status
@@ -65,12 +65,12 @@ def run(arguments: list[str], config: str | None) -> int:
 
 @contextmanager
 def _orderly() -> Iterator[None]:
-    """Have an end by a signal leave the terminal, and directories, as an end by Ctrl-C does."""
+    """Make a signal that ends the command clean up the terminal and directories, as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in _ENDS}
-    # What was ignored when this began stays ignored: nohup, and jobs of a shell, mean that.
+    # Signals that were ignored at the start stay ignored: nohup and a shell's jobs rely on it.
     mine = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in mine:
         signal.signal(number, _end)
@@ -86,7 +86,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def run_parser(_config: str | None = None) -> Group:
-    """Return the parser of what stands before an action."""
+    """Return the parser for the words before an action."""
     return Group(
         "batch",
         _DESCRIPTION,

@@ -1,4 +1,4 @@
-"""What stands on command lines of ``boinc_gahp batch``: batches, numbers, spans and times."""
+"""Arguments of ``boinc_gahp batch``: batches, numbers, spans and times."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.parsing import Parser
 
 _UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-#: Seconds of the longest time span, a hundred years: sums with longer ones are no times any more.
+#: Seconds of the longest time span, a hundred years: sums with longer ones are not valid times.
 LONGEST = 36525 * 86400.0
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 
 def add_batch(parser: Parser, *, several: bool = False) -> None:
-    """Add the argument BATCH, as ``options.batch``; with ``several`` a list, of one at least."""
+    """Add the argument BATCH, as ``options.batch``; with ``several``, a list of at least one."""
     text = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
     if several:
         argument = parser.add_argument("batch", nargs="+", metavar="BATCH", help=text)
@@ -38,7 +38,7 @@ def add_job(parser: Parser) -> None:
 
 
 def add_common(parser: Parser, config: str | None, *, json: str | None = "print JSON") -> None:
-    """Add what every action has: ``--project``, ``--config`` and, with a help text, ``--json``."""
+    """Add the options of all actions: ``--project``, ``--config``; with a help text, ``--json``."""
     parser.add_project()
     parser.add_config(config)
     if json is not None:
@@ -46,7 +46,7 @@ def add_common(parser: Parser, config: str | None, *, json: str | None = "print 
 
 
 def whole_number(text: str) -> int:
-    """Read a number of things, one or more."""
+    """Read a count, one or more."""
     if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
     return int(text)
@@ -69,13 +69,13 @@ def span(text: str) -> float:
 def moment(text: str) -> float:
     """Read a time, ``2026-12-24`` (its end) or ``2026-12-24T18:00``; return seconds of the epoch.
 
-    It is this machine's local time, unless it says another: ``2026-12-24T18:00Z``, ``…+01:00``.
+    It is in this machine's local time, unless it has a zone: ``2026-12-24T18:00Z``, ``…+01:00``.
     ``never`` is infinite.
     """
     said = text.strip().replace(" ", "T", 1)
     if said == "never":
         return math.inf
-    # Python 3.10 reads no Z.
+    # Python 3.10 does not read a Z.
     said = said[:-1] + "+00:00" if said[-1:] in {"Z", "z"} else said
     try:
         read = datetime.fromisoformat(said)

@@ -59,7 +59,7 @@ If something is wrong with one batch, the others are still processed.
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What became of a batch that was named; the error is None if all is well."""
+    """The outcome for a named batch; the error is None if all is well."""
 
     said: str
     batch: Batch | None
@@ -131,7 +131,7 @@ def extend_parser(config: str | None = None) -> Parser:
 
 
 def abort(arguments: list[str], config: str | None) -> int:
-    """Abort batches or jobs; return 0 if all of it was done."""
+    """Abort batches or jobs; return 0 if all were aborted."""
     parser = abort_parser(config)
     options = parser.read(arguments)
     if options.job and len(options.batch) > 1:
@@ -149,7 +149,7 @@ def abort(arguments: list[str], config: str | None) -> int:
 
 
 def retire(arguments: list[str], config: str | None) -> int:
-    """Retire batches; return 0 if all of it was done."""
+    """Retire batches; return 0 if all were retired."""
     options = retire_parser(config).read(arguments)
     with opened(options) as project:
         found = _found(project, options.batch)
@@ -170,7 +170,7 @@ def retire(arguments: list[str], config: str | None) -> int:
 
 
 def extend(arguments: list[str], config: str | None) -> int:
-    """Set the end of batches; return 0 if all of it was done."""
+    """Set the end of batches; return 0 if it was set for all."""
     parser = extend_parser(config)
     options = parser.read(arguments)
     now = time.time()
@@ -202,7 +202,7 @@ def _add_rest(parser: Parser, config: str | None) -> None:
 
 
 def _found(project: Project, said: Sequence[str]) -> list[_Result]:
-    """Look up batches; the same one twice counts once."""
+    """Look up batches; a batch that is named twice counts once."""
     found: list[_Result] = []
     for each in said:
         try:
@@ -216,7 +216,7 @@ def _found(project: Project, said: Sequence[str]) -> list[_Result]:
 
 
 def _may(options: Namespace, batches: Sequence[Batch], question: str) -> bool:
-    """Ask on a terminal, having shown what it is about."""
+    """Show what will be done, then ask on a terminal."""
     shown = []
     for batch in batches:
         state, _ = states.batch_words(batch)
@@ -226,7 +226,7 @@ def _may(options: Namespace, batches: Sequence[Batch], question: str) -> bool:
 
 
 def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
-    """Return whether something may be done; where nobody is there to be asked, it may."""
+    """Return whether to go on; if there is nobody to ask, yes."""
     screen = next((each for each in (sys.stderr, sys.stdout) if each.isatty()), None)
     if options.yes or screen is None or not sys.stdin.isatty():
         return True
@@ -247,7 +247,7 @@ def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
 
 
 def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], str]) -> int:
-    """Do something to each batch, and tell what became of it; return 0 if all is well."""
+    """Do something to each batch, and print the outcome; return 0 if all is well."""
     results = []
     for each in found:
         error = each.error

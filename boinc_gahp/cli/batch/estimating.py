@@ -41,7 +41,7 @@ def estimate_parser(config: str | None = None) -> Parser:
 
 
 def estimate(arguments: list[str], config: str | None) -> int:
-    """Print how long the project thinks that jobs take."""
+    """Print the project's estimate of how long the jobs take."""
     options = read_options(estimate_parser(config), arguments)
     with opened(options) as project:
         app = options.app

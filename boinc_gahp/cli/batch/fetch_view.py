@@ -1,4 +1,4 @@
-"""What ``boinc_gahp batch fetch`` shows: how far it is, what it came to, what has failed."""
+"""The output of ``boinc_gahp batch fetch``: its progress, its result, and failed jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.fetching_batch import Jobs
     from boinc_gahp.remote.types import Progress
 
-#: Errors of single jobs that are told one by one.
+#: The most errors of single jobs to print one by one.
 _TOLD = 10
 
 _COLUMNS = (
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 
 class FetchView:
-    """Shows on stderr how far a fetch is: jobs, bytes, rate; a context manager.
+    """Shows the progress of a fetch on stderr: jobs, bytes, rate; a context manager.
 
     Args:
         quiet: show nothing.
@@ -54,7 +54,7 @@ class FetchView:
         self._work.__exit__(*raised)
 
     def progress(self, progress: Progress) -> None:
-        """Take note of how far it is."""
+        """Set the progress."""
         if progress.unit == "bytes":
             self._bytes = progress.done
         else:
@@ -67,12 +67,12 @@ class FetchView:
         self._work.show("fetching", done, total, text)
 
     def asked(self, done: int, total: int) -> None:
-        """Take note of how many failed jobs were asked about."""
+        """Set the number of failed jobs that were asked about."""
         self._work.show("asking", done, max(done, total))
 
 
 def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
-    """Return what a fetch came to, on one line."""
+    """Return the result of a fetch, on one line."""
     parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
     if here:
         parts.append(f"{here:,} already here")
@@ -83,7 +83,7 @@ def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
 
 
 def over(failed: int, unfinished: int) -> list[str]:
-    """Return how many jobs there is nothing to fetch of, in words."""
+    """Return in words how many jobs have nothing to fetch."""
     parts = []
     if failed:
         parts.append(f"{failed:,} failed")
@@ -93,7 +93,7 @@ def over(failed: int, unfinished: int) -> list[str]:
 
 
 def tell_errors(errors: dict[str, GahpError]) -> None:
-    """Say on stderr what went wrong with single jobs, a line each, but not with thousands."""
+    """Print the errors of single jobs on stderr, one per line, but not thousands of them."""
     for name, error in list(errors.items())[:_TOLD]:
         said = printable(str(error))
         text = said if repr(name) in said else f"job {printable(repr(name))}: {said}"
@@ -111,20 +111,20 @@ def failure_lines(failures: Sequence[JobFailure]) -> Iterator[str]:
 
 
 def failure_summary(failed: int, where: Path) -> str:
-    """Return where more about the failed jobs stands."""
+    """Return where to find more about the failed jobs."""
     return (
         f"{count(failed, 'job')} failed; more in failure.txt in folders of {printable(str(where))}"
     )
 
 
 def none_failed(jobs: Jobs) -> str:
-    """Return that no job has failed, with how the others are doing."""
+    """Return that no job has failed, and how the others are doing."""
     parts = [f"{len(jobs.finished):,} done", *over(0, jobs.unfinished)]
     return f"No job has failed: {', '.join(parts)}."
 
 
 def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
-    """Return what a fetch into a directory came to."""
+    """Return the result of a fetch into a directory."""
     return {
         "batch": batch.id,
         "name": batch.name,
@@ -138,7 +138,7 @@ def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
 
 
 def zip_json(batch: Batch, fetched: FetchedZip) -> dict[str, Any]:
-    """Return what a fetch into an archive came to; ``bytes`` before they were packed."""
+    """Return the result of a fetch into an archive; ``bytes`` is the size before packing."""
     return {
         "batch": batch.id,
         "name": batch.name,
@@ -157,7 +157,7 @@ def error_json(name: str, error: GahpError) -> dict[str, Any]:
 
 
 def failure_json(failure: JobFailure, path: Path) -> dict[str, Any]:
-    """Return what is known of a failed job, and the file that says it, too."""
+    """Return what is known about a failed job, and the file that has it."""
     return {
         "job": failure.name,
         "id": failure.id,

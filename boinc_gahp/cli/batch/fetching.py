@@ -215,7 +215,7 @@ def _directory(batch: Batch, options: Namespace) -> Path:
 
 
 def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -> None:
-    """Say what to do about jobs whose outputs are not here."""
+    """Print what to do about jobs whose outputs were not fetched."""
     from boinc_gahp.cli.batch import states
 
     if batch.lease_is_over:
@@ -238,7 +238,7 @@ def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:
 
 
 def _said(batch: Batch, done: int, failed: int, unfinished: int) -> int:
-    """Return the exit status for a number of jobs that are done, failed and neither."""
+    """Return the exit status for these numbers of jobs: done, failed, and neither."""
     # A batch that is being made has no jobs yet.
     if unfinished or not (done or failed or batch.is_over):
         return 5

@@ -1,7 +1,7 @@
-"""What ``batch submit`` and ``batch estimate`` share: options that say which jobs there are.
+"""Options of ``batch submit`` and ``batch estimate`` that describe the jobs.
 
 Jobs come from one of three places: the command line itself (``--input``, ``--args``, ``--count``),
-a file with a row for each (``--rows``), or files of which each makes a job (``--each``).
+a file with a row per job (``--rows``), or a set of files with a job per file (``--each``).
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from boinc_gahp.remote.types import File
     from boinc_gahp.templates import InputTemplate
 
-#: What stands for a template that the project has in its own directory.
+#: Stands for a template in the project's own directory.
 _ON_PROJECT = "project:"
-#: Options whose value may well begin with a dash.
+#: Options whose value may begin with a dash.
 _DASHED = ("--args",)
 
-#: The most jobs that --count makes: each of them takes memory, and has to be sent.
+#: The most jobs that --count makes: each takes memory, and has to be sent.
 _MOST_JOBS = 1_000_000
 
-#: Progress is told once in so many rows.
+#: Rows between two progress messages.
 _ROWS = 100
 
 
 @dataclass
 class CommandLineJobs:
-    """The jobs of a command line.
+    """The jobs that a command line describes.
 
     Attributes:
         jobs: in order.
-        rows: the name of the file that they came from, if there is one.
+        rows: the name of the file with their rows, if there is one.
         lines: each job's line in it.
     """
 
@@ -56,12 +56,12 @@ class CommandLineJobs:
     lines: list[int] = field(default_factory=list)
 
     def place(self, number: int) -> str:
-        """Return where a job stands, for errors: ``rows.csv:17``; empty for a command line."""
+        """Return a job's place, for errors: ``rows.csv:17``; empty for a command line."""
         return f"{self.rows}:{self.lines[number]}" if self.rows else ""
 
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
-    """Add the options that say which jobs there are, and what they may use."""
+    """Add the options that describe the jobs, and the resources they may use."""
     parser.add_argument("app", metavar="APP", type=not_empty, help="the app to run")
     which = parser.add_argument_group("which jobs")
     which.add_argument(
@@ -174,7 +174,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
 
 
 def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options; leaves with status 2 if some do not go together."""
+    """Return the options; exits with status 2 if some do not go together."""
     options = parser.read(list(_joined(arguments)))
     ways = [f"--{way}" for way in ("rows", "each", "count") if getattr(options, way) is not None]
     if len(ways) > 1:
@@ -205,7 +205,7 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
-    """Return the words with those that argparse would take for options joined to theirs."""
+    """Return the words; values that argparse would take for options are joined to their option."""
     joined: list[str] = []
     for word in arguments:
         if joined and joined[-1] in _DASHED:
@@ -216,7 +216,7 @@ def _joined(arguments: Sequence[str]) -> list[str]:
 
 
 def submit_options(options: argparse.Namespace) -> Options:
-    """Return what goes to the Python API beside the jobs."""
+    """Return the arguments for the Python API other than the jobs."""
     from boinc_gahp.remote import Parameters
 
     made: Options = {
@@ -240,16 +240,16 @@ def read_jobs(
     inputs: Callable[[], Sequence[str]],
     progress: Callable[[int], None],
 ) -> CommandLineJobs:
-    """Return the jobs that the options stand for.
+    """Return the jobs that the options describe.
 
     Args:
-        options: of :func:`read_options`.
-        inputs: returns the open names of the app's inputs; asked only if they matter.
-        progress: told how many rows are read, now and then.
+        options: from :func:`read_options`.
+        inputs: returns the open names of the app's inputs; called only if they matter.
+        progress: called now and then with the number of rows read.
 
     Raises:
         BadRequest: an option's value is wrong, or a template cannot be read.
-        WrongRow: a row is.
+        WrongRow: a row is wrong.
     """
     from boinc_gahp.remote import Job
     from boinc_gahp.remote.files import split_args
@@ -359,10 +359,10 @@ def _only_input(
 
 
 def _matching(patterns: Sequence[str]) -> list[str]:
-    """Return the files that words of ``--each`` stand for, sorted, each once."""
+    """Return the files that the words of ``--each`` match, sorted, each once."""
     found: dict[str, None] = {}
     for pattern in patterns:
-        # What is there is meant, whatever characters it has.
+        # A file that exists is meant literally, whatever characters its name has.
         matches = [pattern] if _is_file(pattern) else glob.glob(pattern, recursive=True)  # noqa: PTH207
         files = [path for path in matches if _is_file(path)]
         if not files:
@@ -392,14 +392,14 @@ def _local(path: str) -> LocalFile:
 
 
 def _on_project(said: str | None) -> str | None:
-    """Return the name of a template that the project has, if that is meant."""
+    """Return the name of a template of the project's, if the option means one."""
     if said is None or not said.startswith(_ON_PROJECT):
         return None
     return said.removeprefix(_ON_PROJECT)
 
 
 def _own_template(said: str | None, *, is_input: bool) -> str | None:
-    """Return the text of a template file, which is read to be sure that it is one."""
+    """Return the text of a template file; reading it makes sure that it is a template."""
     from boinc_gahp.templates import TemplateError, read_output_template
 
     if said is None or _on_project(said) is not None:

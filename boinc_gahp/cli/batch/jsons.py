@@ -1,8 +1,8 @@
-"""The shapes of what ``boinc_gahp batch … --json`` prints, and the printing.
+"""The JSON documents that ``boinc_gahp batch … --json`` prints, and the printing.
 
-Times are RFC 3339 in UTC, or null where there is none; durations seconds; sizes bytes; states the
-names of :class:`~boinc_gahp.rpc.types.BatchState` and :class:`~boinc_gahp.remote.JobState` in lower
-case. Keys stand in the order in which people think of them, and stay as they are.
+Times are RFC 3339 in UTC, or null if there is none; durations are seconds, sizes bytes; states are
+the names of :class:`~boinc_gahp.rpc.types.BatchState` and :class:`~boinc_gahp.remote.JobState` in
+lower case. Keys are in the order in which people think of them, and never change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def batch_json(batch: Batch) -> dict[str, Any]:
-    """Return a batch as the project last told of it."""
+    """Return a batch as the project last reported it."""
     return {
         "id": batch.id,
         "name": batch.name,
@@ -55,7 +55,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 
 def news_json(batch: Batch, now: float) -> dict[str, Any]:
-    """Return a batch as it was seen at ``now``, when something about it had changed."""
+    """Return a batch as it was at ``now``, when something about it had changed."""
     return {
         "time": moment(now),
         **batch_json(batch),
@@ -80,7 +80,7 @@ def job_json(job: BatchJob) -> dict[str, Any]:
 
 
 def instance_json(instance: ResultInfo) -> dict[str, Any]:
-    """Return an instance; ``output_sizes`` in the order of its uploads."""
+    """Return an instance; ``output_sizes`` are in the order of its uploads."""
     return {
         "id": instance.id,
         "name": instance.name,
@@ -97,10 +97,10 @@ def print_json(
     """Print one JSON document, indented by 2 spaces.
 
     Args:
-        document: an object, printed whole; or any other iterable, printed as a list of which every
-            element has a line and is written as soon as it is there.
+        document: an object, printed whole; or any other iterable, printed as a list with a line per
+            element, each written as soon as it is available.
         stream: instead of stdout.
-        lists: members of the object that come after its others, each a list printed likewise.
+        lists: members of the object to print after the others, each as a list in the same way.
     """
     out = _utf8(sys.stdout) if stream is None else stream
     if not hasattr(document, "keys"):
@@ -117,12 +117,12 @@ def print_json(
 
 
 def print_line(document: Mapping[str, Any]) -> None:
-    """Print an object as one line, at once."""
+    """Print an object as one line, immediately."""
     print(_dump(dict(document)), file=_utf8(sys.stdout), flush=True)
 
 
 def _utf8(stream: TextIO) -> TextIO:
-    """Return the stream, writing UTF-8, as JSON wants it, whatever the locale is."""
+    """Return the stream, set to UTF-8, which JSON needs, whatever the locale is."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors="strict")
     return stream
@@ -146,12 +146,12 @@ def _dump(value: Any) -> str:
 
 
 def _escape(character: str) -> str:
-    """Return a character as JSON can write it, so that a program reads what the project said."""
+    """Return a character as JSON can write it, so that programs read the project's own text."""
     return json.dumps(character)[1:-1]
 
 
 def _clean(value: Any) -> Any:
-    """Return a value that JSON can hold: no infinity, and no half of a surrogate pair in texts."""
+    """Return a value that JSON can express: no infinity, no half of a surrogate pair in texts."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, float):

@@ -39,10 +39,10 @@ _STATES = [
     if state not in (BatchState.RETIRED, BatchState.UNKNOWN)
 ]
 
-#: From this width on a bar is long.
+#: From this width on, a bar is long.
 _WIDE = 120
 
-#: Names of batches differ in their ends: rather than these, columns beside them are left out.
+#: Names of batches differ in their ends: other columns are left out before these are cut.
 _NAME = Column("name", minimum=24, middle=True)
 
 _COLUMNS = (
@@ -106,7 +106,7 @@ def list_batches(arguments: list[str], config: str | None) -> int:
             if len(batches) < len(chosen):
                 print(f"… and {len(chosen) - len(batches):,} older ones.")
             for batch in batches:
-                # Of one that is over its lease tells little by now.
+                # For a batch past its lease, this says little.
                 for line in () if batch.lease_is_over else lease_lines(options, batch):
                     print(line)
     return 0
@@ -144,7 +144,7 @@ def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
 
 
 def lease_lines(options: Namespace, batch: Batch) -> Iterator[str]:
-    """Yield what to say of a lease that ends soon, or has ended the batch."""
+    """Yield remarks on leases that end soon, or that have ended their batch."""
     text = states.lease_warning(batch, words.now())
     if text and not batch.lease_is_over:
         text += f": {command(options, 'extend', batch.id, '--for', '30d')}"

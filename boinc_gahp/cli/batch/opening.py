@@ -1,4 +1,4 @@
-"""The project that an action of ``boinc_gahp batch`` talks to."""
+"""Opens the project that an action of ``boinc_gahp batch`` talks to."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Project
 
 
-#: Seconds between two remarks on a project that does not answer.
+#: Seconds between two messages about a project that does not answer.
 _PAUSE = 30.0
 
 
 @contextmanager
 def opened(options: Namespace) -> Iterator[Project]:
-    """Lend the project that ``--project`` and ``--config`` name; its connections end afterwards.
+    """Open the project of ``--project`` and ``--config``; close its connections afterwards.
 
-    That a request is being repeated, since the project does not answer, is said on stderr.
+    If the project does not answer and a request is repeated, a message on stderr says so.
 
     Raises:
-        ConfigError: the settings are wrong, or name no such project, or no authenticator.
+        ConfigError: the settings are wrong, or they have no such project, or no authenticator.
     """
-    # Little of what is imported for a project is needed to say what is wrong with a command line.
+    # A wrong command line can be reported with few of the imports that a project needs.
     from boinc_gahp.remote import Project
 
-    # Without any handler, logging would print warnings between what there is to say.
+    # Without any handler, logging would print warnings among the output.
     logging.getLogger().addHandler(logging.NullHandler())
     handler = _Remarks()
     _repeating.addHandler(handler)
@@ -48,7 +48,7 @@ def opened(options: Namespace) -> Iterator[Project]:
 
 
 def no_more_remarks() -> None:
-    """Leave it to somebody else to say that the project does not answer."""
+    """Let the caller report that the project does not answer."""
     _repeating.setLevel(logging.WARNING)
 
 
@@ -56,14 +56,14 @@ _repeating = logging.getLogger("boinc_gahp.rpc.retry")
 
 
 class _Remarks(logging.Handler):
-    """Says, now and then, what a request that is repeated waits for."""
+    """Prints now and then what a repeated request waits for."""
 
     def __init__(self) -> None:
         super().__init__()
         self._said = -_PAUSE
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it, unless something was said just before."""
+        """Print it, unless something was printed just before."""
         now = time.monotonic()
         if now >= self._said + _PAUSE:
             self._said = now
@@ -71,7 +71,7 @@ class _Remarks(logging.Handler):
 
 
 def said_again(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
-    """Return the words of a command line that was typed, also what stood before the command."""
+    """Return the words of the command line as typed, including those before the command."""
     words = ["boinc_gahp", "batch", action, *arguments]
     if config is not None and not any(
         word == "--config" or word.startswith("--config=") for word in arguments
@@ -81,7 +81,7 @@ def said_again(action: str, arguments: Sequence[str], config: str | None) -> lis
 
 
 def command(options: Namespace, action: str, *words: object) -> str:
-    """Return what to type for another action on the same project."""
+    """Return the command for another action on the same project."""
     line = ["boinc_gahp", "batch", action, *map(str, words)]
     for option in ("project", "config"):
         value = getattr(options, option)

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from boinc_gahp.text import did_you_mean
 
-#: Those that need a file, and what each of them is of it.
+#: The placeholders that need a file, and the part of its path that each stands for.
 _OF_FILE = {"path": "its path", "name": "its name", "stem": "its name without the last extension"}
 _NAMES = ("index", *_OF_FILE)
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -18,11 +18,11 @@ _INDEX = re.compile(r"index(?::0?([0-9]{1,2}))?")
 
 
 class WrongPattern(Exception):
-    """A pattern has something in braces that stands for nothing."""
+    """A pattern has something in braces that is not a placeholder."""
 
 
 def check(pattern: str, *, with_file: bool) -> None:
-    """Raise WrongPattern if something in ``pattern`` could not be filled in."""
+    """Raise WrongPattern if ``pattern`` has anything that cannot be filled in."""
     for part in _PART.finditer(pattern):
         if part[0] in {"{{", "}}"}:
             continue
@@ -41,11 +41,11 @@ def check(pattern: str, *, with_file: bool) -> None:
 
 
 class Filling:
-    """Fills in patterns that were checked, for one job.
+    """Fills in checked patterns for one job.
 
     Args:
         index: the job's number, from 0.
-        path: its file; None: patterns have nothing of it.
+        path: its file; None: the patterns do not use it.
     """
 
     def __init__(self, index: int, path: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What ``boinc_gahp batch submit --dry-run`` shows."""
+"""The output of ``boinc_gahp batch submit --dry-run``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boinc_gahp.remote import Job, Project
     from boinc_gahp.remote.submission import Options, Plan
 
-#: So many jobs, files and problems are shown.
+#: The most jobs, files and problems to show.
 _SHOWN = 10
 
 #: PHP's upload_max_filesize, as shipped (``web-rpcs.rst``, "Files").
@@ -67,7 +67,7 @@ def dry_run(project: Project, options: Namespace, more: Options) -> int:
 def _parts(
     project: Project, options: Namespace, jobs: list[Job], more: Options
 ) -> Iterator[list[Job]]:
-    """Yield the jobs of each batch; ``more`` has its name then."""
+    """Yield the jobs of each batch; ``more`` then has the batch's name."""
     if not options.split:
         yield jobs
         return
@@ -76,7 +76,7 @@ def _parts(
     try:
         parts = split(project.session, options.app, jobs, **more)
     except JobRefused:
-        # How large the others' request is does not matter yet; the plan names all that are refused.
+        # The size of the others' request does not matter yet; the plan names all refused jobs.
         parts = [("", jobs)]
     for name, part in parts:
         if len(part) < len(jobs):
@@ -104,11 +104,11 @@ def _show(
 
 
 def _problems(plan: Plan, jobs: CommandLineJobs, first: int) -> Iterator[tuple[str, str, str]]:
-    """Yield, for each job that would be refused, its place, its name and why.
+    """Yield the place, name and reason for each job that would be refused.
 
     ``first``: the number of the plan's first job among all.
     """
-    # Of a name that stands there twice the second is the one too many.
+    # If a name is there twice, the second is reported.
     numbers = {name: number for number, (name, _) in enumerate(plan.request.jobs, first)}
     for name, error in plan.problems.items():
         yield jobs.place(numbers[name]), name, words.printable(str(error))
@@ -163,7 +163,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
 
 
 def _print_sizes(plan: Plan) -> None:
-    """Print what the project would keep of what jobs need, whoever says it."""
+    """Print the values that the project would keep for the jobs' needs, wherever they come from."""
     if plan.sizes:
         operations = "{:.15g}".format
         kept = {

@@ -35,14 +35,14 @@ found by its id as long as the project has it.
 
 _STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
 
-#: Jobs that are shown on a terminal if nobody says how many.
+#: Jobs shown on a terminal unless an option gives a number.
 _SHOWN = 50
-#: Jobs whose instances are asked for at a time.
+#: Jobs per request for instances.
 _AT_A_TIME = 8
-#: From so many jobs on it is said that each is a request.
+#: From this number of jobs on, a message says that each takes a request.
 _MANY = 100
 _BAR = 30
-#: Columns that an instance's name has, however narrow the terminal is.
+#: The smallest width of an instance's name, however narrow the terminal is.
 _LEAST = 12
 
 
@@ -52,7 +52,7 @@ def _cpu_time(seconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
 
 
-#: Columns, and what is in them.
+#: The columns and their contents.
 _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("id", rank=3, right=True), lambda job: str(job.id)),
     (Column("job", minimum=24, middle=True), lambda job: job.name),
@@ -113,7 +113,7 @@ def show(arguments: list[str], config: str | None) -> int:
         batch = project.batch(options.batch)
         jobs: Iterable[BatchJob] = batch.jobs(options.job)
         if options.job is not None:
-            # A wrong name is told before anything is printed.
+            # Report a wrong name before anything is printed.
             jobs = list(jobs)
         cpu_time = batch.cpu_time() if options.details else None
         if options.json:
@@ -140,7 +140,7 @@ def _print_json(
             {**job_json(job), "instances": list(map(instance_json, instances))}
             for job, instances in _with_instances(chosen)
         )
-    # The first job is asked for before anything is printed: no answer is better than half of one.
+    # Ask for the first job before anything is printed: no answer is better than half of one.
     told = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
     print_json({"batch": told}, jobs=_begun(shown))
 
@@ -209,7 +209,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
     others = 0
 
     def wanted() -> Iterator[BatchJob]:
-        """Yield the jobs to show; the others are counted."""
+        """Yield the jobs to show; count the others."""
         nonlocal others
         shown = 0
         for job in jobs:
@@ -245,7 +245,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
 def _lines(
     found: Iterable[tuple[BatchJob, tuple[ResultInfo, ...]]], *, details: bool, instances: bool
 ) -> Iterator[str]:
-    """Yield the lines of the jobs' table, each job's instances below it."""
+    """Yield the lines of the jobs' table, with each job's instances below it."""
     coming: deque[tuple[BatchJob, tuple[ResultInfo, ...]]] = deque()
 
     def rows() -> Iterator[tuple[Cell, ...]]:
@@ -273,7 +273,7 @@ def _instance_lines(instances: tuple[ResultInfo, ...]) -> Iterator[str]:
         head, rest = f"      {each.id}  ", f"  {printable(each.state)}{outputs}"
         name = printable(each.name)
         if width is not None:
-            # Which instance it is says the name's end.
+            # The end of the name tells which instance it is.
             room = width - len(head) - table.cells(rest)
             name = table.cut(name, max(_LEAST, room), middle=True)
         yield coloured(f"{head}{name}{rest}", "faint", sys.stdout)
@@ -296,7 +296,7 @@ def _is_wanted(job: BatchJob, options: Namespace) -> bool:
 
 
 def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) -> None:
-    """Say so where many requests are to be sent."""
+    """Say so if many requests have to be sent."""
     most = batch.njobs if options.job is None else len(options.job)
     for bound in (limit, options.limit):
         most = most if bound is None else min(most, bound)
@@ -312,5 +312,5 @@ def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) ->
 def _with_instances(
     jobs: Iterable[BatchJob],
 ) -> Iterator[tuple[BatchJob, tuple[ResultInfo, ...]]]:
-    """Return jobs with their instances, in order; some are asked for at a time."""
+    """Return jobs with their instances, in order; a few jobs are asked for at a time."""
     return in_order(lambda job: (job, job.instances()), jobs, threads=_AT_A_TIME, name="batch-show")

@@ -1,4 +1,4 @@
-"""What batches and jobs are doing, in words and colours for people."""
+"""The states of batches and jobs, in words and colours for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from boinc_gahp.states import ERROR_MEANINGS, BatchState, JobState
 if TYPE_CHECKING:
     from boinc_gahp.remote import Batch, BatchJob
 
-#: Of a batch's states.
+#: The colours of a batch's states.
 BATCH_COLOURS = {
     BatchState.INIT: "faint",
     BatchState.IN_PROGRESS: "yellow",
@@ -21,7 +21,7 @@ BATCH_COLOURS = {
     BatchState.UNKNOWN: "red",
 }
 
-#: Of a job's states.
+#: The colours of a job's states.
 _JOB_COLOURS = {
     JobState.QUEUED: "faint",
     JobState.IN_PROGRESS: "yellow",
@@ -30,14 +30,14 @@ _JOB_COLOURS = {
     JobState.UNKNOWN: "red",
 }
 
-#: Seconds before the end of a lease from which on it is told.
+#: Seconds before a lease's end at which messages about it begin.
 _SOON = 2 * 86400.0
 
 
 def batch_words(batch: Batch) -> tuple[str, str]:
     """Return a batch's state in words, and the colour for it.
 
-    A batch is complete when every job is over: one of which all have failed is no good news.
+    A batch is complete when every job is over, even if all have failed: that is not good news.
     """
     colour = BATCH_COLOURS[batch.state]
     if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
@@ -46,15 +46,15 @@ def batch_words(batch: Batch) -> tuple[str, str]:
 
 
 def done_fraction(batch: Batch) -> float:
-    """Return how much of a batch is over, 0 to 1."""
+    """Return the part of a batch that is over, 0 to 1."""
     return min(1.0, max(0.0, batch.fraction_done))
 
 
 def expected_end(batch: Batch, now: float) -> float | None:
-    """Return when a batch in progress will be over, or None if that cannot be told.
+    """Return when a batch in progress will be over, or None if that is unknown.
 
-    As its jobs came in while it was watched; else the project's own estimate, where it has one that
-    is not past; else what the jobs that are over took, carried on.
+    It is estimated from the jobs that ended while the batch was watched; else it is the project's
+    own estimate, if that is not past; else an extrapolation from the jobs that are over.
     """
     if batch.state is not BatchState.IN_PROGRESS:
         return None
@@ -66,7 +66,7 @@ def expected_end(batch: Batch, now: float) -> float | None:
 
 
 def end_words(batch: Batch, now: float) -> str:
-    """Return when a batch was or will be over, in words; empty if nobody knows."""
+    """Return when a batch was or will be over, in words; empty if unknown."""
     if batch.is_over:
         return words.ago(batch.completion_time, now) if batch.completion_time else ""
     end = expected_end(batch, now)
@@ -74,7 +74,7 @@ def end_words(batch: Batch, now: float) -> str:
 
 
 def version_words(app_name: str, version: int) -> str:
-    """Return what to say of jobs that are for one version of an app."""
+    """Return a remark on jobs that are for one version of an app."""
     return (
         f"They are for version {version} of {words.printable(app_name)} alone. No project tells "
         "which versions it has: where there is no such one for the volunteers' computers, the jobs "
@@ -83,9 +83,9 @@ def version_words(app_name: str, version: int) -> str:
 
 
 def unsent_words(batch: Batch) -> str | None:
-    """Return why a batch may have no jobs that were sent, as far as this machine knows.
+    """Return why no job of a batch may have been sent, as far as this machine knows.
 
-    What version they are for is known where they were submitted.
+    Only the machine that submitted them knows the version they are for.
     """
     from boinc_gahp.remote.records import Records
 
@@ -98,7 +98,7 @@ def unsent_words(batch: Batch) -> str | None:
 
 
 def lease_words(batch: Batch, now: float) -> tuple[str, str]:
-    """Return for how long the project keeps a batch, and the colour for it; empty: no end is set.
+    """Return how long the project keeps a batch, and the colour for it; empty: no end is set.
 
     After that the project may abort and retire it.
     """
@@ -111,7 +111,7 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
 
 
 def lease_warning(batch: Batch, now: float) -> str:
-    """Return what to say of a lease that ends soon, or has ended a batch; empty: nothing."""
+    """Return a remark on a lease that ends soon, or has ended a batch; empty: nothing to say."""
     end = batch.expire_time
     if not end or batch.gone:
         return ""
@@ -136,7 +136,7 @@ def job_words(state: JobState) -> tuple[str, str]:
 
 
 def reason_words(job: BatchJob) -> str:
-    """Return why a job failed, in words: the project's reasons, and what its exit statuses mean."""
+    """Return why a job failed, in words: the project's reasons, and its exit statuses explained."""
     parts = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
     parts += [
         f"{status}: {client_exits.MEANINGS[status]}"

@@ -55,13 +55,13 @@ template.
 shows which files would be sent, which ones the project has, and whether the request is too large.
 """
 
-#: What is said where a batch was not submitted from this machine, or long ago.
+#: The message for a batch that was not submitted from this machine, or long ago.
 NOT_COMPARED = (
     "What arguments and files they have was not compared: that is known only where they were "
     "submitted."
 )
 
-#: Errors after which the same command would fail in the same way.
+#: Errors after which the same command would fail again in the same way.
 _FINAL = (BadRequest, BatchConflict, ConfigError, JobRefused, NotFound, PermissionDenied)
 _STEPS = {
     "reading": "reading files",
@@ -123,7 +123,7 @@ def submit(arguments: list[str], config: str | None) -> int:
             return dry_run(project, options, more)
         from boinc_gahp.remote.submission import new_batch_name
 
-        # Whatever happens from here on, the same command can go on with what was begun.
+        # Whatever happens from here on, the same command can complete what was begun.
         more["name"] = new_batch_name(options.app) if options.name is None else options.name
         go_on = _again(arguments, config, None if options.name else more["name"])
         try:
@@ -145,7 +145,7 @@ def submit(arguments: list[str], config: str | None) -> int:
                 )
             else:
                 complain(f"to try again, once that is mended: {go_on}")
-                if not options.split:  # which of several there are, batch list tells
+                if not options.split:  # batch list shows which ones there are
                     abort = command(options, "abort", f"name:{more['name']}")
                     complain(f"to drop what there may be of the batch: {abort}")
             return 1
@@ -167,25 +167,25 @@ def _tell_all(project: Project, options: Namespace, batches: Sequence[Batch]) ->
                 _tell(project, options, batch)
         sys.stdout.flush()
     except OSError:
-        # Without this it would look as if nothing had been sent.
+        # Without this message it would look as if nothing had been sent.
         for batch in batches:
             complain(f"batch {batch.id} ({batch.name}) is submitted")
         raise
 
 
 class _Unfinished(Exception):
-    """A submit that may succeed if it is repeated."""
+    """A submit that may succeed if repeated."""
 
 
 class _OneOfMany(Exception):
-    """One of several jobs is refused; there may be more."""
+    """A job of several is refused; there may be more."""
 
 
 class _Refused(Exception):
-    """A submit that the project refused when its batch may have been made.
+    """A submit that the project refused after its batch may have been made.
 
     Attributes:
-        is_dropped: whether that was so, and it is retired again.
+        is_dropped: whether it was made, and then retired again.
     """
 
     def __init__(self, message: str, *, is_dropped: bool) -> None:
@@ -226,7 +226,7 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> li
 
 
 def look_up_jobs(project: Project, options: Namespace, work: Work) -> CommandLineJobs:
-    """Return the jobs that the options stand for; shows how far it is."""
+    """Return the jobs that the options describe; shows the progress."""
     jobs = read_jobs(
         options,
         lambda: [file.open_name for file in project.app(options.app).inputs],
@@ -238,7 +238,7 @@ def look_up_jobs(project: Project, options: Namespace, work: Work) -> CommandLin
 
 
 def show(work: Work, progress: Progress) -> None:
-    """Show how far something is."""
+    """Show progress."""
     amount = words.size if progress.unit == "bytes" else "{:,}".format
     work.show(
         _STEPS.get(progress.step, progress.step),
@@ -258,7 +258,7 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
         if batch.compared:
             print("It was there already, with these jobs: nothing was sent.")
         else:
-            # Somebody who has changed files or arguments would wait for outputs of theirs in vain.
+            # A user who has changed files or arguments would wait for new outputs in vain.
             print("It was there already, with jobs of these names: nothing was sent.")
             print(NOT_COMPARED)
     if batch.expire_time:
@@ -272,13 +272,13 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
 
 
 def _again(arguments: Sequence[str], config: str | None, name: str | None) -> str:
-    """Return the command line that goes on with what this one has begun."""
+    """Return the command line that continues this one."""
     named = [] if name is None else ["--name", name]
     return command_line(said_again("submit", [*arguments, *named], config))
 
 
 def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:
-    """Return an error that also tells the row of the job that is to blame."""
+    """Return an error that also names the row of the job that caused it."""
     from boinc_gahp.remote.request import job_names
 
     if jobs.rows is None or error.job_name is None:
@@ -286,6 +286,6 @@ def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpErro
     names = job_names(more["name"] or "", jobs.jobs)
     if error.job_name not in names:
         return error
-    # Of a name that stands there twice the second is the one too many.
+    # If a name is there twice, the second is reported.
     number = len(names) - 1 - names[::-1].index(error.job_name)
     return JobRefused(f"{jobs.place(number)}: {error}", job_name=error.job_name)

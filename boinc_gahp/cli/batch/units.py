@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 
-#: Of a size in bytes, by the unit in lower case: 2GB is 2e9 bytes, 2GiB 2 * 2**30.
+#: Sizes in bytes, by the unit in lower case: 2GB is 2e9 bytes, 2GiB 2 * 2**30.
 _POWERS = "kmgtp"
 _SIZES = {
     "": 1,

@@ -50,9 +50,9 @@ _STATUSES = {
     TIMED_OUT: "--timeout has passed before all batches were complete",
 }
 
-#: Seconds between two questions to the project, at least and at most.
+#: Seconds between two requests to the project, minimum and maximum.
 SHORTEST, LONGEST = 1.0, 30.0
-#: Seconds that batches are looked up for at least, however short --timeout is.
+#: The least seconds for looking up batches, however short --timeout is.
 _LEAST = 5.0
 
 _COLUMNS = (
@@ -94,7 +94,7 @@ def wait_parser(config: str | None = None) -> Parser:
 
 
 def wait(arguments: list[str], config: str | None) -> int:
-    """Wait; return the exit status that tells how it ended."""
+    """Wait; return the exit status for the way the batches ended."""
     options = wait_parser(config).read(arguments)
     with opened(options) as project:
         until = None if options.timeout is None else time.monotonic() + options.timeout
@@ -103,7 +103,7 @@ def wait(arguments: list[str], config: str | None) -> int:
         except (ProjectDown, TransportError) as error:
             from boinc_gahp.rpc.retry import BACKOFF
 
-            # For what is left of --timeout there may be no attempt more.
+            # The rest of --timeout may be too short for another attempt.
             if until is None or time.monotonic() < until - BACKOFF.longest:
                 raise
             complain(error.told(f"{error}; the time of --timeout is over"))
@@ -169,14 +169,14 @@ def _wait(
 
 
 class _News:
-    """Tells which batches have changed from one look to the next."""
+    """Finds the batches that have changed since the last look."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches
         self._last: dict[int, object] = {}
 
     def changed(self) -> list[Batch]:
-        """Return those that are different from what they were when this was last asked."""
+        """Return those that have changed since the last call."""
         found = []
         for batch in self._batches:
             trouble = None if batch.trouble is None else type(batch.trouble)
@@ -188,7 +188,7 @@ class _News:
 
 
 def _line(batch: Batch, now: float) -> str:
-    """Return a batch's news on a line."""
+    """Return a batch's news on one line."""
     head = f"{words.at(now)}  batch {batch.id} {printable(batch.name)}: "
     if batch.trouble is not None and not batch.is_over:
         return f"{head}the project cannot be asked at present: {printable(str(batch.trouble))}"
@@ -205,7 +205,7 @@ def _line(batch: Batch, now: float) -> str:
 
 
 class _View:
-    """What a terminal shows while it is waited."""
+    """The terminal's display while waiting."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches
@@ -217,7 +217,7 @@ class _View:
         self.look()
 
     def look(self) -> None:
-        """Take over what is known of the batches."""
+        """Set what is known about the batches."""
         now = words.now()
         rows = [(batch.is_over, _row(batch, now)) for batch in self._batches]
         troubles = dict.fromkeys(
@@ -230,12 +230,12 @@ class _View:
             self._troubles = list(troubles)
 
     def end(self) -> None:
-        """Take away what is of use only while it is waited."""
+        """Remove what is useful only while waiting."""
         with self._lock:
             self._ended = True
 
     def lines(self, width: int) -> list[str]:
-        """Return the lines for a terminal so wide; batches that are not over come first."""
+        """Return the lines for a terminal of this width; unfinished batches come first."""
         with self._lock:
             rows, troubles, ended = self._rows, self._troubles, self._ended
         room = max(1, shutil.get_terminal_size().lines - 5)
@@ -283,7 +283,7 @@ def _bar(cell: Cell, length: int) -> Cell:
 
 
 def _speed(batch: Batch, left: float) -> str:
-    """Return how many jobs end in a time that people can picture."""
+    """Return the rate of ending jobs, for a time span that people can picture."""
     per_second = (batch.njobs - batch.nover) / max(left, 1e-3)
     for seconds, unit in ((1, "s"), (60, "min"), (3600, "h")):
         if per_second * seconds >= 1:
@@ -292,7 +292,7 @@ def _speed(batch: Batch, left: float) -> str:
 
 
 def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
-    """Say how it ended, and what may be typed next; return the exit status."""
+    """Print how it ended, and useful next commands; return the exit status."""
     left = [batch for batch in batches if not batch.is_over]
     gone = [batch for batch in batches if batch.gone]
     for batch in left:

@@ -1,7 +1,7 @@
 """``boinc_gahp local-project``: a BOINC project on this machine, for trying out.
 
-Each action is a function ``NAME(arguments, config)`` of a module of this package, with its parser
-beside it; it prints what there is to say, and raises what is wrong.
+Each action is a function ``NAME(arguments, config)`` in a module of this package, with its parser
+beside it. It prints its results and raises errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from boinc_gahp.cli.parsing import Group
 
 __all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]
 
-#: Each action: the module and the function in it, and what it is for.
+#: Each action: its module and function, and its purpose.
 ACTIONS = {
     "init": ("running", "init", "create a project in a new or empty directory"),
     "run": ("running", "run", "run the project until Ctrl-C; create it if needed"),
@@ -33,7 +33,7 @@ ACTIONS = {
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Do what the first of the arguments names; return the exit status."""
+    """Run the action named by the first argument; return the exit status."""
     module, function, _ = ACTIONS[run_parser().chosen(arguments)]
     words = arguments[1:]
     if not {"-h", "--help"} & set(words):

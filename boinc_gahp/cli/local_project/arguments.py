@@ -1,4 +1,4 @@
-"""What the actions share: how their arguments are read, and how what goes wrong is told."""
+"""What the actions share: reading arguments, and reporting errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,252}")
 
-#: What to do about what SQLite says.
+#: What to do about SQLite's errors.
 _SQLITE = {
     "full": "make room there, and do it again",
     "locked": "another process has been writing to it all the time: try again",
@@ -81,7 +81,7 @@ def host_name(text: str) -> str:
 
 
 def any_whole_number(text: str) -> int:
-    """Read a whole number as a column holds it, negative ones too."""
+    """Read a whole number in the range of a database column, also negative."""
     try:
         value = int(text)
     except ValueError:
@@ -94,7 +94,7 @@ def any_whole_number(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Read a number that is not negative; exponents may be written, 1e9."""
+    """Read a number of at least 0; exponents are accepted, 1e9."""
     try:
         value = float(text)
     except ValueError:
@@ -106,7 +106,7 @@ def number(text: str) -> float:
 
 @contextmanager
 def opened(directory: Path) -> Iterator[Core]:
-    """Open a project beside whatever runs it."""
+    """Open a project while another process may run it."""
     from boinc_gahp.localproject.directory import open_core
 
     core = open_core(directory)
@@ -118,7 +118,7 @@ def opened(directory: Path) -> Iterator[Core]:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn what the project raises on purpose, and what the system does, into one line."""
+    """Turn the project's own errors and the system's into one line."""
     from boinc_gahp import localproject as room
     from boinc_gahp.localproject.new_job import WorkError
     from boinc_gahp.localproject.plugins import PluginError
@@ -126,7 +126,7 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (SystemExit, KeyboardInterrupt, BrokenPipeError):
-        # The names below are looked up in vain where the extra is not installed.
+        # Without the extra, the names below do not exist.
         raise
     except (
         room.ProjectDirectoryError,
@@ -152,13 +152,13 @@ def explained() -> Iterator[None]:
 
 
 def _advice(error: Exception) -> str:
-    """Return what to do about what SQLite says; the text begins with a colon."""
+    """Return what to do about an error of SQLite's; the text begins with a colon."""
     return next((f": {words}" for part, words in _SQLITE.items() if part in str(error)), "")
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Turn the ValueError with which the project refuses what it was given into one line."""
+    """Turn the ValueError with which the project refuses a value into one line."""
     try:
         yield
     except UnicodeError:

@@ -22,7 +22,7 @@ _CAPACITIES = ("speed", "memory", "disk", "bandwidth")
 
 
 def behave(arguments: list[str], _config: str | None) -> int:
-    """Let a host, or all hosts with a job, misbehave."""
+    """Make a host, or all hosts with a job, misbehave."""
     parser = behave_parser()
     options = parser.read(arguments)
     from boinc_gahp.localproject import behaviour
@@ -79,7 +79,7 @@ def behave_parser(_config: str | None = None) -> Parser:
 
 
 def set_host(arguments: list[str], _config: str | None) -> int:
-    """Change what a host has."""
+    """Change a host's properties."""
     parser = set_host_parser()
     options = parser.read(arguments)
     from boinc_gahp.localproject import hosts

@@ -18,7 +18,7 @@ from boinc_gahp.cli.local_project.arguments import (
 if TYPE_CHECKING:
     from boinc_gahp.cli.parsing import Parser
 
-#: The name is a file's name, too.
+#: The name is also a file name.
 _NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")
 _ALL = ""
 

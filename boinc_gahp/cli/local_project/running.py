@@ -55,9 +55,9 @@ def run(arguments: list[str], _config: str | None) -> int:
         listen=options.listen,
         remote_page=options.page_for_everyone,
         names=options.name,
-        # Into a log such a link does not belong.
+        # Such a link does not belong in a log.
         sign_in=sys.stdout.isatty(),
-        # Whoever waits for the line that says where it is may do so through a pipe.
+        # A program may wait on a pipe for the line with the address.
         announce=partial(print, flush=True),
     )
 

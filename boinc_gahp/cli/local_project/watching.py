@@ -22,7 +22,7 @@ _SHOWN_BATCHES = 20
 
 
 def status(arguments: list[str], _config: str | None) -> int:
-    """Tell what a project holds and does."""
+    """Print what a project contains and does."""
     options = status_parser().read(arguments)
     from boinc_gahp.localproject.status import status as of
 
@@ -153,7 +153,7 @@ def _batches(found: dict[str, Any]) -> Iterator[str]:
 def _table(
     title: str, head: Sequence[str], less: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> Iterator[str]:
-    """Yield a table's lines; columns in ``less`` go on narrow terminals, the first one first."""
+    """Yield a table's lines; narrow terminals lose the columns in ``less``, the first one first."""
     ranks = dict(zip(reversed(less), range(1, len(less) + 1), strict=True))
     columns = [Column(name, ranks.get(name, 0), minimum=16, middle=True) for name in head]
     texts = (tuple(map(str, row)) for row in rows)

@@ -1,4 +1,4 @@
-"""``local-project stage-file`` and ``create-work``, named and called as BOINC's programs."""
+"""``local-project stage-file`` and ``create-work``, with BOINC's names and options."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.new_job import NewJob, RemoteInput
 
-#: The parameters of ``templates.rst``, "Job parameters", under BOINC's own names, and what they
-#: are.
+#: The parameters of ``templates.rst``, "Job parameters", by BOINC's own names, with their meanings.
 _REAL = {
     "rsc_fpops_est": "estimated floating-point operations",
     "rsc_fpops_bound": "floating-point operations after which the job is aborted",
@@ -134,10 +133,10 @@ def create_work(arguments: list[str], _config: str | None) -> int:
 
 
 class _CreateWorkParser(Parser):
-    """A parser that takes the spellings of BOINC's program, too."""
+    """A parser that also accepts the spellings of BOINC's program."""
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Read arguments as BOINC's program takes them."""
+        """Read arguments as BOINC's program does."""
         return super().read(list(_joined(arguments)))
 
 
@@ -225,8 +224,8 @@ def create_work_parser(_config: str | None = None) -> Parser:
 def _joined(words: Iterable[str]) -> Iterable[str]:
     """Yield words as argparse can read them.
 
-    Spellings become one; --command-line takes the next word whatever that begins with; a remote
-    file becomes one word among the FILEs, since it has a place among them.
+    Spellings are unified; --command-line takes the next word, whatever that begins with; a remote
+    file becomes one word among the FILEs, because its place among them matters.
     """
     rest = iter(words)
     for word in rest:
@@ -261,7 +260,7 @@ def _file(text: str) -> str | RemoteInput:
 
 
 def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> str:
-    """Keep a copy of a template for its jobs, so that it may be edited; return its place."""
+    """Copy a template for its jobs, so that the original may be edited; return the copy's path."""
     if path is None:
         return ""
     from boinc_gahp.localproject.job_templates import keep_template
@@ -275,13 +274,13 @@ def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> s
 
 
 def _say_what_wins(core: Core, options: argparse.Namespace, jobs: Iterable[NewJob]) -> None:
-    """Say which options have no effect, since the jobs' templates have other values."""
+    """Print which options have no effect because the jobs' templates have other values."""
     paths = {job.input_template or f"{core.templates.name}/{options.app}_in" for job in jobs}
     for path in sorted(paths):
         try:
             template = core.input_template(core.directory / path)
         except (OSError, TemplateError):
-            continue  # the jobs are refused for it
+            continue  # the jobs are refused because of it
         for name in (*_REAL, *_WHOLE):
             given, said = getattr(options, name), getattr(template, name, None)
             if given is not None and said not in (None, given):

@@ -1,8 +1,8 @@
 """Supplied app: ``in0`` and ``in1`` to ``out0``, ``out1`` and sometimes ``out2``.
 
-out0 holds both inputs, out1 their sizes and the command line, and out2 is only written when the
-first line of in0 begins with OPT, or with ``--optional``. ``--fail N`` exits with status N.
-The app ``optmid`` is the same program with one input, ``in``, and out1 in the place of out2.
+out0 holds both inputs, out1 their sizes and the command line. out2 is only written if the first
+line of in0 begins with OPT, or with ``--optional``. ``--fail N`` exits with status N. The app
+``optmid`` is the same program with one input, ``in``, and out1 in the place of out2.
 """
 
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command line; return the exit status."""
     arguments = sys.argv[1:]
     middle = "--middle-is-optional" in arguments
     sys.stderr.write(f"starting {'optmid' if middle else 'multi'} args: {' '.join(arguments)}\n")

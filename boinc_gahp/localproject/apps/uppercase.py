@@ -15,7 +15,7 @@ def option(name: str, default: float = 0.0) -> float:
 
 
 def main() -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command line; return the exit status."""
     sys.stderr.write(f"starting uppercase args: {' '.join(sys.argv[1:])}\n")
     time.sleep(option("--sleep"))
     failure = int(option("--fail"))

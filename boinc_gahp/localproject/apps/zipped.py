@@ -1,4 +1,4 @@
-"""Supplied app: packs what it makes of ``in`` into one output, ``out.zip``.
+"""Supplied app: converts ``in`` and packs the results into one output, ``out.zip``.
 
 Its members are the real outputs: ``upper.txt``, ``sub/len.txt`` and ``cmdline.txt``.
 """

@@ -1,7 +1,7 @@
-"""The project's page: what people see of a project, and what they can do with a browser.
+"""The project's page: what people see of a project, and what they can do in a browser.
 
-A Flask blueprint; all of it works without JavaScript, and a small script keeps what is shown up to
-date (``static/page.js``).
+A Flask blueprint; it all works without JavaScript, and a small script keeps the display up to date
+(``static/page.js``).
 """
 
 from .access import STRANGERS_BODY, Refused, check_host, is_signed_in, sign_in_link

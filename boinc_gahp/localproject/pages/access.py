@@ -1,10 +1,9 @@
-"""Who may see the page, and who acts on it: addresses, sign-in, sessions and forms' tokens.
+"""Access to the page: who may see it, and on whose behalf; sign-in, sessions and form tokens.
 
-A page that another site has opened in the same browser can send requests here, and, by a name that
-it owns and lets point to 127.0.0.1, even read the answers. So the Host header must name this
-machine, also where files and RPCs are asked for; a form must come from a page of ours (Origin,
-Sec-Fetch-Site, and a token that only our pages hold), and the session's cookie is sent with
-requests from our own pages alone.
+A page of another site in the same browser can send requests here, and, if that site's owner lets
+its name point to 127.0.0.1, even read the answers. So the Host header must name this machine, also
+for files and RPCs; a form must come from one of our pages (Origin, Sec-Fetch-Site, and a token that
+only our pages contain), and the session's cookie is sent only with requests from our own pages.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _KEY_FILE = "page_key"
 _KEY_BYTES = 32
 _SIGNED_IN_FOR = timedelta(days=7)
 _READING = ("GET", "HEAD")
-#: Bytes that are kept of the form of somebody who is not signed in: enough to sign in.
+#: Bytes to keep of a form from somebody who is not signed in: enough to sign in.
 STRANGERS_BODY = 64 << 10
 
 
@@ -53,24 +52,24 @@ class Refused(Exception):
 
 
 def sign_in_link(core: Core, user_name: str = SUBMITTER) -> str:
-    """Return an address at which a user is signed in, once, without the authenticator."""
+    """Return an address that signs a user in, once, without the authenticator."""
     key = secrets.token_urlsafe(24)
     core.sign_in_keys[key] = user_name
     return f"{core.url}sign-in?key={key}"
 
 
 def prepare(app: App, core: Core) -> None:
-    """Set up the sessions: signed cookies that hold no secret of a user."""
+    """Set up the sessions: signed cookies that contain no secret of a user."""
     key = _secret_key(core.directory / _KEY_FILE)
     app.config.update(
         SECRET_KEY=key,
-        # Cookies do not tell ports apart: two projects on one machine need two names.
+        # Cookies ignore ports: two projects on one machine need two names.
         SESSION_COOKIE_NAME=f"local_project_{hashlib.sha256(key).hexdigest()[:12]}",
         SESSION_COOKIE_PATH="/test/",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Strict",
         PERMANENT_SESSION_LIFETIME=_SIGNED_IN_FOR,
-        # What the script fetches must not bring a cookie back that has changed meanwhile.
+        # The script's requests must not bring back a cookie that has changed meanwhile.
         SESSION_REFRESH_EACH_REQUEST=False,
     )
 
@@ -87,9 +86,9 @@ def _secret_key(path: Path) -> bytes:
 
 
 def check_host(core: Core) -> None:
-    """Refuse what is asked under a name that is not the project's, as of another site's page.
+    """Refuse requests for a name that is not the project's, as another site's page sends them.
 
-    Browsers always say under which; a program that does not is none.
+    Browsers always send the name; a program that does not is not a browser.
     """
     host = request.headers.get("Host")
     name = _hostname(host or "")
@@ -111,7 +110,7 @@ def _hostname(host: str) -> str:
 
 
 def check_request(core: Core) -> None:
-    """Refuse the page to other machines, and to other sites' forms."""
+    """Refuse the page to other machines, and refuse other sites' forms."""
     if not core.remote_page and not is_loopback(request.remote_addr or ""):
         raise Refused(
             "This page is for the project's own machine",
@@ -137,14 +136,14 @@ def _check_origin() -> None:
 
 
 def form_token() -> str:
-    """Return the token that every form on our pages holds."""
+    """Return the token that every form on our pages contains."""
     if "token" not in session:
         session["token"] = secrets.token_urlsafe(18)
     return str(session["token"])
 
 
 def check_token(given: str) -> None:
-    """Refuse a form that does not hold the token."""
+    """Refuse a form without the token."""
     expected = str(session.get("token", ""))
     if not expected or not secrets.compare_digest(given.encode(), expected.encode()):
         raise Refused(
@@ -158,7 +157,7 @@ def sign_in(core: Core, authenticator: str) -> accounts.User:
     """Begin a session.
 
     Raises:
-        RpcFailed: the authenticator is nobody's, or its user may do nothing here.
+        RpcFailed: the authenticator is nobody's, or its user has no rights here.
     """
     now = time.time()
     key = secrets.token_urlsafe(24)
@@ -176,7 +175,7 @@ def sign_in(core: Core, authenticator: str) -> accounts.User:
 
 
 def sign_out(core: Core) -> None:
-    """End the session, also for whoever else has its cookie."""
+    """End the session, also for anyone else who has its cookie."""
     with core.db.write() as connection:
         connection.execute("DELETE FROM session WHERE id = ?", (session.get("id", ""),))
     session.clear()
@@ -190,7 +189,7 @@ def authenticator_of_key(core: Core, connection: sqlite3.Connection, key: str) -
 
 
 def visitor(core: Core) -> accounts.User | None:
-    """Return who is signed in; asked of the database once a request, so rights are today's."""
+    """Return who is signed in; the database is asked once per request, so rights are current."""
     if "visitor" not in g:
         g.visitor = _visitor(core, session)
     found: accounts.User | None = g.visitor
@@ -198,7 +197,7 @@ def visitor(core: Core) -> accounts.User | None:
 
 
 def is_signed_in(app: Flask, core: Core, cookie: str) -> bool:
-    """Whether a request with this header ``Cookie`` would be a signed-in user's."""
+    """Whether a request with this ``Cookie`` header would be from a signed-in user."""
     asked = Request({"HTTP_COOKIE": cookie, "REQUEST_METHOD": "GET"})
     opened = app.session_interface.open_session(app, asked)
     return opened is not None and _visitor(core, opened) is not None

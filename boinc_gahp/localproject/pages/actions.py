@@ -1,4 +1,4 @@
-"""What is done to batches and jobs: aborted and retired, as the RPCs do it."""
+"""Actions on batches and jobs: aborting and retiring them, as the RPCs do it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def owned_job(core: Core, connection: sqlite3.Connection, job_id: int) -> sqlite
 def check_manage(
     connection: sqlite3.Connection, user: accounts.User, app_id: int, owner_id: int
 ) -> None:
-    """Refuse what is another's, unless the user manages it."""
+    """Refuse other users' batches, unless the user manages the app."""
     if not accounts.may_manage(connection, user, accounts.AppRow(app_id, ""), owner_id):
         raise access.Refused(
             "This is not yours",
@@ -71,7 +71,7 @@ def abort_batch(core: Core, batch_id: int) -> AnyResponse:
 
 
 def retire_batch(core: Core, batch_id: int) -> AnyResponse:
-    """Abort what is left of a batch and retire it."""
+    """Abort the rest of a batch and retire it."""
     access.need_visitor(core)
     with posted(core), core.db.write() as connection:
         batch = owned_batch(core, connection, batch_id)
@@ -119,7 +119,7 @@ def abort_jobs(core: Core, batch_id: int) -> AnyResponse:
 
 
 def _over(core: Core, said: str, done: bool, address: str) -> AnyResponse:
-    """Wake who has to know, and lead to the batch or the job, where it is said what was done."""
+    """Wake the back end, and redirect to the batch or the job, which shows what was done."""
     if done:
         core.wake.ring()
     flash(said, "good" if done else "bad")

@@ -1,4 +1,4 @@
-"""The page's addresses, and what is the same for all of them."""
+"""The page's addresses, and what they have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     View = Callable[..., AnyResponse | str]
 
-#: Address, name, view, and whether it is what a form is sent to.
+#: Address, name, view, and whether forms are sent to it.
 _RULES: tuple[tuple[str, str, View, bool], ...] = (
     ("/", "batches", shown.batches, False),
     ("/batches/<int:batch_id>", "batch", shown.batch, False),
@@ -43,10 +43,10 @@ _RULES: tuple[tuple[str, str, View, bool], ...] = (
     ("/batches/<int:batch_id>/outputs.zip", "batch_zip", downloads.batch, False),
 )
 
-#: Ids beyond it would be none for the database.
+#: Larger ids would be invalid for the database.
 _LAST_ID = 2**62
 
-#: Pages hold scripts, styles and forms of our own. What else browsers are told, every answer says.
+#: Pages contain our own scripts, styles and forms. Every answer has the other headers.
 _POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -54,7 +54,7 @@ _POLICY = (
 
 
 def make_blueprint(core: Core) -> Blueprint:
-    """Return the page of a project, to be registered with its Flask application."""
+    """Return a project's page, to be registered with its Flask application."""
     page = Blueprint(
         "page",
         __name__,

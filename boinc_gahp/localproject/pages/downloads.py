@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def output(core: Core, result_id: int, number: int) -> Response:
-    """Hand out the ``number``-th output file that an instance has."""
+    """Hand out the ``number``-th output file of an instance."""
     access.need_visitor(core)
     with core.db.read() as connection:
         result = connection.execute("SELECT * FROM result WHERE id = ?", (result_id,)).fetchone()
@@ -77,7 +77,7 @@ def _send(path: Path, name: str) -> Response:
 
 
 def _send_packed(packed: SentFile, name: str) -> Response:
-    """Hand out a file that goes as soon as it is sent; without outputs it is empty."""
+    """Hand out a file that is removed once it is sent; without outputs it is empty."""
     if packed.path is None:
         abort(404)
     file = packed.path.open("rb")
@@ -89,7 +89,7 @@ def _send_packed(packed: SentFile, name: str) -> Response:
 
 
 def _attachment(file: BinaryIO, nbytes: int, name: str) -> Response:
-    """Return a file as one that is saved, never shown: it may hold anything."""
+    """Return a file as one to save, never to show: it may contain anything."""
     name = "".join(char if char.isprintable() and char not in "/\\" else "_" for char in name)
     response = send_file(
         file, mimetype="application/octet-stream", as_attachment=True, download_name=name

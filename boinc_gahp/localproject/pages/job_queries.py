@@ -1,4 +1,4 @@
-"""What the page of a batch says about its jobs, and the page of a job about its instances."""
+"""What the page of a batch shows about its jobs, and the page of a job about its instances."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class JobLine:
 
     @property
     def elapsed_time(self) -> float:
-        """How long the canonical instance ran, or else the last that came back, in seconds."""
+        """How long the canonical instance ran, or else the last to come back, in seconds."""
         over = [row["elapsed_time"] for row in self.results if row["elapsed_time"]]
         return over[-1] if over else 0.0
 
@@ -55,7 +55,7 @@ class JobLine:
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts that have it now, or, if none, the one that had it last."""
+        """The hosts that have it now, or else the one that had it last."""
         now = [
             row["host"] for row in self.results if row["server_state"] == ServerState.IN_PROGRESS
         ]
@@ -75,7 +75,7 @@ def _state(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
 def jobs(
     connection: sqlite3.Connection, batch_id: int, page: int, *, state: str, part: str
 ) -> tuple[list[JobLine], int]:
-    """Return the ``page``-th page (from 1) of a batch's jobs, and how many there are.
+    """Return the ``page``-th page (from 1) of a batch's jobs, and the number of jobs.
 
     Only those in ``state``, if it is one of STATES, and with ``part`` in their names.
     """
@@ -131,10 +131,10 @@ class ShownInput:
 
 @dataclass(frozen=True, slots=True)
 class ShownInstance:
-    """A result: what validators see of it too, and what the page says of it.
+    """A result: as validators see it, with what the page adds.
 
-    ``state`` is what query_job says; ``kind`` one of STATES, for its colour; ``message`` what the
-    client says of a failure; ``stderr`` the app's own; ``gone`` are the outputs that it had.
+    ``state`` is query_job's word; ``kind`` one of STATES, for its colour; ``message`` the client's
+    about a failure; ``stderr`` the app's own; ``gone`` are the outputs that it had.
     """
 
     it: views.Result
@@ -166,7 +166,7 @@ class ShownInstance:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a job; ``time`` 0: when is not kept."""
+    """An event in a job's history; ``time`` 0: the time was not recorded."""
 
     time: float
     kind: str
@@ -178,7 +178,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class ShownJob:
-    """A workunit: what assimilators see of it too, and its row (``w.*``) for all the rest."""
+    """A workunit: as assimilators see it, with its row (``w.*``) for all other values."""
 
     it: views.Workunit
     row: sqlite3.Row
@@ -252,7 +252,7 @@ def _input(core: Core, number: int, file: WorkunitFile) -> ShownInput:
     )
 
 
-#: What an instance looks like on the page.
+#: How the page shows an instance.
 _KINDS = {
     Outcome.INIT: "queued",
     Outcome.SUCCESS: "done",
@@ -285,7 +285,7 @@ def _instance(core: Core, result: sqlite3.Row, canonical: int) -> ShownInstance:
 
 
 def _gone(result: sqlite3.Row, it: views.Result) -> list[UploadedFile]:
-    """Return the outputs that were reported and are not there: what is known of them is kept."""
+    """Return the reported outputs that are no longer there: their data are kept."""
     here = {file.path.name for file in it.files}
     try:
         return [file for file in uploaded_files(result) if file.name not in here]
@@ -298,7 +298,7 @@ def _name(value: Outcome | ValidateState) -> str:
 
 
 def _between(text: str, tag: str) -> str:
-    """Return what the client put between two tags around the app's stderr, or what it said."""
+    """Return what the client put between two tags around the app's stderr, or its message."""
     _, begin, rest = text.partition(f"<{tag}>\n")
     return rest.rpartition(f"</{tag}>")[0].strip("\n") if begin else ""
 
@@ -334,5 +334,5 @@ def _instance_history(row: sqlite3.Row, one: ShownInstance) -> list[Event]:
 
 
 def _short(row: sqlite3.Row, one: ShownInstance) -> str:
-    """Return what an instance's name adds to its job's: ``_0``."""
+    """Return the suffix that an instance's name adds to its job's: ``_0``."""
     return one.it.name.removeprefix(row["name"]) or one.it.name

@@ -1,4 +1,4 @@
-"""Rendering: all pages have one frame, in which the script renews the changing part alone."""
+"""Rendering: all pages share a frame; in it, the script renews only the part that changes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from . import access, words
 if TYPE_CHECKING:
     from ..core import Core
 
-#: Numbers beyond it would be none for the database.
+#: Larger numbers would be invalid for the database.
 _LAST_PAGE = 10**9
 
-#: Of our own, not the application's: a process with several projects compiles templates once.
+#: Our own, not the application's: a process with several projects compiles templates once.
 _TEMPLATES = Environment(
     loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
 )
@@ -26,7 +26,7 @@ _TEMPLATES.globals.update(
 
 
 def show(core: Core, template: str, status: int = 200, **context: object) -> Response:
-    """Return a page, or, if the script asks, only its changing part."""
+    """Return a page, or only its changing part if the script asks."""
     live = request.headers.get("X-Live") == "1"
     text = _TEMPLATES.get_template(template).render(
         frame="live.html" if live else "frame.html",
@@ -39,5 +39,5 @@ def show(core: Core, template: str, status: int = 200, **context: object) -> Res
 
 
 def page_number(name: str = "page") -> int:
-    """Return which page of a list is asked for, from 1."""
+    """Return the requested page of a list, from 1."""
     return min(max(request.args.get(name, 1, int), 1), _LAST_PAGE)

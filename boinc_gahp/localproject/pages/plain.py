@@ -1,4 +1,4 @@
-"""The pages that Apache and PHP show for errors, in the way of programs that ask for outputs."""
+"""Apache's and PHP's error pages, which programs get when they ask for outputs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PAGE = """<!DOCTYPE html>
 
 
 def error_page(title: str) -> Response:
-    """Return a page that says what the real server's page says, with its status 200."""
+    """Return a page with the real server's text, and its status 200."""
     page = _PAGE.format(title=title, text=f"{title}. Please try again later.")
     return Response(page, content_type="text/html; charset=utf-8")
 
 
 def not_found() -> Response:
-    """Return Apache's page for an address that is not there."""
+    """Return Apache's page for an address that does not exist."""
     return Response(
         '<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01//EN" "http://www.w3.org/TR/html4/strict.dtd">'
         "\n<html><head>\n<title>404 Not Found</title>\n</head><body>\n<h1>Not Found</h1>\n"

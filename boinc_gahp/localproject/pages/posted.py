@@ -1,4 +1,4 @@
-"""Forms that were sent to the page: read into the spool, and only taken with our own token."""
+"""Forms sent to the page: read into the spool, and accepted only with our own token."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Posted:
     form: Form
 
     def text(self, name: str) -> str:
-        """Return a field; empty if it is not there."""
+        """Return a field; empty if it is missing."""
         return self.form.fields.get(name, b"").decode("utf-8", "replace")
 
     def texts(self) -> dict[str, str]:
@@ -33,18 +33,18 @@ class Posted:
         return {name: self.text(name) for name in self.form.fields}
 
     def file(self, name: str) -> FormFile | None:
-        """Return an uploaded file; browsers send a nameless one where none was chosen."""
+        """Return an uploaded file; browsers send a nameless one if none was chosen."""
         return next((f for f in self.form.files if f.field_name == name and f.filename), None)
 
 
 @contextmanager
 def posted(core: Core) -> Iterator[Posted]:
-    """Read the request's form; its files are gone afterwards, unless they were staged.
+    """Read the request's form; its files are removed afterwards, unless they were staged.
 
-    PHP's limits are not for this page, which is none of PHP's.
+    PHP's limits do not apply to this page, which is not PHP's.
 
     Raises:
-        Refused: it was too large to be kept, cannot be read, or does not hold the token.
+        Refused: it was too large to keep, cannot be read, or does not have the token.
     """
     if (request.content_length or 0) > access.STRANGERS_BODY and access.visitor(core) is None:
         raise access.Refused(

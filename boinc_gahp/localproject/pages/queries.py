@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 BATCHES_A_PAGE = 50
 
-#: The states of a job that people ask for, in the order in which they are shown. A job is in
-#: progress while some host has an instance of it.
+#: The states of a job for people, in the order in which they are shown. A job is in progress while
+#: some host has an instance of it.
 STATES = ("queued", "in_progress", "done", "failed", "aborted")
 
 _OPEN = "w.canonical_resultid = 0 AND w.error_mask = 0"
@@ -29,7 +29,7 @@ _IN_PROGRESS = (
     f"AND r.server_state = {ServerState.IN_PROGRESS:d})"
 )
 _CANCELLED = f"w.error_mask & {ErrorMask.CANCELLED:d}"
-#: What is true of the jobs in a state.
+#: The condition for a job in each state.
 WHERE = {
     "queued": f"{_OPEN} AND NOT {_IN_PROGRESS}",
     "in_progress": f"{_OPEN} AND {_IN_PROGRESS}",
@@ -41,7 +41,7 @@ WHERE = {
 
 @dataclass(slots=True)
 class StateCounts:
-    """How many jobs are in each of :data:`STATES`."""
+    """The number of jobs in each of :data:`STATES`."""
 
     queued: int = 0
     in_progress: int = 0
@@ -61,11 +61,11 @@ class StateCounts:
 
     @property
     def percent(self) -> int:
-        """How much has ended, rounded down: 100 only when all has."""
+        """The percentage that has ended, rounded down: 100 only if all have."""
         return 100 * self.ended // self.total if self.total else 0
 
     def parts(self) -> list[tuple[str, int, float, float]]:
-        """Return state, number, and where it begins and how long it is in a bar of 100."""
+        """Return state, number, start and length in a bar of 100."""
         parts = []
         begin = 0.0
         for state in ("done", "failed", "aborted", "in_progress", "queued"):
@@ -99,7 +99,7 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
             parameters,
         )
     }
-    # From the few results that hosts have to their jobs, not from all jobs to their results.
+    # Goes from the few results that hosts have to their jobs, not from all jobs to their results.
     for row in connection.execute(
         "SELECT w.batch, count(DISTINCT w.id) AS in_progress "  # noqa: S608
         "FROM result r INDEXED BY res_host CROSS JOIN workunit w ON w.id = r.workunitid "
@@ -113,7 +113,7 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
 
 @dataclass(slots=True)
 class ShownBatch:
-    """A batch, or the jobs of none, which has no state.
+    """A batch, or the jobs that belong to none; those have no state.
 
     Times are seconds since the epoch; 0: not yet, or never.
     """
@@ -133,7 +133,7 @@ class ShownBatch:
 
     @property
     def open(self) -> bool:
-        """Whether there is something left to abort."""
+        """Whether there is anything left to abort."""
         return self.state in (BatchState.INIT, BatchState.IN_PROGRESS)
 
 
@@ -146,7 +146,7 @@ _BATCH = (
 def _batch(row: sqlite3.Row, jobs: StateCounts) -> ShownBatch:
     state = BatchState(row["state"])
     if state is BatchState.IN_PROGRESS and 0 < jobs.total == jobs.ended:
-        # As query_batch does; that is what writes it down.
+        # As query_batch does; only query_batch stores it.
         state = BatchState.COMPLETE
     return ShownBatch(
         id=row["id"],
@@ -165,7 +165,7 @@ def _batch(row: sqlite3.Row, jobs: StateCounts) -> ShownBatch:
 
 
 def batch(connection: sqlite3.Connection, batch_id: int) -> ShownBatch | None:
-    """Return a batch; 0 is for the jobs that belong to none."""
+    """Return a batch; 0 means the jobs that belong to none."""
     jobs = counts(connection, batch_id).get(batch_id, StateCounts())
     if batch_id == 0:
         return ShownBatch(0, "Jobs without a batch", None, 0, "", 0, "", 0, 0, 0, 0, jobs)
@@ -191,7 +191,7 @@ class BatchesPage:
 
 
 def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> BatchesPage:
-    """Return the ``page``-th page (from 1) of the batches that are not retired, or of those."""
+    """Return the ``page``-th page (from 1) of the retired batches, or of all others."""
     by_batch = counts(connection)
     sign = "=" if retired else "!="
     rows = connection.execute(
@@ -245,7 +245,7 @@ class Host:
 
 
 def hosts(connection: sqlite3.Connection) -> list[Host]:
-    """Return all hosts, those that work now first."""
+    """Return all hosts, the working ones first."""
     running: dict[int, list[Running]] = {}
     for row in connection.execute(
         "SELECT r.id, r.hostid, r.name, r.workunitid, r.sent_time, r.report_deadline FROM result r "  # noqa: S608
@@ -312,7 +312,7 @@ def programs(connection: sqlite3.Connection) -> list[ShownProgram]:
 
 @dataclass(frozen=True, slots=True)
 class ShownApp:
-    """An app: its versions' numbers and commands, and what is pluggable."""
+    """An app: its versions' numbers and commands, and its plug-ins."""
 
     id: int
     name: str

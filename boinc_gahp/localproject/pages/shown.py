@@ -1,4 +1,4 @@
-"""The pages to look at: batches, a batch, a job, hosts, the back end, apps."""
+"""The pages that only show: batches, a batch, a job, hosts, the back end, apps."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def job(core: Core, job_id: int) -> Response:
 
 
 def hosts(core: Core) -> Response:
-    """Show the hosts, what they can, and what they are running."""
+    """Show the hosts, their properties, and the jobs that they run."""
     with core.db.read() as connection:
         return show(core, "hosts.html", hosts=queries.hosts(connection))
 
@@ -97,7 +97,7 @@ def apps(core: Core) -> Response:
 
 
 def _templates(core: Core, name: str) -> tuple[object, object, str]:
-    """Return an app's two templates, or None for what cannot be read, and why."""
+    """Return an app's two templates, None for one that cannot be read, and the reason."""
     try:
         return (
             core.input_template(core.templates / f"{name}_in"),

@@ -1,4 +1,4 @@
-"""Signing in, with an authenticator or a one-time link, and out."""
+"""Signing in, with an authenticator or a one-time link, and signing out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from ..core import Core
 
-#: Where to go afterwards: an address of ours, and nothing that leads elsewhere.
+#: The address to go to afterwards: one of ours, and nothing that leads elsewhere.
 _OURS = re.compile(r"/test/[A-Za-z0-9_\-/.]*(\?[A-Za-z0-9_=&%\-]*)?")
 
 
 def form(core: Core) -> Response:
-    """Show the form; with a link's key, only a button. The key is used up by sending it."""
+    """Show the form; with a link's key, only a button. Sending the form uses up the key."""
     key = request.args.get("key", "")
     return show(
         core,

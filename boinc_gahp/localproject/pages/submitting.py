@@ -1,4 +1,4 @@
-"""The form that submits a batch: what is typed, what is wrong with it, and the jobs it makes."""
+"""The form that submits a batch: the fields, their errors, and the jobs made from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MAX_JOBS = 10_000
 #: BOINC's columns for whole numbers have 32 bits.
 _MAX_WHOLE = 2**31
-#: A file that was sent with a form that was wrong is kept for the next try.
+#: A file that was sent with a wrong form is kept for the next try.
 _KEEP_FOR = 86400.0
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_\-]{1,20}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]+")
@@ -59,7 +59,7 @@ class Parameter:
 
 
 #: ``templates.rst``, "Job parameters", in the order of the form; empty fields leave the template's
-#: values. What is typed goes into a template of the jobs' own, since a template's values win.
+#: values. Filled fields go into a template of the jobs' own, because a template's values win.
 PARAMETERS = (
     Parameter("min_quorum", "Quorum", "results that must agree"),
     Parameter("target_nresults", "Instances at first", "at least the quorum"),
@@ -79,9 +79,9 @@ PARAMETERS = (
 
 @dataclass(slots=True)
 class Draft:
-    """What is typed in the form, by field, and what is wrong, by field; ``""`` is the whole.
+    """The input by field, and the errors by field; ``""`` is the whole form.
 
-    ``estimate``: how long the batch would run, in seconds, if that was asked.
+    ``estimate``: how long the batch would run, in seconds, if the user asked.
     """
 
     app: accounts.AppRow
@@ -96,7 +96,7 @@ class Draft:
         return self.template.per_job_files
 
     def number(self, name: str, label: str, *, whole: bool = True) -> float | None:
-        """Read a number; None if nothing is typed."""
+        """Read a number; None if the field is empty."""
         text = self.values.get(name, "").strip().replace(",", "")
         if not text:
             return None
@@ -162,9 +162,9 @@ def _default(template: InputTemplate, name: str) -> str:
 
 
 def submitted(core: Core) -> AnyResponse:
-    """Submit the batch, or show the form again with what is wrong, keeping what was typed.
+    """Submit the batch, or show the form again with the errors, keeping the input.
 
-    It is shown again, too, if the button was the one that asks how long the batch would run.
+    It is also shown again if the user asked how long the batch would run.
     """
     user = access.need_visitor(core)
     connection = core.db.connection()
@@ -192,7 +192,7 @@ def submitted(core: Core) -> AnyResponse:
         if draft.errors:
             return _show(core, connection, draft, 422)
     with core.db.write() as connection:
-        # The table has no room for longer names; such files are nobody's to remove.
+        # The table has no room for longer names; nobody would remove such files.
         for name in dict.fromkeys(name for name in files if len(name) <= MAX_NAME):
             note_use(core, connection, name, batch_id, 0)
     flash(f"Submitted {count(len(jobs), 'job')}.", "good")
@@ -200,16 +200,16 @@ def submitted(core: Core) -> AnyResponse:
 
 
 def _estimate(connection: sqlite3.Connection, template: InputTemplate, jobs: list[NewJob]) -> float:
-    """Return what estimate_batch says: all operations, at the mean speed of the hosts."""
+    """Return estimate_batch's answer: all operations, at the mean speed of the hosts."""
     usual = template.rsc_fpops_est or DEFAULTS["rsc_fpops_est"]
     return sum(job.rsc_fpops_est or usual for job in jobs) / mean_speed(connection)
 
 
 def _with_template(core: Core, draft: Draft, jobs: list[NewJob]) -> list[NewJob]:
-    """Return the jobs with a template of their own, if they ask for other than what the app's says.
+    """Return the jobs, with their own template if they ask for other values than the app's has.
 
     Raises:
-        TemplateError: what they ask for is nothing that can stand in a template.
+        TemplateError: a value that they ask for cannot be put into a template.
     """
     typed = {
         each.name: value
@@ -225,7 +225,7 @@ def _with_template(core: Core, draft: Draft, jobs: list[NewJob]) -> list[NewJob]
 
 
 def _stage(core: Core, draft: Draft, sent: Posted) -> list[str]:
-    """Stage what was sent, and return the physical names of a job's files."""
+    """Stage the files that were sent, and return the physical names of a job's files."""
     names = []
     for number, info in enumerate(draft.files):
         uploaded = sent.file(f"file_{number}")
@@ -254,7 +254,7 @@ def _missing_file(draft: Draft, info: InputFileInfo) -> str:
 
 
 def _staged(core: Core, filename: str, incoming: IncomingFile, info: InputFileInfo) -> str:
-    """Stage a file by its content, as the bridge does: ``<MD5><extension>``."""
+    """Stage a file by its content, like the bridge: ``<MD5><extension>``."""
     extension = PurePath(filename.replace("\\", "/")).suffix
     name = incoming.finish() + (extension if _EXTENSION.fullmatch(extension) else "")
     core.download.add(name, incoming)
@@ -266,7 +266,7 @@ def _staged(core: Core, filename: str, incoming: IncomingFile, info: InputFileIn
 
 
 def _jobs(draft: Draft, files: list[str]) -> list[NewJob]:
-    """Return the jobs; ``{n}`` in the command line becomes each one's number."""
+    """Return the jobs; ``{n}`` in the command line becomes each job's number."""
     typed = draft.number("jobs", "Number of jobs")
     wanted = 1 if typed is None else int(typed)
     if not 1 <= wanted <= _MAX_JOBS:

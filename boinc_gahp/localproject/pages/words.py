@@ -13,8 +13,8 @@ from ..states import ERROR_WORDS, AssimilateState, BatchState, FileDeleteState
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _YEAR_2100 = 4_102_444_800
 
-#: What has become of a job's, or an instance's, files; with ``no_delete`` the file deleter leaves
-#: them where they are, and is done.
+#: The state of a job's or an instance's files; if they have ``no_delete``, the file deleter leaves
+#: them in place and is done.
 DELETIONS = {
     FileDeleteState.INIT: "not yet",
     FileDeleteState.READY: "due",
@@ -56,7 +56,7 @@ def ago(then: float, now: float | None = None) -> str:
 
 
 def lasting(since: float, now: float | None = None) -> str:
-    """Return how long something has been going on: ``1 s``, ``3 min``."""
+    """Return how long it has been going on: ``1 s``, ``3 min``."""
     return span(max((time.time() if now is None else now) - since, 1))
 
 
@@ -66,7 +66,7 @@ def clock(then: float) -> str:
 
 
 def iso(then: float) -> str:
-    """Return a time as ``<time datetime>`` wants it."""
+    """Return a time in the format of ``<time datetime>``."""
     return _local(then).isoformat(timespec="seconds")
 
 
@@ -80,43 +80,43 @@ def speed(flops: float) -> str:
 
 
 def credit(granted: float) -> str:
-    """Return credit in words: two digits behind the point, or, if there is less, one that says."""
+    """Return credit in words: two decimals, or a single digit if it is less than 0.01."""
     return f"{granted:,.2f}" if granted >= 0.01 or not granted else f"{granted:.1g}"
 
 
 def thousands(number: float) -> str:
-    """Return a whole number with thousands apart: ``10,000``."""
+    """Return a whole number with separators: ``10,000``."""
     return f"{number:,.0f}"
 
 
 def errors(mask: int) -> str:
-    """Return what the bits of an error mask say; empty for 0."""
+    """Return the meaning of the bits of an error mask; empty for 0."""
     return ", ".join(states.ERROR_MEANINGS[word] for bit, word in ERROR_WORDS.items() if mask & bit)
 
 
 def job_state(state: str) -> str:
-    """Return what one of the states of :data:`.queries.STATES` is called."""
-    # An aborted job is a failed one for a project.
+    """Return the name of one of the states in :data:`.queries.STATES`."""
+    # For a project, an aborted job is a failed one.
     return state if state == "aborted" else states.JobState[state.upper()].value
 
 
 def batch_state(state: BatchState) -> str:
-    """Return what a batch's state is called."""
+    """Return the name of a batch's state."""
     return states.BatchState[state.name].words
 
 
 def deletion(state: int) -> str:
-    """Return what a file_delete_state means."""
+    """Return the meaning of a file_delete_state."""
     return DELETIONS[FileDeleteState(state)]
 
 
 def assimilation(state: int) -> str:
-    """Return what an assimilate_state means."""
+    """Return the meaning of an assimilate_state."""
     return ASSIMILATIONS[AssimilateState(state)]
 
 
 def readable(text: str) -> str:
-    """Return text as a page can hold it, line by line."""
+    """Return text that a page can contain, line by line."""
     return visible(text, lambda character: character if character in "\n\t" else show(character))
 
 
