@@ -229,6 +229,8 @@ class Pool:
         Returns:
             Whether there are threads; without one, nothing else can be under way or waiting.
         """
+        if not self._waiting:  # after most tasks; a task that comes now is started by submit()
+            return True
         with self._lock:
             while able := [project for project in self._waiting if self._has_room(project)]:
                 project = min(able, key=self._workers.count)
