@@ -14,14 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .commands import init_project, run_project
-    from .create_work import NewJob, RemoteInput, WorkError
-    from .database import DatabaseError
-    from .directory import ProjectDirectoryError
-    from .generator import WorkRequest
-    from .project import LocalProject, ProjectFailed
-    from .quirks import PhpLimits, Quirks
-    from .states import BatchState, ErrorMask
+    from boinc_gahp.localproject.commands import init_project, run_project
+    from boinc_gahp.localproject.create_work import NewJob, RemoteInput, WorkError
+    from boinc_gahp.localproject.database import DatabaseError
+    from boinc_gahp.localproject.directory import ProjectDirectoryError
+    from boinc_gahp.localproject.generator import WorkRequest
+    from boinc_gahp.localproject.project import LocalProject, ProjectFailed
+    from boinc_gahp.localproject.quirks import PhpLimits, Quirks
+    from boinc_gahp.localproject.states import BatchState, ErrorMask
 
 __all__ = [
     "BatchState",

@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .names import name_key
-from .replies import RpcFailed
-from .states import ServerState
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from .database import Database
+    from boinc_gahp.localproject.database import Database
 
 
 @dataclass(frozen=True, slots=True)

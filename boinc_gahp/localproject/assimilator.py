@@ -16,16 +16,16 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from . import plugins, views
-from .plugins import PluginError
-from .programs import ASSIMILATOR, handle_each
-from .states import AssimilateState
+from boinc_gahp.localproject import plugins, views
+from boinc_gahp.localproject.plugins import PluginError
+from boinc_gahp.localproject.programs import ASSIMILATOR, handle_each
+from boinc_gahp.localproject.states import AssimilateState
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
     Handler = Callable[[views.Workunit, views.Result | None, tuple[views.Result, ...]], object]
 

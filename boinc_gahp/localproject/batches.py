@@ -9,16 +9,16 @@ from email.utils import format_datetime
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from .names import name_key
-from .replies import PhpFatal, RpcFailed, RpcReply, php_number
-from .states import BatchState, ErrorMask, Outcome, ServerState
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.replies import PhpFatal, RpcFailed, RpcReply, php_number
+from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .accounts import AppRow, User
-    from .core import Core
-    from .request import RpcRequest
+    from boinc_gahp.localproject.accounts import AppRow, User
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.request import RpcRequest
 
 
 _MAX_NAME = 255

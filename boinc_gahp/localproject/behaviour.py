@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .names import name_key
+from boinc_gahp.localproject.names import name_key
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from .database import Database
+    from boinc_gahp.localproject.database import Database
 
 #: The effect of each kind, and the name of its value in brackets: '' means no value.
 KINDS = {
@@ -183,6 +183,6 @@ def _behaviour(row: sqlite3.Row) -> Behaviour:
 
 
 def _place(connection: sqlite3.Connection, host: str, job: str) -> tuple[int, str]:
-    from . import hosts  # noqa: PLC0415  (brings the web server, which help can do without)
+    from boinc_gahp.localproject import hosts  # noqa: PLC0415  (brings the web server, which help can do without)
 
     return hosts.find(connection, host) if host else 0, name_key(job) if job else ""

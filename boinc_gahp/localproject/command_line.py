@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from .core import APPS
+from boinc_gahp.localproject.core import APPS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,16 +6,16 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from . import directory as layout
-from .project import LocalProject
-from .server import HOST
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.localproject.server import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import FrameType
 
-    from .quirks import Quirks
+    from boinc_gahp.localproject.quirks import Quirks
 
 _CHECK_EVERY = 1.0
 

@@ -19,7 +19,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import InternalServerError, RequestEntityTooLarge
 
-from .bodies import Allowance, RequestBody
+from boinc_gahp.localproject.bodies import Allowance, RequestBody
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
     from waitress.utilities import Error
 
-    from .bodies import Allow
+    from boinc_gahp.localproject.bodies import Allow
 
 log = logging.getLogger("boinc_gahp.localproject")
 

@@ -6,20 +6,20 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ..templates import (
+from boinc_gahp.localproject.addresses import HostNames
+from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.store import FileStore
+from boinc_gahp.templates import (
     InputTemplate,
     OutputTemplate,
     read_input_template,
     read_output_template,
 )
-from .addresses import HostNames
-from .database import Database
-from .store import FileStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .quirks import Quirks
+    from boinc_gahp.localproject.quirks import Quirks
 
     #: A file's modification time and inode.
     Stamp = tuple[int, int]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import accounts, batches, work
-from .new_job import NewJob, RemoteInput, WorkError
-from .replies import PhpFatal, RpcFailed
-from .settings import SUBMITTER
-from .states import BatchState
+from boinc_gahp.localproject import accounts, batches, work
+from boinc_gahp.localproject.new_job import NewJob, RemoteInput, WorkError
+from boinc_gahp.localproject.replies import PhpFatal, RpcFailed
+from boinc_gahp.localproject.settings import SUBMITTER
+from boinc_gahp.localproject.states import BatchState
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 __all__ = ["NewJob", "RemoteInput", "WorkError", "create_work", "submit"]
 

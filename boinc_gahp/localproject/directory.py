@@ -7,14 +7,13 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from ..files import write_whole
-from ..templates import InputTemplate, OutputTemplate, write_input_template, write_output_template
-from . import accounts
-from .core import Core
-from .database import Database
-from .quirks import Quirks
-from .server import free_port
-from .settings import (
+from boinc_gahp.files import write_whole
+from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.quirks import Quirks
+from boinc_gahp.localproject.server import free_port
+from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
@@ -22,7 +21,13 @@ from .settings import (
     remembered_port,
     write_settings,
 )
-from .supplied import SUPPLIED
+from boinc_gahp.localproject.supplied import SUPPLIED
+from boinc_gahp.templates import (
+    InputTemplate,
+    OutputTemplate,
+    write_input_template,
+    write_output_template,
+)
 
 if TYPE_CHECKING:
     import sqlite3

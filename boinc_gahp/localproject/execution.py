@@ -9,16 +9,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..backoff import Backoff
-from .processes import MARK, ProcessFamily
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.localproject.processes import MARK, ProcessFamily
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
-    from .client_errors import JobFailed
-    from .limits import LimitWatch
-    from .slot import Slot
+    from boinc_gahp.localproject.client_errors import JobFailed
+    from boinc_gahp.localproject.limits import LimitWatch
+    from boinc_gahp.localproject.slot import Slot
 
 #: Time between two checks whether an app has ended; the latter if its writing gets it killed.
 _BACKOFF = Backoff(0.004, 0.1, factor=1.3)

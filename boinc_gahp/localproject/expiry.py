@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..templates import TemplateError, read_result
-from . import batches
-from .states import BatchState, FileDeleteState
+from boinc_gahp.localproject import batches
+from boinc_gahp.localproject.states import BatchState, FileDeleteState
+from boinc_gahp.templates import TemplateError, read_result
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 log = logging.getLogger("boinc_gahp.localproject")
 

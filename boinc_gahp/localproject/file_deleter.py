@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..templates import TemplateError, read_result, read_workunit
-from .states import FileDeleteState
+from boinc_gahp.localproject.states import FileDeleteState
+from boinc_gahp.templates import TemplateError, read_result, read_workunit
 
 if TYPE_CHECKING:
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 log = logging.getLogger("boinc_gahp.localproject")
 

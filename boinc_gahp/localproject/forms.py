@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
 
-    from .quirks import PhpLimits
-    from .store import IncomingFile
+    from boinc_gahp.localproject.quirks import PhpLimits
+    from boinc_gahp.localproject.store import IncomingFile
 
 log = logging.getLogger("boinc_gahp.localproject")
 

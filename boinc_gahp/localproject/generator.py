@@ -16,17 +16,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..backoff import Backoff
-from ..text import shorten
-from . import plugins
-from .create_work import NewJob, WorkError, create_work
-from .plugins import PluginError
-from .staging import stage_file
-from .states import ServerState
-from .work import job_exists
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.localproject import plugins
+from boinc_gahp.localproject.create_work import NewJob, WorkError, create_work
+from boinc_gahp.localproject.plugins import PluginError
+from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.states import ServerState
+from boinc_gahp.localproject.work import job_exists
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 log = logging.getLogger("boinc_gahp.localproject")
 

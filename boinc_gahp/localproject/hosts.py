@@ -11,13 +11,13 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from .directory import VOLUNTEERS
-from .states import ServerState
+from boinc_gahp.localproject.directory import VOLUNTEERS
+from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .database import Database
+    from boinc_gahp.localproject.database import Database
 
 _MAX_HOSTS = 1000
 

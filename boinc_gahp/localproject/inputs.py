@@ -14,20 +14,20 @@ import zlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..client_exits import ERR_RESULT_DOWNLOAD
-from .client_errors import JobFailed
-from .fetch import FetchError, fetch
-from .names import is_file_name
-from .store import md5_file
+from boinc_gahp.client_exits import ERR_RESULT_DOWNLOAD
+from boinc_gahp.localproject.client_errors import JobFailed
+from boinc_gahp.localproject.fetch import FetchError, fetch
+from boinc_gahp.localproject.names import is_file_name
+from boinc_gahp.localproject.store import md5_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from ..templates import WorkunitFile
-    from .core import Core
-    from .slot import Slot
-    from .store import StoredFile
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.slot import Slot
+    from boinc_gahp.localproject.store import StoredFile
+    from boinc_gahp.templates import WorkunitFile
 
     Stamp = tuple[str, int, int, int]
 

@@ -9,11 +9,11 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from .names import MAX_NAME
-from .replies import PhpFatal
+from boinc_gahp.localproject.names import MAX_NAME
+from boinc_gahp.localproject.replies import PhpFatal
 
 if TYPE_CHECKING:
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 def note_use(

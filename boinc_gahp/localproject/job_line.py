@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from .command_line import split_command_line
-from .new_job import NewJob, RemoteInput
-from .replies import RpcFailed
-from .request import as_integer, php_float
+from boinc_gahp.localproject.command_line import split_command_line
+from boinc_gahp.localproject.new_job import NewJob, RemoteInput
+from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.request import as_integer, php_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable

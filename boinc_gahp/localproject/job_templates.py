@@ -6,13 +6,13 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..files import write_whole
+from boinc_gahp.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..templates import TemplateError
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.templates import TemplateError
 
 #: How create_work ends if a template and the options do not go together.
 XML_PARSE = "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"

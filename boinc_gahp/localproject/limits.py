@@ -13,18 +13,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..client_exits import (
+from boinc_gahp.client_exits import (
     EXIT_DISK_LIMIT_EXCEEDED,
     EXIT_MEM_LIMIT_EXCEEDED,
     EXIT_TIME_LIMIT_EXCEEDED,
 )
-from .client_errors import JobFailed
+from boinc_gahp.localproject.client_errors import JobFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .processes import ProcessFamily
-    from .slot import Slot
+    from boinc_gahp.localproject.processes import ProcessFamily
+    from boinc_gahp.localproject.slot import Slot
 
 _MB = 1 << 20
 #: Seconds between two checks of memory, of the slot's size, and of all processes of the machine;

@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..templates import (
+from boinc_gahp.localproject import plugins, supplied
+from boinc_gahp.localproject.command_line import fill_in
+from boinc_gahp.localproject.directory import add_app, add_app_version
+from boinc_gahp.templates import (
     Severity,
     check_template,
     safe_open_name,
     write_input_template,
     write_output_template,
 )
-from . import plugins, supplied
-from .command_line import fill_in
-from .directory import add_app, add_app_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
 #: How many results beyond its quorum a job may have without agreement, in error, in all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from .replies import RpcFailed
+from boinc_gahp.localproject.replies import RpcFailed
 
 
 class RemoteInput(NamedTuple):

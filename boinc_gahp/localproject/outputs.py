@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from ..templates import TemplateError, read_result
-from .names import name_key
-from .request import as_integer
-from .states import Outcome
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.request import as_integer
+from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.templates import TemplateError, read_result
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 @dataclass(frozen=True, slots=True)

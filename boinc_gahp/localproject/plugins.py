@@ -25,13 +25,13 @@ from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import validators
+from boinc_gahp.localproject import validators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
     #: Every source file of a ``modules`` directory: modification time, size, inode.
     Stamps = dict[Path, tuple[int, int, int]]

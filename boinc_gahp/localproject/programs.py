@@ -12,14 +12,14 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from ..backoff import Backoff
-from ..text import shorten
-from .plugins import PluginError
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.localproject.plugins import PluginError
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 log = logging.getLogger("boinc_gahp.localproject")
 

@@ -9,20 +9,20 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..threads import start
-from . import accounts, hosts, pages, settings
-from . import directory as layout
-from .addresses import names_of
-from .core import Core
-from .create_work import NewJob, create_work
-from .names import name_key
-from .quirks import Quirks
-from .scheduler import Scheduler
-from .server import HOST, WebServer, port_is_free
-from .states import BatchState, ErrorMask
-from .supervisor import Supervisor
-from .volunteer import Volunteer, clean_up
-from .web import body_allowance, make_app
+from boinc_gahp.localproject import accounts, hosts, pages, settings
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.addresses import names_of
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.create_work import NewJob, create_work
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.quirks import Quirks
+from boinc_gahp.localproject.scheduler import Scheduler
+from boinc_gahp.localproject.server import HOST, WebServer, port_is_free
+from boinc_gahp.localproject.states import BatchState, ErrorMask
+from boinc_gahp.localproject.supervisor import Supervisor
+from boinc_gahp.localproject.volunteer import Volunteer, clean_up
+from boinc_gahp.localproject.web import body_allowance, make_app
+from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from threading import Thread
     from types import TracebackType
 
-    from ..templates import InputTemplate, OutputTemplate
+    from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.localproject")
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .replies import RpcFailed
-from .work import COLUMNS
+from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.work import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .work import NewWorkunit
+    from boinc_gahp.localproject.work import NewWorkunit
 
 #: The columns of a workunit in the order of the real server's table, with the values it writes.
 _FIELDS = (

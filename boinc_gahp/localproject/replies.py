@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 if TYPE_CHECKING:
     import sqlite3
 
-    from .quirks import Quirks
+    from boinc_gahp.localproject.quirks import Quirks
 
 PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
 CONTENT_TYPE = "text/xml;charset=UTF-8"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import batches
-from .accounts import authenticate, find_app
-from .replies import RpcFailed, php_number
-from .states import ERROR_WORDS, BatchState, Outcome, ServerState
+from boinc_gahp.localproject import batches
+from boinc_gahp.localproject.accounts import authenticate, find_app
+from boinc_gahp.localproject.replies import RpcFailed, php_number
+from boinc_gahp.localproject.states import ERROR_WORDS, BatchState, Outcome, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .core import Core
-    from .replies import RpcReply
-    from .request import RpcRequest
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.replies import RpcReply
+    from boinc_gahp.localproject.request import RpcRequest
 
 
 def ping(_core: Core, _request: RpcRequest, reply: RpcReply) -> None:

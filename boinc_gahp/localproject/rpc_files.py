@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import job_files
-from .accounts import authenticate
-from .names import MAX_NAME, valid_physical_name
-from .replies import RpcFailed
-from .store import ImmutabilityViolation
+from boinc_gahp.localproject import job_files
+from boinc_gahp.localproject.accounts import authenticate
+from boinc_gahp.localproject.names import MAX_NAME, valid_physical_name
+from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.store import ImmutabilityViolation
 
 if TYPE_CHECKING:
-    from .core import Core
-    from .forms import Form, FormFile
-    from .replies import RpcReply
-    from .request import RpcRequest
-    from .store import IncomingFile
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.forms import Form, FormFile
+    from boinc_gahp.localproject.replies import RpcReply
+    from boinc_gahp.localproject.request import RpcRequest
+    from boinc_gahp.localproject.store import IncomingFile
 
 
 def query_files(core: Core, request: RpcRequest, reply: RpcReply, _form: Form) -> None:

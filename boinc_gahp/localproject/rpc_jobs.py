@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import batches
-from .accounts import User, authenticate, find_app
-from .names import name_key
-from .outputs import uploaded_files
-from .replies import PhpFatal, RpcFailed, htmlspecialchars, php_number
-from .states import Outcome, ServerState, ValidateState
+from boinc_gahp.localproject import batches
+from boinc_gahp.localproject.accounts import User, authenticate, find_app
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.outputs import uploaded_files
+from boinc_gahp.localproject.replies import PhpFatal, RpcFailed, htmlspecialchars, php_number
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .core import Core
-    from .replies import RpcReply
-    from .request import RpcRequest
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.replies import RpcReply
+    from boinc_gahp.localproject.request import RpcRequest
 
 
 def find_job(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:

@@ -7,28 +7,33 @@ import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..templates import InputTemplate, TemplateError, read_input_template, read_output_template
-from . import batches, work
-from .accounts import AppRow, User, authenticate, check_job_limit, find_app
-from .fetch import FetchError, fetch
-from .hosts import mean_speed
-from .job_line import read_job_line
-from .job_templates import keep_template, refused_by_create_work
-from .raw_sql import row_text, with_query
-from .replies import RpcFailed, php_number
-from .request import as_integer, php_float
-from .states import BatchState
-from .store import directory_of, md5_file
+from boinc_gahp.localproject import batches, work
+from boinc_gahp.localproject.accounts import AppRow, User, authenticate, check_job_limit, find_app
+from boinc_gahp.localproject.fetch import FetchError, fetch
+from boinc_gahp.localproject.hosts import mean_speed
+from boinc_gahp.localproject.job_line import read_job_line
+from boinc_gahp.localproject.job_templates import keep_template, refused_by_create_work
+from boinc_gahp.localproject.raw_sql import row_text, with_query
+from boinc_gahp.localproject.replies import RpcFailed, php_number
+from boinc_gahp.localproject.request import as_integer, php_float
+from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.localproject.store import directory_of, md5_file
+from boinc_gahp.templates import (
+    InputTemplate,
+    TemplateError,
+    read_input_template,
+    read_output_template,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from .core import Core
-    from .new_job import NewJob
-    from .replies import RpcReply
-    from .request import InputFileRequest, JobRequest, RpcRequest
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.new_job import NewJob
+    from boinc_gahp.localproject.replies import RpcReply
+    from boinc_gahp.localproject.request import InputFileRequest, JobRequest, RpcRequest
 
     #: Checks or makes a request's batch, in the transaction that makes its jobs.
     Begin = Callable[[sqlite3.Connection], int]

@@ -15,15 +15,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import behaviour
-from .hosts import quantile
-from .states import Outcome, ServerState, ValidateState
+from boinc_gahp.localproject import behaviour
+from boinc_gahp.localproject.hosts import quantile
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 #: A result refused by this many requests is given up ("infeasible").
 _MAX_REFUSALS = 10

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import waitress.server
 from waitress import wasyncore
 
-from .bodies import Allowance
-from .connections import CONNECTIONS, Crowd, channel_class
+from boinc_gahp.localproject.bodies import Allowance
+from boinc_gahp.localproject.connections import CONNECTIONS, Crowd, channel_class
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from _typeshed.wsgi import WSGIApplication
 
-    from .bodies import Allow
-    from .connections import Channel
+    from boinc_gahp.localproject.bodies import Allow
+    from boinc_gahp.localproject.connections import Channel
 
 log = logging.getLogger("boinc_gahp.localproject")
 # It warns about each request that waits for a thread, however briefly.

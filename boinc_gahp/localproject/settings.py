@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ..files import write_whole
-from .server import HOST
+from boinc_gahp.files import write_whole
+from boinc_gahp.localproject.server import HOST
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-    from .database import Database
+    from boinc_gahp.localproject.database import Database
 
 #: The user whose authenticator is in ``boinc_gahp.toml``.
 SUBMITTER = "submitter"

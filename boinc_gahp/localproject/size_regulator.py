@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .states import ServerState
+from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 #: If fewer results of a class are UNSENT than this, ...
 _LOW = 50

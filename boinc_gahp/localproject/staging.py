@@ -6,13 +6,13 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .names import valid_physical_name
-from .new_job import WorkError
-from .store import ImmutabilityViolation, md5_file
+from boinc_gahp.localproject.names import valid_physical_name
+from boinc_gahp.localproject.new_job import WorkError
+from boinc_gahp.localproject.store import ImmutabilityViolation, md5_file
 
 if TYPE_CHECKING:
-    from .core import Core
-    from .store import IncomingFile
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.store import IncomingFile
 
 _CHUNK = 1 << 20
 #: The window bits for zlib: gzip's header without a time, so the same file gives the same bytes.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from . import accounts
-from .directory import is_running
-from .pages import queries
+from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.directory import is_running
+from boinc_gahp.localproject.pages import queries
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 _ALL = "all apps"
 

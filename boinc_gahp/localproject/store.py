@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .names import is_file_name
+from boinc_gahp.localproject.names import is_file_name
 
 if TYPE_CHECKING:
     from pathlib import Path

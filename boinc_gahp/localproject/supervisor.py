@@ -9,20 +9,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..backoff import Backoff
-from ..text import shorten
-from . import expiry, programs
-from .assimilator import assimilate_pass
-from .file_deleter import delete_pass
-from .generator import generate_pass
-from .size_regulator import regulate_pass
-from .transitioner import transition_pass
-from .validator import validate_pass
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.localproject import expiry, programs
+from boinc_gahp.localproject.assimilator import assimilate_pass
+from boinc_gahp.localproject.file_deleter import delete_pass
+from boinc_gahp.localproject.generator import generate_pass
+from boinc_gahp.localproject.size_regulator import regulate_pass
+from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.localproject.validator import validate_pass
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 log = logging.getLogger("boinc_gahp.localproject")
 

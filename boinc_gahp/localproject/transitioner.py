@@ -11,11 +11,10 @@ import secrets
 import sqlite3
 from typing import TYPE_CHECKING
 
-from ..templates import TemplateError, fill_output
-from .expiry import outputs_arrived
-from .names import MAX_NAME
-from .programs import TRANSITIONER, handle_each, put_off
-from .states import (
+from boinc_gahp.localproject.expiry import outputs_arrived
+from boinc_gahp.localproject.names import MAX_NAME
+from boinc_gahp.localproject.programs import TRANSITIONER, handle_each, put_off
+from boinc_gahp.localproject.states import (
     NEVER,
     AssimilateState,
     ErrorMask,
@@ -24,9 +23,10 @@ from .states import (
     ServerState,
     ValidateState,
 )
+from boinc_gahp.templates import TemplateError, fill_output
 
 if TYPE_CHECKING:
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 #: Workunits handled in one pass.
 _PASS = 1000

@@ -9,17 +9,17 @@ import shutil
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from ..client_exits import ERR_FILE_TOO_BIG, ERR_NOT_FOUND, ERR_RESULT_UPLOAD
-from .client_errors import JobFailed, no_space
+from boinc_gahp.client_exits import ERR_FILE_TOO_BIG, ERR_NOT_FOUND, ERR_RESULT_UPLOAD
+from boinc_gahp.localproject.client_errors import JobFailed, no_space
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
     from pathlib import Path
 
-    from ..templates import ResultFile
-    from .core import Core
-    from .slot import Slot
-    from .store import IncomingFile
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.slot import Slot
+    from boinc_gahp.localproject.store import IncomingFile
+    from boinc_gahp.templates import ResultFile
 
 _CHUNK = 1 << 20
 

@@ -28,10 +28,10 @@ from itertools import combinations
 from statistics import median_low
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import plugins, views
-from .plugins import PluginError
-from .programs import VALIDATOR, handle_each
-from .states import (
+from boinc_gahp.localproject import plugins, views
+from boinc_gahp.localproject.plugins import PluginError
+from boinc_gahp.localproject.programs import VALIDATOR, handle_each
+from boinc_gahp.localproject.states import (
     AssimilateState,
     ErrorMask,
     FileDeleteState,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
 
-    from .core import Core
-    from .views import Result, Workunit
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.views import Result, Workunit
 
     #: The canonical instance, a verdict on each instance, the credit for each valid one.
     Answer = tuple[Result | None, Sequence[bool | None], float | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .views import Result
+    from boinc_gahp.localproject.views import Result
 
 
 def trivial(_first: Result, _second: Result) -> bool:

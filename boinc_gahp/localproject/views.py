@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from ..templates import TemplateError, WorkunitDocument, read_result, read_workunit
-from .outputs import UploadedFile, uploaded_files
-from .states import AssimilateState, ErrorMask, FileDeleteState, Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.outputs import UploadedFile, uploaded_files
+from boinc_gahp.localproject.states import (
+    AssimilateState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+from boinc_gahp.templates import TemplateError, WorkunitDocument, read_result, read_workunit
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,27 +18,27 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from ..client_exits import ERR_RESULT_START
-from ..templates import TemplateError, read_result, read_workunit
-from .behaviour import Behaviour
-from .client_errors import JobFailed, no_space
-from .command_line import fill_in, split_command_line
-from .database import may_pass
-from .execution import ProcessEnd, execute
-from .inputs import Inputs
-from .limits import JobBounds, LimitWatch
-from .processes import ProcessFamily
-from .scheduler import Report, Scheduler, Task
-from .slot import Slot
-from .states import Outcome
-from .uploading import upload
+from boinc_gahp.client_exits import ERR_RESULT_START
+from boinc_gahp.localproject.behaviour import Behaviour
+from boinc_gahp.localproject.client_errors import JobFailed, no_space
+from boinc_gahp.localproject.command_line import fill_in, split_command_line
+from boinc_gahp.localproject.database import may_pass
+from boinc_gahp.localproject.execution import ProcessEnd, execute
+from boinc_gahp.localproject.inputs import Inputs
+from boinc_gahp.localproject.limits import JobBounds, LimitWatch
+from boinc_gahp.localproject.processes import ProcessFamily
+from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.slot import Slot
+from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.localproject.uploading import upload
+from boinc_gahp.templates import TemplateError, read_result, read_workunit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ..templates import ResultFile
-    from .core import Core
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.templates import ResultFile
 
     T = TypeVar("T")
 

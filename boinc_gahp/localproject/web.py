@@ -11,12 +11,18 @@ from xml.sax.saxutils import escape
 from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from . import pages, rpc_batches, rpc_files, rpc_jobs, rpc_submit
-from .bodies import Allowance
-from .forms import BadForm, Form, read_form
-from .names import valid_physical_name
-from .outputs import MissingArgument, NotHandled, OutputFailed, SentFile, get_output
-from .replies import (
+from boinc_gahp.localproject import pages, rpc_batches, rpc_files, rpc_jobs, rpc_submit
+from boinc_gahp.localproject.bodies import Allowance
+from boinc_gahp.localproject.forms import BadForm, Form, read_form
+from boinc_gahp.localproject.names import valid_physical_name
+from boinc_gahp.localproject.outputs import (
+    MissingArgument,
+    NotHandled,
+    OutputFailed,
+    SentFile,
+    get_output,
+)
+from boinc_gahp.localproject.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
     PROJECT_DOWN,
@@ -29,15 +35,15 @@ from .replies import (
     php_message,
     uncaught,
 )
-from .request import MalformedRequest, RpcRequest, parse_request
+from boinc_gahp.localproject.request import MalformedRequest, RpcRequest, parse_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from werkzeug.wrappers import Response as AnyResponse
 
-    from .bodies import Allow
-    from .core import Core
+    from boinc_gahp.localproject.bodies import Allow
+    from boinc_gahp.localproject.core import Core
 
     Handler = Callable[[Core, RpcRequest, RpcReply], None]
     FileHandler = Callable[[Core, RpcRequest, RpcReply, Form], None]

@@ -14,22 +14,29 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from ..templates import DEFAULTS, InputTemplate, JobFile, TemplateError, fill_input, fill_output
-from .job_line import through_sql
-from .job_templates import XML_PARSE, refused_by_create_work
-from .names import MAX_NAME, name_key
-from .new_job import WorkError
-from .states import BatchState
-from .store import directory_of
+from boinc_gahp.localproject.job_line import through_sql
+from boinc_gahp.localproject.job_templates import XML_PARSE, refused_by_create_work
+from boinc_gahp.localproject.names import MAX_NAME, name_key
+from boinc_gahp.localproject.new_job import WorkError
+from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.localproject.store import directory_of
+from boinc_gahp.templates import (
+    DEFAULTS,
+    InputTemplate,
+    JobFile,
+    TemplateError,
+    fill_input,
+    fill_output,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ..templates import InputFileInfo
-    from .accounts import AppRow
-    from .core import Core
-    from .new_job import NewJob, RemoteInput
+    from boinc_gahp.localproject.accounts import AppRow
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.new_job import NewJob, RemoteInput
+    from boinc_gahp.templates import InputFileInfo
 
 T = TypeVar("T")
 

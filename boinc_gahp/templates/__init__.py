@@ -1,7 +1,7 @@
 """Job templates: read tolerantly, check, fill in, write strictly (``templates.rst``)."""
 
-from .checking import check_template
-from .documents import (
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.documents import (
     ResultDocument,
     ResultFile,
     WorkunitDocument,
@@ -10,11 +10,11 @@ from .documents import (
     read_result_document,
     read_workunit,
 )
-from .filling import JobFile, fill_input, fill_output
-from .reading import read_input_template, read_output_template, read_templates
-from .setting import set_parameters
-from .sizes import WorstCase, worst_input, worst_output
-from .types import (
+from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
+from boinc_gahp.templates.reading import read_input_template, read_output_template, read_templates
+from boinc_gahp.templates.setting import set_parameters
+from boinc_gahp.templates.sizes import WorstCase, worst_input, worst_output
+from boinc_gahp.templates.types import (
     DEFAULTS,
     DOCUMENT_LIMIT,
     UPLOAD_URL,
@@ -27,7 +27,7 @@ from .types import (
     TemplateError,
     safe_open_name,
 )
-from .writing import write_input_template, write_output_template
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 __all__ = [
     "DEFAULTS",

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from boinc_gahp.templates.markup import MAX_TEXT, Findings, children, line_of, parse, too_long
+from boinc_gahp.templates.reading import INPUT, OUTPUT, Parts, input_of, output_of, split
+from boinc_gahp.templates.rules import check_input, check_output
+from boinc_gahp.templates.scanning import Scan
+from boinc_gahp.templates.structure import check_structure
+from boinc_gahp.templates.types import Problem, Severity, TemplateError
+from boinc_gahp.templates.vocabulary import INPUT as INPUT_WORDS
+from boinc_gahp.templates.vocabulary import OUTPUT as OUTPUT_WORDS
+from boinc_gahp.templates.vocabulary import Vocabulary
 from boinc_gahp.text import listed
-
-from .markup import MAX_TEXT, Findings, children, line_of, parse, too_long
-from .reading import INPUT, OUTPUT, Parts, input_of, output_of, split
-from .rules import check_input, check_output
-from .scanning import Scan
-from .structure import check_structure
-from .types import Problem, Severity, TemplateError
-from .vocabulary import INPUT as INPUT_WORDS
-from .vocabulary import OUTPUT as OUTPUT_WORDS
-from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .markup import Fields, parse
-from .reading import file_refs
-from .types import Problem, TemplateError
+from boinc_gahp.templates.markup import Fields, parse
+from boinc_gahp.templates.reading import file_refs
+from boinc_gahp.templates.types import Problem, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from .types import (
+from boinc_gahp.templates.types import (
     DOCUMENT_LIMIT,
     UPLOAD_URL,
     InputFileInfo,

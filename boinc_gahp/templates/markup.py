@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from .types import Problem, Severity, TemplateError
+from boinc_gahp.templates.types import Problem, Severity, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

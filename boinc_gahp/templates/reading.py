@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .markup import Fields, children, line_of, parse
-from .types import (
+from boinc_gahp.templates.markup import Fields, children, line_of, parse
+from boinc_gahp.templates.types import (
     UPLOAD_URL,
     InputFileInfo,
     InputTemplate,

@@ -10,17 +10,22 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from .markup import Fields, children, inner
-from .reading import file_refs
-from .sizes import WorstCase, worst_input, worst_output
-from .types import DEFAULTS, DOCUMENT_LIMIT, safe_open_name
+from boinc_gahp.templates.markup import Fields, children, inner
+from boinc_gahp.templates.reading import file_refs
+from boinc_gahp.templates.sizes import WorstCase, worst_input, worst_output
+from boinc_gahp.templates.types import DEFAULTS, DOCUMENT_LIMIT, safe_open_name
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from .markup import Findings
-    from .reading import Parts
-    from .types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+    from boinc_gahp.templates.markup import Findings
+    from boinc_gahp.templates.reading import Parts
+    from boinc_gahp.templates.types import (
+        InputFileInfo,
+        InputTemplate,
+        OutputFileInfo,
+        OutputTemplate,
+    )
 
 _MD5 = re.compile(r"[0-9a-fA-F]{32}")
 #: Each count must not exceed the one beside it; and why.

@@ -11,8 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .markup import prolog_end, xml_error
-from .types import Problem, Severity
+from boinc_gahp.templates.markup import prolog_end, xml_error
+from boinc_gahp.templates.types import Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

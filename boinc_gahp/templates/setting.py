@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from .filling import number
-from .markup import children
-from .reading import input_parts, read_input_template
-from .types import DOCUMENT_LIMIT, Problem, TemplateError
+from boinc_gahp.templates.filling import number
+from boinc_gahp.templates.markup import children
+from boinc_gahp.templates.reading import input_parts, read_input_template
+from boinc_gahp.templates.types import DOCUMENT_LIMIT, Problem, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

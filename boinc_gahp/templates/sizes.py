@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .filling import JobFile, build_input, build_output
-from .types import DOCUMENT_LIMIT, InputTemplate, OutputTemplate
+from boinc_gahp.templates.filling import JobFile, build_input, build_output
+from boinc_gahp.templates.types import DOCUMENT_LIMIT, InputTemplate, OutputTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
-from .markup import children
-from .vocabulary import INPUT
+from boinc_gahp.templates.markup import children
+from boinc_gahp.templates.vocabulary import INPUT
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from .markup import Findings
-    from .reading import Parts
-    from .vocabulary import Children, Vocabulary
+    from boinc_gahp.templates.markup import Findings
+    from boinc_gahp.templates.reading import Parts
+    from boinc_gahp.templates.vocabulary import Children, Vocabulary
 
 
 def check_structure(parts: Parts, words: Vocabulary, found: Findings) -> None:

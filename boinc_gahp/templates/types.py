@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from ..errors import GahpError
+from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..text import nearest
-from .types import InputTemplate
+from boinc_gahp.templates.types import InputTemplate
+from boinc_gahp.text import nearest
 
 #: The elements of a workunit that are attributes of the job.
 PARAMETERS = tuple(

@@ -6,13 +6,19 @@ import re
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from .filling import number, output_elements
-from .reading import read_input_template, read_output_template
-from .types import UPLOAD_URL, InputTemplate, OutputTemplate, Problem, TemplateError
-from .vocabulary import PARAMETERS
+from boinc_gahp.templates.filling import number, output_elements
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import (
+    UPLOAD_URL,
+    InputTemplate,
+    OutputTemplate,
+    Problem,
+    TemplateError,
+)
+from boinc_gahp.templates.vocabulary import PARAMETERS
 
 if TYPE_CHECKING:
-    from .types import InputFileInfo
+    from boinc_gahp.templates.types import InputFileInfo
 
 _FLAGS = ("sticky", "no_delete", "report_on_rpc")
 #: A line of text without white space at its ends: readers strip it, so it would be lost.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .conftest import Browser
+    from tests.browser.conftest import Browser
 
 #: As a page of the project's, it reads the form's token and retires the batch.
 _STEAL = """

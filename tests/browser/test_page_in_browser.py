@@ -12,16 +12,15 @@ from selenium.webdriver import ActionChains, Keys
 
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.pages import sign_in_link
+from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
-
-from .conftest import PHONE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from selenium.webdriver.remote.webelement import WebElement
 
-    from .conftest import Browser, Gated
+    from tests.browser.conftest import Browser, Gated
 
 PAGES = ("", "batches/{batch}", "jobs/{job}", "hosts", "programs", "apps", "submit", "sign-in")
 

@@ -17,12 +17,11 @@ from boinc_gahp.localproject.create_work import NewJob, submit
 from boinc_gahp.localproject.pages import sign_in_link
 from boinc_gahp.localproject.staging import stage_file
 from boinc_gahp.localproject.supplied import input_template, output_template
+from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
 
-from .conftest import DESKTOP
-
 if TYPE_CHECKING:
-    from .conftest import Browser
+    from tests.browser.conftest import Browser
 
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "images" / "local-project.png"
 _LARGEST = 150_000

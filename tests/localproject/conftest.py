@@ -15,12 +15,11 @@ from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.server import WebServer
 from boinc_gahp.localproject.settings import project_url
 from boinc_gahp.localproject.web import body_allowance, make_app
-
-from .bench import Bench
-from .client import Client
-from .on_host import OnHost
-from .stage import Stage
-from .visitor import Visitor
+from tests.localproject.bench import Bench
+from tests.localproject.client import Client
+from tests.localproject.on_host import OnHost
+from tests.localproject.stage import Stage
+from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .recordings import RUN
+from tests.localproject.recordings import RUN
 
 #: How the sane profile differs: the outcome, and why it is wanted.
 DEVIATIONS: dict[str, tuple[tuple[object, ...], str]] = {

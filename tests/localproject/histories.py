@@ -45,16 +45,15 @@ from boinc_gahp.templates import (
     read_result,
     write_input_template,
 )
-
-from .client import job as job_element
-from .client import value
-from .crashes import crash
-from .facts import APPS, Answer, Facts, Plan, Sent, payload
+from tests.localproject.client import job as job_element
+from tests.localproject.client import value
+from tests.localproject.crashes import crash
+from tests.localproject.facts import APPS, Answer, Facts, Plan, Sent, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .crashes import Points
+    from tests.localproject.crashes import Points
 
 #: Later than the present, so that nothing that looks at the real clock comes after it.
 NOW = 2_000_000_000.0

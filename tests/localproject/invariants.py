@@ -21,13 +21,12 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-
-from .facts import APPS, agree, hopeless
-from .observed import Row, state_of
+from tests.localproject.facts import APPS, agree, hopeless
+from tests.localproject.observed import Row, state_of
 
 if TYPE_CHECKING:
-    from .facts import Plan
-    from .histories import World
+    from tests.localproject.facts import Plan
+    from tests.localproject.histories import World
 
 _WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
 _UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .histories import NOW
+from tests.localproject.histories import NOW
 
 if TYPE_CHECKING:
-    from .histories import World
+    from tests.localproject.histories import World
 
 Row = dict[str, Any]
 

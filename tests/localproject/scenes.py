@@ -6,15 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.states import BatchState
-
-from .recordings import CC, EA, RUN
-from .stage import CONTENTS
+from tests.localproject.recordings import CC, EA, RUN
+from tests.localproject.stage import CONTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .recordings import Recording
-    from .stage import Stage
+    from tests.localproject.recordings import Recording
+    from tests.localproject.stage import Stage
 
     Scene = Callable[[Stage], None]
 

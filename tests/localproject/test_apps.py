@@ -21,8 +21,7 @@ from boinc_gahp.templates import (
     write_output_template,
 )
 from tests.helpers import wait_for
-
-from .client import Client, error, job, value
+from tests.localproject.client import Client, error, job, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from boinc_gahp.localproject.states import AssimilateState, ErrorMask, FileDelet
 from boinc_gahp.templates import OutputFileInfo
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 INIT, READY, DONE = AssimilateState.INIT, AssimilateState.READY, AssimilateState.DONE
 

@@ -21,11 +21,10 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-
-from .bench import NOW
+from tests.localproject.bench import NOW
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 def test_a_new_workunit_gets_as_many_results_as_it_wants(bench: Bench) -> None:

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS, make_app
-
-from .client import Client, job
+from tests.localproject.client import Client, job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

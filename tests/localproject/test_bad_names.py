@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .client import Client, error, job
-from .stage import Stage
+from tests.localproject.client import Client, error, job
+from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,8 @@ import time
 import pytest
 
 from tests.helpers import wait_for
-
-from .client import Client, error, job, value
-from .stage import Stage
+from tests.localproject.client import Client, error, job, value
+from tests.localproject.stage import Stage
 
 
 def test_a_batch_is_submitted_once(client: Client) -> None:

@@ -20,7 +20,7 @@ from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.hosts import UnknownHost
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject.transitioner import transition_pass
-
-from .client import Client, error, job, value
-from .stage import Stage
+from tests.localproject.client import Client, error, job, value
+from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from .client import Client, error, job, value
-from .stage import Stage
+from tests.localproject.client import Client, error, job, value
+from tests.localproject.stage import Stage
 
 # Files
 

@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.helpers import wait_for
-
-from .client import Client, error, job, value
-from .deviations import NOT_MODELLED
-from .stage import Stage
+from tests.localproject.client import Client, error, job, value
+from tests.localproject.deviations import NOT_MODELLED
+from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,13 +15,12 @@ from boinc_gahp.templates import (
     write_input_template,
     write_output_template,
 )
-
-from .client import error, job
+from tests.localproject.client import error, job
 
 if TYPE_CHECKING:
-    from .bench import Bench
-    from .client import Client
-    from .visitor import Visitor
+    from tests.localproject.bench import Bench
+    from tests.localproject.client import Client
+    from tests.localproject.visitor import Visitor
 
 LARGE = "x" * 70_000
 

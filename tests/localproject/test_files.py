@@ -7,9 +7,8 @@ import threading
 import pytest
 
 from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
-
-from .client import Client, error, job, value
-from .stage import Stage
+from tests.localproject.client import Client, error, job, value
+from tests.localproject.stage import Stage
 
 
 def test_a_file_is_staged_once_whoever_sends_it(client: Client) -> None:

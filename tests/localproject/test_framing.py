@@ -14,8 +14,7 @@ import requests
 from boinc_gahp.localproject import PhpLimits, Quirks
 from boinc_gahp.localproject.replies import php_number
 from boinc_gahp.localproject.server import WebServer, port_is_free
-
-from .client import Client, job
+from tests.localproject.client import Client, job
 
 if TYPE_CHECKING:
     from pathlib import Path

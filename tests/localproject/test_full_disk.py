@@ -13,8 +13,7 @@ import requests
 
 from boinc_gahp.localproject.database import Database
 from tests.helpers import wait_for
-
-from .client import job, value
+from tests.localproject.client import job, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

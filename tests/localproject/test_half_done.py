@@ -11,14 +11,13 @@ import pytest
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.web import make_app
-
-from .client import job
-from .crashes import crash
+from tests.localproject.client import job
+from tests.localproject.crashes import crash
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .crashes import Points
+    from tests.localproject.crashes import Points
 
 NAMES = ["j0", "j1", "j2"]
 

@@ -25,11 +25,10 @@ from hypothesis.stateful import (
 )
 
 from boinc_gahp.localproject.states import ErrorMask, Outcome
-
-from .facts import APPS, Plan
-from .histories import HOSTS, PROGRAMS, World, make_base
-from .invariants import Watch
-from .observed import dump, summary
+from tests.localproject.facts import APPS, Plan
+from tests.localproject.histories import HOSTS, PROGRAMS, World, make_base
+from tests.localproject.invariants import Watch
+from tests.localproject.observed import dump, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

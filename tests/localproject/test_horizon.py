@@ -15,7 +15,7 @@ from boinc_gahp.localproject.create_work import NewJob, create_work
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 def _cancel(bench: Bench) -> None:

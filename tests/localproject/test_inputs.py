@@ -14,8 +14,7 @@ import pytest
 
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates import InputFileInfo, JobFile
-
-from .on_host import OnHost, message, out, stderr_text
+from tests.localproject.on_host import OnHost, message, out, stderr_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from boinc_gahp.localproject.command_line import split_command_line
 from boinc_gahp.localproject.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.replies import RpcFailed
-
-from .recordings import WIRE
+from tests.localproject.recordings import WIRE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,7 @@ import pytest
 
 from boinc_gahp.localproject.states import ErrorMask, FileDeleteState, Outcome, ValidateState
 from boinc_gahp.templates import OutputFileInfo
-
-from .bench import ERROR, INIT, INVALID, NO_REPLY, SUCCESS, VALID, Bench
+from tests.localproject.bench import ERROR, INIT, INVALID, NO_REPLY, SUCCESS, VALID, Bench
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.scheduler import Task

@@ -13,8 +13,7 @@ from boinc_gahp.localproject.processes import MARK, ProcessFamily
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates import InputFileInfo
 from tests.helpers import wait_for
-
-from .on_host import OnHost, message, out, stderr_text
+from tests.localproject.on_host import OnHost, message, out, stderr_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,13 +20,12 @@ from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.localproject.volunteer import clean_up
 from boinc_gahp.templates import InputFileInfo
 from tests.helpers import wait_for
-
-from .on_host import OnHost, message, out, stderr_text
+from tests.localproject.on_host import OnHost, message, out, stderr_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 WRITE = "open('a', 'w').write('short'); open('out', 'w').write('contents' * 10)"

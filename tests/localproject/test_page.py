@@ -22,15 +22,14 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.text import visible
-
-from .visitor import found
-from .visitor import words as plain
+from tests.localproject.visitor import found
+from tests.localproject.visitor import words as plain
 
 if TYPE_CHECKING:
     from enum import IntEnum
 
-    from .bench import Bench
-    from .visitor import Visitor
+    from tests.localproject.bench import Bench
+    from tests.localproject.visitor import Visitor
 
 EVIL = "</title></pre><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m\x7f"
 

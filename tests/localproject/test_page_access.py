@@ -11,13 +11,12 @@ import pytest
 from boinc_gahp.localproject.accounts import add_user
 from boinc_gahp.localproject.pages import sign_in_link
 from boinc_gahp.localproject.web import make_app
-
-from .visitor import Visitor, found
+from tests.localproject.visitor import Visitor, found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 PAGES = ("", "batches/1", "jobs/1", "hosts", "apps", "programs", "submit", "sign-in")
 #: Everything that changes something or hands something out, for the one job of batch 1.

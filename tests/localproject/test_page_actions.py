@@ -15,14 +15,13 @@ from lxml import html
 from boinc_gahp.localproject import NewJob, expiry
 from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
 from boinc_gahp.templates import read_workunit
-
-from .visitor import found, words
+from tests.localproject.visitor import found, words
 
 if TYPE_CHECKING:
     import requests
 
-    from .bench import Bench
-    from .visitor import Visitor
+    from tests.localproject.bench import Bench
+    from tests.localproject.visitor import Visitor
 
 FILE = {"file_0": ("data.TXT", b"abc")}
 NAME = "900150983cd24fb0d6963f7d28e17f72.TXT"

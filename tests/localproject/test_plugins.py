@@ -15,8 +15,7 @@ from boinc_gahp.localproject.plugins import (
     PluginError,
     load,
 )
-
-from .bench import INVALID, VALID, Bench
+from tests.localproject.bench import INVALID, VALID, Bench
 
 if TYPE_CHECKING:
     from pathlib import Path

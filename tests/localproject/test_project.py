@@ -28,9 +28,8 @@ from boinc_gahp.localproject import (
 )
 from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
-
-from .client import Client, job, value
-from .visitor import Visitor
+from tests.localproject.client import Client, job, value
+from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     import sqlite3

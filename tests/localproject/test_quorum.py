@@ -13,8 +13,7 @@ from boinc_gahp.localproject.new_job import NewJob
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 from boinc_gahp.templates import InputTemplate, OutputTemplate
 from tests.helpers import wait_for
-
-from .on_host import out
+from tests.localproject.on_host import out
 
 if TYPE_CHECKING:
     import sqlite3

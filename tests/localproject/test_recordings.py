@@ -9,10 +9,9 @@ import pytest
 import requests
 
 from boinc_gahp.localproject import LocalProject, Quirks
-
-from .deviations import DEVIATIONS, TEXT_TYPE
-from .recorded import AS_RECORDED
-from .recordings import (
+from tests.localproject.deviations import DEVIATIONS, TEXT_TYPE
+from tests.localproject.recorded import AS_RECORDED
+from tests.localproject.recordings import (
     Recording,
     is_well_formed,
     load,
@@ -22,8 +21,8 @@ from .recordings import (
     send,
     values,
 )
-from .scenes import SCENES, scene_of
-from .stage import Stage, add_recorded_users
+from tests.localproject.scenes import SCENES, scene_of
+from tests.localproject.stage import Stage, add_recorded_users
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,8 @@ import pytest
 
 from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS
 from tests.helpers import wait_for
-
-from .client import Client, error, job, value
-from .stage import Stage
+from tests.localproject.client import Client, error, job, value
+from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

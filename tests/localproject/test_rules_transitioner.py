@@ -18,8 +18,7 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-
-from .bench import (
+from tests.localproject.bench import (
     ERROR,
     IN_PROGRESS,
     INACTIVE,
@@ -34,10 +33,10 @@ from .bench import (
     UNSENT,
     VALID,
 )
-from .on_host import out
+from tests.localproject.on_host import out
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 # When a result is sent, comes back, or falls off.

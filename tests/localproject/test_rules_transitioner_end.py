@@ -16,8 +16,7 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.localproject.transitioner import transition_pass
-
-from .bench import (
+from tests.localproject.bench import (
     ERROR,
     IN_PROGRESS,
     INCONCLUSIVE,
@@ -33,7 +32,7 @@ from .bench import (
 )
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 # Rule 6: the assimilator, after the canonical result.

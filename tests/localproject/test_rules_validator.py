@@ -18,8 +18,7 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.templates import OutputFileInfo
-
-from .bench import (
+from tests.localproject.bench import (
     INCONCLUSIVE,
     INIT,
     INVALID,
@@ -32,7 +31,7 @@ from .bench import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 def answered(bench: Bench, *outputs: bytes, validator: str = "bitwise", **columns: object) -> None:

@@ -14,7 +14,7 @@ from boinc_gahp.localproject.scheduler import Scheduler
 from boinc_gahp.localproject.states import NEVER, ErrorMask, Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 #: Outcomes of results that wait to be sent, and that never were.
 WAITS, FELL_OFF = Outcome.INIT, Outcome.COULDNT_SEND

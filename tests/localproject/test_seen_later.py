@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .client import Client, error, job, value
+from tests.localproject.client import Client, error, job, value
 
 TOO_MANY = (
     "create_work failed: process_input_template: {} input files given, but template has {}\n"
@@ -223,7 +223,7 @@ def test_one_job_without_an_estimate_is_one_too_many(client: Client) -> None:
 def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(
     as_is: Client, sane: Client
 ) -> None:
-    from .stage import Stage
+    from tests.localproject.stage import Stage
 
     for client, empty in ((as_is, True), (sane, False)):
         stage = Stage(client.project)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.size_regulator import regulate_pass
-
-from .bench import (
+from tests.localproject.bench import (
     IN_PROGRESS,
     INACTIVE,
     UNSENT,
 )
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: Bench) -> None:

@@ -13,7 +13,7 @@ from boinc_gahp.localproject.states import AssimilateState, ErrorMask, Outcome, 
 from boinc_gahp.localproject.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 PROGRAMS = {
     "transitioner",

@@ -10,8 +10,7 @@ import pytest
 from boinc_gahp.localproject.states import (
     NEVER,
 )
-
-from .bench import (
+from tests.localproject.bench import (
     IN_PROGRESS,
     NO_REPLY,
     NOW,
@@ -19,7 +18,7 @@ from .bench import (
 )
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench: Bench) -> None:

@@ -12,8 +12,7 @@ from boinc_gahp.localproject.states import (
     Outcome,
     ServerState,
 )
-
-from .bench import (
+from tests.localproject.bench import (
     INCONCLUSIVE,
     INIT,
     INVALID,
@@ -21,7 +20,7 @@ from .bench import (
 )
 
 if TYPE_CHECKING:
-    from .bench import Bench
+    from tests.localproject.bench import Bench
 
 
 #: Two numbers agree if they differ by at most 1.

@@ -14,8 +14,7 @@ import pytest
 
 from boinc_gahp.localproject.states import Outcome
 from tests.helpers import wait_for
-
-from .on_host import OnHost, message, out, stderr_text
+from tests.localproject.on_host import OnHost, message, out, stderr_text
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.scheduler import Report

@@ -4,9 +4,15 @@ A Flask blueprint; it all works without JavaScript, and a small script keeps the
 (``static/page.js``).
 """
 
-from .access import STRANGERS_BODY, Refused, check_host, is_signed_in, sign_in_link
-from .blueprint import make_blueprint
-from .plain import error_page, not_found
+from boinc_gahp.localproject.pages.access import (
+    STRANGERS_BODY,
+    Refused,
+    check_host,
+    is_signed_in,
+    sign_in_link,
+)
+from boinc_gahp.localproject.pages.blueprint import make_blueprint
+from boinc_gahp.localproject.pages.plain import error_page, not_found
 
 __all__ = [
     "STRANGERS_BODY",

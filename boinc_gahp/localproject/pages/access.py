@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 from flask import Request, g, request, session
 
-from ...files import write_whole
-from .. import accounts
-from ..addresses import is_loopback
-from ..replies import RpcFailed
-from ..settings import SUBMITTER
+from boinc_gahp.files import write_whole
+from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.addresses import is_loopback
+from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.settings import SUBMITTER
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.sansio.app import App
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 _KEY_FILE = "page_key"
 _KEY_BYTES = 32

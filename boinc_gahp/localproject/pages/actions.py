@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from flask import abort, flash, redirect, url_for
 
-from ...text import count
-from .. import accounts, batches
-from ..states import BatchState
-from . import access, words
-from .posted import posted
+from boinc_gahp.localproject import accounts, batches
+from boinc_gahp.localproject.pages import access, words
+from boinc_gahp.localproject.pages.posted import posted
+from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     import sqlite3
 
     from werkzeug.wrappers import Response as AnyResponse
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 def owned_batch(core: Core, connection: sqlite3.Connection, batch_id: int) -> sqlite3.Row:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, request
 
-from . import access, actions, downloads, shown, signing, submitting
-from .layout import show
+from boinc_gahp.localproject.pages import access, actions, downloads, shown, signing, submitting
+from boinc_gahp.localproject.pages.layout import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from werkzeug.wrappers import Response as AnyResponse
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
     View = Callable[..., AnyResponse | str]
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from flask import Response, abort, send_file
 
-from ...templates import TemplateError, read_workunit
-from .. import views
-from ..outputs import OutputFailed, SentFile, batch_zip, job_zip
-from . import access
-from .actions import owned_batch, owned_job
+from boinc_gahp.localproject import views
+from boinc_gahp.localproject.outputs import OutputFailed, SentFile, batch_zip, job_zip
+from boinc_gahp.localproject.pages import access
+from boinc_gahp.localproject.pages.actions import owned_batch, owned_job
+from boinc_gahp.templates import TemplateError, read_workunit
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 def output(core: Core, result_id: int, number: int) -> Response:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from ...templates import TemplateError, read_workunit
-from .. import behaviour, views
-from ..outputs import UploadedFile, uploaded_files
-from ..rpc_jobs import state_words
-from ..states import ErrorMask, Outcome, ServerState, ValidateState
-from . import words
-from .queries import STATES, WHERE
+from boinc_gahp.localproject import behaviour, views
+from boinc_gahp.localproject.outputs import UploadedFile, uploaded_files
+from boinc_gahp.localproject.pages import words
+from boinc_gahp.localproject.pages.queries import STATES, WHERE
+from boinc_gahp.localproject.rpc_jobs import state_words
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
+from boinc_gahp.templates import TemplateError, read_workunit
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from ...templates import WorkunitFile
-    from ..behaviour import Behaviour
-    from ..core import Core
+    from boinc_gahp.localproject.behaviour import Behaviour
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.templates import WorkunitFile
 
 JOBS_A_PAGE = 100
 

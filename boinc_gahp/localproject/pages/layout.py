@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from flask import Response, get_flashed_messages, request, url_for
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from . import access, words
+from boinc_gahp.localproject.pages import access, words
 
 if TYPE_CHECKING:
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 #: Larger numbers would be invalid for the database.
 _LAST_PAGE = 10**9

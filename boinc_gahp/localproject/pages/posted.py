@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
-from ..forms import BadForm, Form, FormFile, read_form
-from ..quirks import PhpLimits
-from . import access
+from boinc_gahp.localproject.forms import BadForm, Form, FormFile, read_form
+from boinc_gahp.localproject.pages import access
+from boinc_gahp.localproject.quirks import PhpLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 @dataclass(frozen=True, slots=True)

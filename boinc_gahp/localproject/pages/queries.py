@@ -7,15 +7,15 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .. import behaviour
-from .. import programs as names
-from ..states import BatchState, ErrorMask, ServerState
+from boinc_gahp.localproject import behaviour
+from boinc_gahp.localproject import programs as names
+from boinc_gahp.localproject.states import BatchState, ErrorMask, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from ..behaviour import Behaviour
+    from boinc_gahp.localproject.behaviour import Behaviour
 
 BATCHES_A_PAGE = 50
 

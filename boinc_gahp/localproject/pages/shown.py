@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from flask import Response, abort, request
 
-from ...templates import TemplateError
-from .. import accounts
-from . import access, job_queries, queries
-from .layout import page_number, show
+from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.pages import access, job_queries, queries
+from boinc_gahp.localproject.pages.layout import page_number, show
+from boinc_gahp.templates import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 
 def batches(core: Core) -> Response:

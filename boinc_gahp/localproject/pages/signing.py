@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from flask import Response, flash, redirect, request, url_for
 
-from ..replies import RpcFailed
-from . import access
-from .layout import show
-from .posted import posted
+from boinc_gahp.localproject.pages import access
+from boinc_gahp.localproject.pages.layout import show
+from boinc_gahp.localproject.pages.posted import posted
+from boinc_gahp.localproject.replies import RpcFailed
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response as AnyResponse
 
-    from ..core import Core
+    from boinc_gahp.localproject.core import Core
 
 #: The address to go to afterwards: one of ours, and nothing that leads elsewhere.
 _OURS = re.compile(r"/test/[A-Za-z0-9_\-/.]*(\?[A-Za-z0-9_=&%\-]*)?")

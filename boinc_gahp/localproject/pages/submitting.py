@@ -12,19 +12,19 @@ from xml.sax.saxutils import escape
 
 from flask import flash, redirect, request, url_for
 
-from ...templates import DEFAULTS, TemplateError, set_parameters
-from ...text import count
-from .. import accounts
-from ..create_work import NewJob, WorkError, submit
-from ..hosts import mean_speed
-from ..job_files import note_use
-from ..job_templates import keep_template
-from ..names import MAX_NAME
-from ..replies import RpcFailed
-from ..staging import stage_file
-from . import access, queries, words
-from .layout import show
-from .posted import posted
+from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.create_work import NewJob, WorkError, submit
+from boinc_gahp.localproject.hosts import mean_speed
+from boinc_gahp.localproject.job_files import note_use
+from boinc_gahp.localproject.job_templates import keep_template
+from boinc_gahp.localproject.names import MAX_NAME
+from boinc_gahp.localproject.pages import access, queries, words
+from boinc_gahp.localproject.pages.layout import show
+from boinc_gahp.localproject.pages.posted import posted
+from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from flask import Response
     from werkzeug.wrappers import Response as AnyResponse
 
-    from ...templates import InputFileInfo, InputTemplate
-    from ..core import Core
-    from ..store import IncomingFile
-    from .posted import Posted
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.pages.posted import Posted
+    from boinc_gahp.localproject.store import IncomingFile
+    from boinc_gahp.templates import InputFileInfo, InputTemplate
 
 _MAX_JOBS = 10_000
 #: BOINC's columns for whole numbers have 32 bits.

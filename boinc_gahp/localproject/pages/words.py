@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from datetime import datetime, timezone
 
-from ... import states
-from ...text import amount, count, show, size, span, visible
-from ..states import ERROR_WORDS, AssimilateState, BatchState, FileDeleteState
+from boinc_gahp import states
+from boinc_gahp.localproject.states import ERROR_WORDS, AssimilateState, BatchState, FileDeleteState
+from boinc_gahp.text import amount, count, show, size, span, visible
 
 #: Seconds of each unit of time.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
