@@ -9,13 +9,13 @@ import pytest
 
 from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
 from tests.helpers import wait_for
-from tests.htcondor.pool import ROOT
+from tests.real_htcondor.pool import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Pool, Room
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Pool, Room
 
 pytestmark = pytest.mark.timeout(300)
 

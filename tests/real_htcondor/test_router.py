@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.node import command_lines
-from tests.htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
-from tests.htcondor.submit import vanilla
+from tests.real_htcondor.node import command_lines
+from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
+from tests.real_htcondor.submit import vanilla
 
 if TYPE_CHECKING:
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.node import command_lines
-from tests.htcondor.pool import COMPLETED
-from tests.htcondor.submit import grid
+from tests.real_htcondor.node import command_lines
+from tests.real_htcondor.pool import COMPLETED
+from tests.real_htcondor.submit import grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.htcondor.node import Node
+    from tests.real_htcondor.node import Node
 
 pytestmark = pytest.mark.timeout(600)
 

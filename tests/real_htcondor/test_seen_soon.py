@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.pool import REMOVED
-from tests.htcondor.submit import grid
+from tests.real_htcondor.pool import REMOVED
+from tests.real_htcondor.submit import grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Pool
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Pool
 
 pytestmark = pytest.mark.timeout(300)
 

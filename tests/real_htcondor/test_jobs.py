@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.node import command_lines
-from tests.htcondor.submit import grid, words
+from tests.real_htcondor.node import command_lines
+from tests.real_htcondor.submit import grid, words
 
 if TYPE_CHECKING:
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster, Pool
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster, Pool
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.submit import vanilla
+from tests.real_htcondor.submit import vanilla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Pool
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Pool
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.pool import HELD, RUNNING
-from tests.htcondor.submit import grid
+from tests.real_htcondor.pool import HELD, RUNNING
+from tests.real_htcondor.submit import grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 

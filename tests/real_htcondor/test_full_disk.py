@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.pool import COMPLETED, HELD, RUNNING
-from tests.htcondor.submit import grid, vanilla
+from tests.real_htcondor.pool import COMPLETED, HELD, RUNNING
+from tests.real_htcondor.submit import grid, vanilla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster, Pool
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster, Pool
 
 pytestmark = pytest.mark.timeout(300)
 

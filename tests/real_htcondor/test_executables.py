@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.htcondor.pool import COMPLETED, HELD
+from tests.real_htcondor.pool import COMPLETED, HELD
 
 if TYPE_CHECKING:
-    from tests.htcondor.node import Node
+    from tests.real_htcondor.node import Node
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -9,11 +9,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.helpers import wait_for
-from tests.htcondor.pool import COMPLETED
-from tests.htcondor.submit import grid
+from tests.real_htcondor.pool import COMPLETED
+from tests.real_htcondor.submit import grid
 
 if TYPE_CHECKING:
-    from tests.htcondor.node import Node, Other
+    from tests.real_htcondor.node import Node, Other
 
 pytestmark = pytest.mark.timeout(300)
 

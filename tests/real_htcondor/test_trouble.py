@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.helpers import wait_for
-from tests.htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
-from tests.htcondor.submit import grid, words
+from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
+from tests.real_htcondor.submit import grid, words
 
 if TYPE_CHECKING:
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 

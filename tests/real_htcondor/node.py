@@ -19,7 +19,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.htcondor.pool import Pool
+    from tests.real_htcondor.pool import Pool
 
 USERS = ("alice", "bob")
 

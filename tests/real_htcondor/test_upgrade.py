@@ -15,17 +15,17 @@ import pytest
 import boinc_gahp
 from boinc_gahp.ledger.migrations import VERSION
 from tests.helpers import wait_for
-from tests.htcondor.node import command_lines
-from tests.htcondor.pool import RUNNING
-from tests.htcondor.submit import grid, vanilla
 from tests.install.conftest import ROOT, tracked_files
+from tests.real_htcondor.node import command_lines
+from tests.real_htcondor.pool import RUNNING
+from tests.real_htcondor.submit import grid, vanilla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster, Pool
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster, Pool
 
 pytestmark = pytest.mark.timeout(300)
 

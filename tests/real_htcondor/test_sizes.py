@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.htcondor.submit import grid, vanilla
+from tests.real_htcondor.submit import grid, vanilla
 
 if TYPE_CHECKING:
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Cluster
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 

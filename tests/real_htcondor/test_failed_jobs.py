@@ -19,16 +19,16 @@ from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.rpc import WebRpcs as Rpc
 from tests.helpers import wait_for
-from tests.htcondor.pool import COMPLETED, HELD, ROOT
-from tests.htcondor.submit import grid, vanilla
+from tests.real_htcondor.pool import COMPLETED, HELD, ROOT
+from tests.real_htcondor.submit import grid, vanilla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.localproject import LocalProject
     from boinc_gahp.templates import OutputTemplate
-    from tests.htcondor.node import Node
-    from tests.htcondor.pool import Room
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Room
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from tests.htcondor.node import Node, set_up
-from tests.htcondor.pool import Pool
+from tests.real_htcondor.node import Node, set_up
+from tests.real_htcondor.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
