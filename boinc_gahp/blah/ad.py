@@ -25,8 +25,8 @@ from boinc_gahp.blah.files import (
 )
 from boinc_gahp.blah.remaps import read_remaps
 from boinc_gahp.blah.wishes import Wishes, positive
-from boinc_gahp.bridge import Parameters
 from boinc_gahp.config.settings import FAILED_JOBS
+from boinc_gahp.submit.types import Parameters
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:

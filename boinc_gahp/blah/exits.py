@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp import client_exits
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge import Failure
+    from boinc_gahp.fetch.types import Failure
 
 #: The job attribute that asks for more of a resource that was not enough.
 _MORE = {

@@ -29,8 +29,8 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.bridge import Failure
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.types import Failure
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.blah")

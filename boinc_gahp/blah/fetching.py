@@ -23,15 +23,18 @@ from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.kept import Withdrawn
 from boinc_gahp.blah.patience import PASSING
-from boinc_gahp.bridge import AdFiles, FetchRequest, NoResult, NotNow, sweep
-from boinc_gahp.bridge.destinations import errno_of
-from boinc_gahp.bridge.fetching.names import base_name
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
+from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.fetch_output import NoResult
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.temporary import NotNow
+from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.ledger.jobs import Hold
+from boinc_gahp.submit.checks import base_name
 
 if TYPE_CHECKING:
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.bridge import Gate
+    from boinc_gahp.fetch.cancel import Gate
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.blah")

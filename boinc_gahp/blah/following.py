@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.bridge import BatchLook
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.submit.types import BatchLook
 
 log = logging.getLogger("boinc_gahp.blah")
 

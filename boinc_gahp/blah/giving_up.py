@@ -2,7 +2,7 @@
 
 A batch whose jobs may be on the project is aborted first, at least :data:`ABORT_AGAIN` seconds
 after the last submit_batch whose end is unknown, until its end is certain
-(:mod:`boinc_gahp.bridge.aborting`). Until then the batch stays ``giving_up`` in the ledger, over
+(:mod:`boinc_gahp.submit.abort`). Until then the batch stays ``giving_up`` in the ledger, over
 any number of restarts.
 
 If a project refuses a batch and does not say which job it means, the batch is halved, and the
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.patience import is_ahead
 from boinc_gahp.blah.sending_action import Action, Attempt, action_after, hold_for
-from boinc_gahp.bridge import Sending
-from boinc_gahp.bridge.aborting import ABORT_AGAIN
 from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.ledger import Hold
 from boinc_gahp.ledger.halving import Part
+from boinc_gahp.submit.abort import ABORT_AGAIN
+from boinc_gahp.submit.journal import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

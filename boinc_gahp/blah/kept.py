@@ -1,6 +1,6 @@
 """What the parts of a keeper share, and the gates that protect a cancelled job's directory.
 
-A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.bridge.gate.Gate`).
+A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.Gate`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.patience import longest_pause
 from boinc_gahp.blah.pauses import Pauses
-from boinc_gahp.bridge import Gate
+from boinc_gahp.fetch.cancel import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ Why a job never has a second workunit that lives:
 1. A job's name on the project is its batch's name (128 random bits) and a number. It is in the
    ledger before anything is sent. A project accepts a name only once, for ever; so a request that
    is repeated under the same names, after a crash or by a retry, makes nothing twice
-   (:mod:`boinc_gahp.bridge.submit`).
+   (:mod:`boinc_gahp.submit.submit`).
 2. Right before each submit_batch the ledger notes that the batch is ``sent``, and with exactly
    which jobs (:meth:`JobLedger.about_to_send`): a later request for it has the same names, even if
    jobs were cancelled or put on hold in the meantime.
@@ -43,8 +43,6 @@ from boinc_gahp.blah.sending_journal import Changed, LedgerJournal, Stopped
 from boinc_gahp.blah.sending_plan import Bounds, ripe
 from boinc_gahp.blah.sending_request import request_of
 from boinc_gahp.blah.sending_sizes import Sizes
-from boinc_gahp.bridge import Sending
-from boinc_gahp.bridge.aborting import ABORT_AGAIN
 from boinc_gahp.errors import (
     GahpError,
     JobRefused,
@@ -55,13 +53,15 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.ledger.halving import Halving
+from boinc_gahp.submit.abort import ABORT_AGAIN
+from boinc_gahp.submit.journal import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.bridge import SubmitRequest
     from boinc_gahp.ledger.jobs import BatchRow, Hold, JobRow
+    from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.blah")
 

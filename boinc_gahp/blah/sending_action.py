@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.codes import HoldCode, held_until_mended
 from boinc_gahp.blah.patience import PASSING
-from boinc_gahp.bridge import TemplateError
 from boinc_gahp.errors import (
     AppNotFound,
     BadRequest,
@@ -31,12 +30,13 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.ledger import Hold
+from boinc_gahp.templates import TemplateError
 
 if TYPE_CHECKING:
     from types import UnionType
 
-    from boinc_gahp.bridge import Sending
     from boinc_gahp.ledger.jobs import BatchRow
+    from boinc_gahp.submit.journal import Sending
 
 #: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import Journal, Sending
+from boinc_gahp.submit.journal import Journal, Sending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.blah.description import JobDescription
-from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
-from boinc_gahp.bridge.types import by_open_name
 from boinc_gahp.errors import JobRefused
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

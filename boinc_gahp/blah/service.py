@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.blah.owners import Owner
-    from boinc_gahp.bridge.opening import Opener
+    from boinc_gahp.bridge import Opener
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import JobRow
 

@@ -14,7 +14,7 @@ from boinc_gahp.errors import GahpError
 from boinc_gahp.ledger import JobLedger
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge.opening import Opener
+    from boinc_gahp.bridge import Opener
     from boinc_gahp.config import Settings
 
 

@@ -71,7 +71,7 @@ def run_parser(config: str | None = None) -> Parser:
 def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
     from boinc_gahp import logs
     from boinc_gahp.blah.settling import settle
-    from boinc_gahp.bridge.opening import Opener
+    from boinc_gahp.bridge import Opener
 
     logs.start(settings)
     opener = Opener()
@@ -169,7 +169,7 @@ def _debt_lines(
     worked_for: set[tuple[str, str]],
     quiet: bool,
 ) -> Iterator[str]:
-    from boinc_gahp.bridge.control import FORGOTTEN
+    from boinc_gahp.submit.control import FORGOTTEN
 
     for owner in before.keys() | after.keys():
         left = after.get(owner, [])

@@ -5,20 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge.types import (
-    Client,
-    FetchRequest,
-    Job,
-    LocalFile,
-    Parameters,
-    SubmitRequest,
-    by_open_name,
-)
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.gahp import requests, words
 from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.secret import mask
+from boinc_gahp.submit.types import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import quoted, visible
 
 if TYPE_CHECKING:

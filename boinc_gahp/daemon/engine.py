@@ -272,8 +272,8 @@ class Engine:
             self._on_result()
 
     def _carry_out(self, ticket: _Ticket) -> list[str]:
-        from boinc_gahp.bridge.types import Client  # noqa: PLC0415  (heavy: after the banner)
         from boinc_gahp.daemon.dispatch import carry_out, carry_out_blah  # noqa: PLC0415
+        from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)
 
         if isinstance(ticket.request, requests.BlahRequest):
             # Show people at once what is wrong; a gridmanager would not pass it on.

@@ -96,7 +96,7 @@ def leave(status: int) -> NoReturn:
     watchdog.daemon = True
     watchdog.start()
     # A thread may be in the middle of importing it: then there is nothing to remove yet.
-    temporary = sys.modules.get("boinc_gahp.bridge.temporary")
+    temporary = sys.modules.get("boinc_gahp.fetch.temporary")
     remove_all = getattr(temporary, "remove_all", None)
     if remove_all is not None:
         remove_all()

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.blah.refusals import Refusals
     from boinc_gahp.blah.service import Service
-    from boinc_gahp.bridge import Bridge
-    from boinc_gahp.bridge.opening import Opener
+    from boinc_gahp.bridge import Bridge, Opener
     from boinc_gahp.config import ProjectSettings, Settings
 
     MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
@@ -75,7 +74,7 @@ class Projects:
     Args:
         load_settings: reads the settings. If it fails, the next request calls it again, so that it
             is enough to mend the settings file.
-        make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge.opening`.
+        make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge`.
         on_settings: called once with the settings, before they are used.
         make_service: makes the service for HTCondor's jobs; None: :mod:`boinc_gahp.blah.service`.
         end: ends the daemon; HTCondor then starts a new one.
@@ -214,7 +213,7 @@ class Projects:
 
     def _one_opener(self) -> Opener:
         """Return the opener for all bridges of this process: they share its ledger."""
-        from boinc_gahp.bridge.opening import Opener  # noqa: PLC0415  (heavy: after the banner)
+        from boinc_gahp.bridge import Opener  # noqa: PLC0415  (heavy: after the banner)
 
         with self._loading:
             if self._shared_opener is None:
@@ -230,7 +229,7 @@ class Projects:
         return Service(settings, self._one_opener(), self._load_settings)
 
     def _tend(self, opener: Opener) -> None:
-        from boinc_gahp.bridge.tending import tend_ledger  # noqa: PLC0415  (after the banner)
+        from boinc_gahp.daemon.housekeeping import tend_ledger  # noqa: PLC0415  (after the banner)
 
         tend_ledger(opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end)
 

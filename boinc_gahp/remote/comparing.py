@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import Journal, LocalFile
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -21,13 +20,16 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.remote.records import Records, describe, difference, readable_md5s
+from boinc_gahp.submit.journal import Journal
+from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boinc_gahp.bridge import Sending, SubmitRequest
     from boinc_gahp.remote.records import Record
     from boinc_gahp.remote.session import Session
+    from boinc_gahp.submit.journal import Sending
+    from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.remote")
 
@@ -83,11 +85,11 @@ class Comparison(Journal):
         return self._sent or (old is not None and self._same and old.batch_id == batch_id)
 
     def files_read(self, md5s: Mapping[str, str]) -> None:
-        """See :class:`~boinc_gahp.bridge.Journal`."""
+        """See :class:`~boinc_gahp.submit.Journal`."""
         self._md5s = {**self._md5s, **md5s}
 
     def about_to_send(self, batch_id: int) -> None:
-        """Record what is about to be sent; see :class:`~boinc_gahp.bridge.Journal`.
+        """Record what is about to be sent; see :class:`~boinc_gahp.submit.Journal`.
 
         Raises:
             BatchConflict: another process is sending other jobs into the batch.

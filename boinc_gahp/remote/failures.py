@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import OPEN
-from boinc_gahp.bridge.destinations import explain
-from boinc_gahp.bridge.directories import make_directories
-from boinc_gahp.bridge.temporary import registry
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
+from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.remote import finding, folders
 from boinc_gahp.remote.fetching_batch import check_answers
 from boinc_gahp.remote.types import JobState
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from boinc_gahp.bridge import Failure
+    from boinc_gahp.fetch.types import Failure
     from boinc_gahp.remote.batch import Batch
     from boinc_gahp.rpc import JobInfo
 

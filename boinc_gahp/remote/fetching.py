@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import OPEN
-from boinc_gahp.bridge.destinations import explain
-from boinc_gahp.bridge.directories import make_directories
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
 from boinc_gahp.remote.failures import JobFailure, failures
 from boinc_gahp.remote.fetching_batch import BatchFetch, Finished, jobs_of
 from boinc_gahp.remote.folders import Folder, folder_name

@@ -1,7 +1,7 @@
 """Fetches a batch's finished jobs with several threads: which jobs, progress, and when to stop.
 
 :mod:`boinc_gahp.remote.folders` decides where a job's files go; the fetch engine
-(:mod:`boinc_gahp.bridge.fetching.engine`) brings them there.
+(:mod:`boinc_gahp.fetch.engine`) brings them there.
 """
 
 from __future__ import annotations
@@ -12,11 +12,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.bridge import Gate, Progress, Stopped
-from boinc_gahp.bridge.destinations import errno_of
-from boinc_gahp.bridge.fetching.locate import Located
-from boinc_gahp.bridge.temporary import NotNow
-from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.errors import (
     GahpError,
     OutputError,
@@ -26,14 +21,19 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.locate import Located
+from boinc_gahp.fetch.temporary import NotNow
 from boinc_gahp.remote import finding
 from boinc_gahp.remote.types import JobState
+from boinc_gahp.submit.types import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.bridge.fetching.engine import Brought
+    from boinc_gahp.fetch.engine import Brought
     from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.folders import Folder
     from boinc_gahp.remote.session import Session

@@ -12,7 +12,6 @@ import re
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from boinc_gahp.bridge.checks import fold
 from boinc_gahp.errors import (
     AmbiguousBatch,
     BadRequest,
@@ -22,6 +21,7 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
 )
+from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:

@@ -13,20 +13,20 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge.directories import open_parent
-from boinc_gahp.bridge.fetching.names import new_file, shown
-from boinc_gahp.bridge.fetching.sinks import Delivery, Sink
-from boinc_gahp.bridge.leftovers import sweep
-from boinc_gahp.bridge.temporary import registry
-from boinc_gahp.bridge.types import OWN
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.directories import open_parent
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.names import new_file, shown
+from boinc_gahp.fetch.sinks import Delivery, Sink
+from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.fetch.types import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.bridge import Gate
-    from boinc_gahp.bridge.fetching.engine import Brought
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.engine import Brought
     from boinc_gahp.remote.fetching_batch import Finished
 
 __all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]

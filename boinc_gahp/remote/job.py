@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import os
 
     from boinc_gahp import rpc
-    from boinc_gahp.bridge import Failure
+    from boinc_gahp.fetch.types import Failure
     from boinc_gahp.remote.batch import Batch
     from boinc_gahp.remote.fetching import Fetched
     from boinc_gahp.remote.types import JobState

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from boinc_gahp.bridge import Bridge, OnProgress, Progress
+    from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
     from boinc_gahp.remote.app import App
     from boinc_gahp.remote.submission import Options, Plan
     from boinc_gahp.remote.types import Job
     from boinc_gahp.rpc import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
+    from boinc_gahp.submit.types import OnProgress, Progress
 
 
 class Project:

@@ -18,18 +18,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.bridge import InlineFile, LocalFile, Parameters, RemoteFile
 from boinc_gahp.config import state_dir, urls
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file
+from boinc_gahp.submit.types import InlineFile, LocalFile, Parameters, RemoteFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from boinc_gahp.bridge import Input, Job, SubmitRequest
     from boinc_gahp.remote.session import Session
+    from boinc_gahp.submit.types import Input, Job, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.remote")
 
@@ -282,8 +282,8 @@ def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[st
         StagingError: a file changed while it was read.
         Exception: whatever ``progress`` raises.
     """
-    from boinc_gahp.bridge.digests import look_at  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.errors import StagingError  # noqa: PLC0415
+    from boinc_gahp.submit.digests import look_at  # noqa: PLC0415  (not for lists of batches)
 
     there = []
     for path in dict.fromkeys(paths):

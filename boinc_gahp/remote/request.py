@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import SubmitRequest
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
 from boinc_gahp.remote.files import split_args
 from boinc_gahp.remote.types import (
@@ -23,6 +22,7 @@ from boinc_gahp.remote.types import (
     RemoteFile,
     StagedFile,
 )
+from boinc_gahp.submit.types import SubmitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

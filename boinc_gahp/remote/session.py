@@ -43,7 +43,7 @@ class Session:
         with self._lock:
             if self._bridge is None:
                 # Listing batches, or waiting for one, does not need it.
-                from boinc_gahp.bridge.bridge import Bridge  # noqa: PLC0415
+                from boinc_gahp.bridge import Bridge  # noqa: PLC0415
 
                 cache = _cache_dir(self.settings)
                 self._bridge = Bridge(self.rpc, self.settings, None, cache, self.project_settings)

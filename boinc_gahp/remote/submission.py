@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
-from boinc_gahp.bridge import Progress, StagedFile
 from boinc_gahp.errors import (
     AppNotFound,
     BatchConflict,
@@ -23,15 +22,16 @@ from boinc_gahp.remote import remote_files
 from boinc_gahp.remote.app import unknown_app
 from boinc_gahp.remote.comparing import Comparison
 from boinc_gahp.remote.request import build_request, list_of, new_batch_name, unmeasured
+from boinc_gahp.submit.types import Progress, StagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.bridge import Judgement, OnProgress, SubmitRequest
     from boinc_gahp.remote.session import Session
     from boinc_gahp.remote.types import Job, Parameters, RemoteFile
+    from boinc_gahp.submit.types import Judgement, OnProgress, SubmitRequest
 
 __all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
 

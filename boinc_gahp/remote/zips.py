@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.destinations import explain
-from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.remote.fetching_batch import BatchFetch, Finished, jobs_of
 from boinc_gahp.remote.folders import Folder, folder_name
 

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from boinc_gahp.bridge import OPEN, AdFiles, Bridge, FetchRequest
-from boinc_gahp.bridge.fetching.locate import Located
-from boinc_gahp.bridge.types import JobIds
+from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.locate import Located
+from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.remote.fetching_batch import Finished
 from boinc_gahp.remote.folders import Folder
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.types import JobIds
 from tests.bridge.scripted import batch, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from boinc_gahp.bridge.fetching.engine import Brought
+    from boinc_gahp.fetch.engine import Brought
 
     #: What comes of an output: pieces, for as long as somebody takes them.
     Pieces = Callable[[], Iterator[bytes]]

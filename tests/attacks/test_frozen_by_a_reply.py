@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from boinc_gahp.bridge.fetching.stderr import unwrap
 from boinc_gahp.errors import GahpError, RpcError
+from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.rpc import ClientOptions, WebRpcs, refusals
 from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor

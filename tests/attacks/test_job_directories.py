@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import OPEN, AdFiles, Failure
-from boinc_gahp.bridge.fetching.unzip import Archive
-from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.config import JobSettings
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.archive import Archive
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.temporary import Temporaries
+from boinc_gahp.fetch.types import AdFiles, Failure
 from boinc_gahp.remote import failures, folders
 from boinc_gahp.remote.fetching_batch import Finished
 from tests.attacks.hostile_outputs import HostileOutputs
@@ -353,8 +354,8 @@ def test_fill_the_disk_by_directories_of_a_few_members(home: Path) -> None:
 NFS = """
 import errno, fcntl, os, sys
 from pathlib import Path
-from boinc_gahp.bridge.leftovers import sweep
-from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.temporary import Temporaries
 
 def as_on_nfs(event, arguments):
     # flock(2): Linux turns it into a lock of the file's bytes there, which wants a file that is

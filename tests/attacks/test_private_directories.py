@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp import config, logs
-from boinc_gahp.bridge.digests import Digests
-from boinc_gahp.bridge.fetching.delivered import Delivered
 from boinc_gahp.config import Logging, Settings, State
 from boinc_gahp.errors import ConfigError, LedgerError
+from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.ledger.keeping import KeeperLock
+from boinc_gahp.submit.digests import Digests
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples
 

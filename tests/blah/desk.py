@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from boinc_gahp.blah import giving_up, sending
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.sending import Sender
-from boinc_gahp.bridge import LocalFile, Parameters, aborting
 from boinc_gahp.ledger.jobs import NewJob
+from boinc_gahp.submit import abort
+from boinc_gahp.submit.types import LocalFile, Parameters
 from tests.faultproxy import Reply
 from tests.helpers import wait_for
 
@@ -159,7 +160,7 @@ def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 0.
     site.local.pause_volunteers()
     site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
     site.timeouts = replace(site.timeouts, read=read, retry=1)
-    for module in (aborting, giving_up, sending):
+    for module in (abort, giving_up, sending):
         monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
     return site
 

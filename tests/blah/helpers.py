@@ -156,7 +156,7 @@ class Site:
     ) -> Iterator[Service]:
         """Yield a service as a new daemon has it; ``load`` reads the settings again."""
         from boinc_gahp.blah.service import Service
-        from boinc_gahp.bridge.opening import Opener
+        from boinc_gahp.bridge import Opener
 
         opener = Opener()
         service = Service(settings or self.settings, opener, load)

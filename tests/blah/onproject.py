@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.following import Follower
-from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.ledger.jobs import NewJob
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.bridge import Input
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.submit.types import Input
     from tests.blah.helpers import Site
 
 _numbers = itertools.count(1)

@@ -10,8 +10,8 @@ import pytest
 from boinc_gahp.blah.ad import AdRefused, read_ad
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.wishes import NAMES, option
-from boinc_gahp.bridge import LocalFile, Parameters, RemoteFile
 from boinc_gahp.config import HTCondor
+from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:

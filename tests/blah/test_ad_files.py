@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.blah.ad import AdRefused, read_ad
 from boinc_gahp.blah.files import MAX_TEMPLATE
-from boinc_gahp.bridge import RemoteFile
+from boinc_gahp.submit.types import RemoteFile
 from tests.blah.test_ad import MD5, SETTINGS, ad, job, local, refused
 
 URL = "https://data.example.org/d/big.dat"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.bridge import Opener
 from tests.blah.desk import desk_of
 from tests.blah.onproject import send
 from tests.blah.payer import Payer

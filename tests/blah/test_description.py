@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.blah.description import JobDescription
-from boinc_gahp.bridge import LocalFile, Parameters, RemoteFile
+from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 
 #: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.
 TEXTS = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.blah import ending
-from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.ledger import NewJob
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.blah.payer import Payer
 from tests.helpers import wait_for

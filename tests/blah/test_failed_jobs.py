@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from boinc_gahp.blah import exits, failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.fetching import Fetcher
-from boinc_gahp.bridge import Failure
 from boinc_gahp.cli.main import main
+from boinc_gahp.fetch.types import Failure
 from boinc_gahp.localproject.states import Outcome
 from tests import faultproxy
 from tests.blah.onproject import follow, send

@@ -14,8 +14,8 @@ from boinc_gahp.blah import fetching
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.description import JobDescription
 from boinc_gahp.blah.fetching import Fetcher, clear_away, request_for
-from boinc_gahp.bridge.temporary import registry
 from boinc_gahp.config import Timeouts
+from boinc_gahp.fetch.temporary import registry
 from tests import faultproxy
 from tests.blah.helpers import listing
 from tests.blah.onproject import follow, send
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.blah.kept import Kept
-    from boinc_gahp.bridge import FetchRequest, FetchResult, Gate
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.types import FetchRequest, FetchResult
     from tests.blah.helpers import Site
     from tests.blah.onproject import Sent
 
@@ -257,7 +258,7 @@ def test_a_full_disk_is_waited_for_and_then_held(
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", full)
+    monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", full)
     for _ in range(3):
         Fetcher(kept).fetch(sent.job)
         assert sent.states == ["finished"]
@@ -266,7 +267,7 @@ def test_a_full_disk_is_waited_for_and_then_held(
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
     monkeypatch.setattr(fetching, "PATIENCE", 0.0)
     Fetcher(kept).fetch(sent.job)
-    monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", write)
+    monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
     job = sent.job
     assert (job.state, job.hold_code, job.hold_subcode) == (
         "failed",

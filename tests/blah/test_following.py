@@ -13,8 +13,8 @@ import pytest
 from boinc_gahp.blah import exits, failures
 from boinc_gahp.blah.codes import HoldCode
 from boinc_gahp.blah.following import Follower
-from boinc_gahp.bridge import Failure, FetchResult
 from boinc_gahp.config import Timeouts
+from boinc_gahp.fetch.types import Failure, FetchResult
 from boinc_gahp.ledger.overview import Watch, overview
 from tests import faultproxy
 from tests.blah.onproject import follow, send

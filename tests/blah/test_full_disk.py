@@ -37,14 +37,14 @@ def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_until_the
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(descriptor, data)
 
-    monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", full)
+    monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", full)
     with site.service() as service:
         job_id = service.submit(job.ad)
         await_status(service, [job_id], HTCondorState.SUSPENDED)
         said = str(reason(service.status(job_id)[1]))
         assert f"'{job.iwd}/" in said
         assert "cannot be written: the disk is full: free some space" in said
-        monkeypatch.setattr("boinc_gahp.bridge.temporary.os.write", write)
+        monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
         await_status(service, [job_id], HTCondorState.COMPLETED)
         ad = service.status(job_id)[1]
         assert "ExitReason = undefined" in ad

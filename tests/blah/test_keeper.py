@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.blah.service import Service
-from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.bridge import Opener
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.blah.helpers import await_state, await_status, failed, listing, row_of

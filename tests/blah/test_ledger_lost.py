@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import tending
-from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.bridge import Opener
+from boinc_gahp.daemon import housekeeping
 from boinc_gahp.ledger import Ledger
 from tests.blah.helpers import row_of
 from tests.blah.process import Gahp, write_settings
@@ -69,11 +69,11 @@ def test_it_is_noticed_and_said(
     caplog: pytest.LogCaptureFixture,
     how: str,
 ) -> None:
-    monkeypatch.setattr(tending, "INTERVAL", 0.02)
+    monkeypatch.setattr(housekeeping, "INTERVAL", 0.02)
     path: Path = site.directory / "state" / "ledger.sqlite"
     closing, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
-        target=tending.tend_ledger, args=(opener, lambda: 1e9, closing, ended.set)
+        target=housekeeping.tend_ledger, args=(opener, lambda: 1e9, closing, ended.set)
     )
     path.unlink()
     if how == "replaced":

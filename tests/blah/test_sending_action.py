@@ -16,7 +16,6 @@ from boinc_gahp.blah.sending_action import (
     hold_for,
     is_about_project,
 )
-from boinc_gahp.bridge import Sending, TemplateError
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -29,6 +28,8 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.ledger.jobs import BatchRow
+from boinc_gahp.submit.journal import Sending
+from boinc_gahp.templates import TemplateError
 from tests.helpers import refusal
 
 BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0, 0, None)

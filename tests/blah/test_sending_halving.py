@@ -12,8 +12,8 @@ import pytest
 
 from boinc_gahp.blah import giving_up
 from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.bridge import aborting
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import abort
 from tests import faultproxy
 from tests.blah.desk import Desk, desk_of, for_sending, refuse
 from tests.blah.helpers import failed
@@ -219,7 +219,7 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
     (batch,) = desk.batches("giving_up")
     desk.sender.give_up(batch)
     (batch,) = desk.batches("giving_up")
-    assert time.time() < batch.not_before <= time.time() + aborting.ABORT_AGAIN
+    assert time.time() < batch.not_before <= time.time() + abort.ABORT_AGAIN
     desk.run()
     desk.check_once(ids)
 
@@ -242,7 +242,7 @@ def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
 def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
     site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.bridge.submit._ROUNDS", 1)
+    monkeypatch.setattr("boinc_gahp.submit.submit._ROUNDS", 1)
     dying = faultproxy.status(500, text=b'<?xml version="1.0"?>\n<submit_batch>\n')
 
     def run(exchange: faultproxy.Exchange) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from boinc_gahp.blah.owners import known_owners, owner_key
 from boinc_gahp.blah.settling import settle
-from boinc_gahp.bridge.opening import Opener
+from boinc_gahp.bridge import Opener
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import KeeperLock

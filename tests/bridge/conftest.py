@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, Job, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSettings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.bridge.farm import farm, healthy, home  # noqa: F401  (fixtures)
 from tests.faultproxy import FaultProxy
 

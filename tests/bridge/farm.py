@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, FetchRequest, Job, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings, Timeouts
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 

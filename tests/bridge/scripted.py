@@ -14,12 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-from boinc_gahp.bridge.context import Context
-from boinc_gahp.bridge.fetching.delivered import Delivered
-from boinc_gahp.bridge.known import Known
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.fetch.context import FetchContext
+from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.project_cache import Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -114,9 +114,9 @@ class Script:
         ledger: Ledger | None = None,
         cache_dir: Path | None = None,
         settings: Settings = Settings(),  # noqa: B008  (frozen)
-    ) -> Context:
+    ) -> FetchContext:
         project = self.project()
-        return Context(
+        return FetchContext(
             project=project,
             settings=settings,
             project_settings=ProjectSettings(ProjectUrl(URL)),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from boinc_gahp.bridge import aborting
 from boinc_gahp.errors import NotFound, ProjectDown
 from boinc_gahp.ledger import JobLedger, Ledger
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import abort
 from tests import faultproxy
 from tests.bridge.scripted import Arguments, Script, batch, error, job
 from tests.bridge.test_submit_faults import state_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.bridge.context import Context
     from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.submit.context import Context
     from tests.bridge.conftest import Site
 
 
@@ -112,7 +112,7 @@ class Owed:
     def attempt(self) -> bool:
         """Do what is done when it is due, in a process that remembers nothing."""
         note = self.ledger if self.whose == "submit" else self.jobs
-        is_certain = aborting.abort_until_certain(self.context, self.row, note, **self.more)  # type: ignore[arg-type]
+        is_certain = abort.abort_until_certain(self.context, self.row, note, **self.more)  # type: ignore[arg-type]
         if not is_certain:
             assert 0 < self.row.not_before - time.time() <= 60
             assert self.row.trouble

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineFile, Job, Parameters, SubmitRequest
 from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
 from tests.bridge.test_submit_jobs import OWN_INPUT, workunit
 
 if TYPE_CHECKING:

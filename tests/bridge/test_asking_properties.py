@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge import Job, Parameters, SubmitRequest
-from boinc_gahp.bridge.asking import ELEMENTS, Asked
+from boinc_gahp.submit.parameters import ELEMENTS, Asked
+from boinc_gahp.submit.types import Job, Parameters, SubmitRequest
 from boinc_gahp.templates import (
     DEFAULTS,
     InputFileInfo,

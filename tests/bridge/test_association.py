@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.association import Association
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
+from boinc_gahp.submit.association import Association
 from tests.bridge.scripted import Script, error
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Parameters, SubmitRequest
-from boinc_gahp.bridge.staging import Staging
 from boinc_gahp.errors import (
     BatchConflict,
     JobRefused,
@@ -20,12 +18,14 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.staging import Staging
+from boinc_gahp.submit.types import Parameters, SubmitRequest
 from tests import faultproxy
 from tests.bridge.test_submit import answer_by, set_state, state_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge import SubmitRequest
     from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.submit.types import SubmitRequest
     from tests.bridge.conftest import Site
     from tests.faultproxy import Exchange
 

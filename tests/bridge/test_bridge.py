@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, Client, Job, LocalFile, SubmitRequest
+from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import BatchState, LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

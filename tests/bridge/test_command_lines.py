@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boinc_gahp import rpc
-from boinc_gahp.bridge import checks
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, JobRefused
@@ -22,6 +21,7 @@ from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.remote import InlineFile, Job, Project
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit import checks
 from boinc_gahp.templates import (
     InputFileInfo,
     InputTemplate,

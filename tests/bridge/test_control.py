@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import control
-from boinc_gahp.bridge.bridge import Bridge
+from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.ledger import Ledger
+from boinc_gahp.submit import control
 from tests.bridge.scripted import Arguments, Script, error
 from tests.bridge.test_aborting import Batch, long_ago
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.bridge.context import Context
+    from boinc_gahp.submit.context import Context
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge.fetching.delivered import Delivered
+from boinc_gahp.fetch.delivered import Delivered
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.digests import Digest, Digests, md5_of
 from boinc_gahp.errors import StagingError
+from boinc_gahp.submit.digests import Digest, Digests, md5_of
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: P
         cache.execute("update file set md5 = ?", (wanted.md5,))
     assert Digests(tmp_path / "cache").of([path])[path] == wanted
     program = (
-        "import sys; from pathlib import Path; from boinc_gahp.bridge.digests import Digests; "
+        "import sys; from pathlib import Path; from boinc_gahp.submit.digests import Digests; "
         "print(Digests(Path(sys.argv[1])).of([sys.argv[2]])[sys.argv[2]].md5)"
     )
     other = subprocess.run(

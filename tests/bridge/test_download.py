@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.download import gunzip
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.download import gunzip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

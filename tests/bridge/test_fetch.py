@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import (
-    Bridge,
-    FetchRequest,
-    FetchResult,
-    Gate,
-    Job,
-    LocalFile,
-    Stopped,
-    SubmitRequest,
-)
 from boinc_gahp.config import JobSettings, Settings
 from boinc_gahp.errors import NotFound, OutputError
+from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.types import FetchRequest, FetchResult
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.bridge.farm import TEXT, Farm, contents, everything, some
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from boinc_gahp.bridge import Bridge
 
 
 def test_all_outputs_stderr_exit_status_and_times(healthy: Farm, home: Path) -> None:

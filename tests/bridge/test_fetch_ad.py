@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from boinc_gahp.bridge import AdFiles, FetchRequest, Gate, NoResult, Stopped
-from boinc_gahp.bridge.failed import failure
-from boinc_gahp.bridge.fetching.fetch_output import fetch_output
-from boinc_gahp.bridge.fetching.job_directory import JobDirectory
-from boinc_gahp.bridge.fetching.names import plain_names
-from boinc_gahp.bridge.looking import look_at
-from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.errors import NotFound, OutputError
+from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.failures import failure
+from boinc_gahp.fetch.fetch_output import NoResult, fetch_output
+from boinc_gahp.fetch.job_directory import JobDirectory
+from boinc_gahp.fetch.names import plain_names
+from boinc_gahp.fetch.temporary import Temporaries
+from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.submit.looking import look_at
 from tests.bridge.scripted import Script, batch, error, job
 from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
 

@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from boinc_gahp.bridge.fetching.fetch_output import fetch_output
-from boinc_gahp.bridge.types import FetchRequest, FetchResult
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
+from boinc_gahp.fetch.fetch_output import fetch_output
+from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from tests.bridge.scripted import Arguments, Script, batch, error, job
 
 JOB = "b#1.0"

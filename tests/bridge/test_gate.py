@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Gate, Stopped
-from boinc_gahp.bridge.temporary import registry
+from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.temporary import registry
 from tests.bridge.farm import contents
 from tests.helpers import wait_for
 

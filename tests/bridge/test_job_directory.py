@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.job_directory import JobDirectory
-from boinc_gahp.bridge.fetching.names import find, plain_names
-from boinc_gahp.bridge.fetching.sinks import Delivery
-from boinc_gahp.bridge.types import FetchRequest
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.job_directory import JobDirectory
+from boinc_gahp.fetch.names import plain_names
+from boinc_gahp.fetch.sinks import Delivery
+from boinc_gahp.fetch.types import FetchRequest
+from boinc_gahp.submit.checks import find
 
 DIRECTORY = "/home/me/job"
 APP = ["out1.txt", "out2.txt", "res/log"]

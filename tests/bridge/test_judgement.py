@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import (
+from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, ProjectError, StagingError
+from boinc_gahp.submit import association
+from boinc_gahp.submit.types import (
     InlineFile,
     Job,
     LocalFile,
@@ -16,9 +18,7 @@ from boinc_gahp.bridge import (
     RemoteFile,
     StagedFile,
     SubmitRequest,
-    association,
 )
-from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, ProjectError, StagingError
 from tests.bridge.test_submit_faults import local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:

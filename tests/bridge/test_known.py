@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from boinc_gahp.bridge import known as module
-from boinc_gahp.bridge.known import BatchView, Known, Recent
-from boinc_gahp.bridge.types import JobIds
 from boinc_gahp.errors import NotFound
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import project_cache as module
+from boinc_gahp.submit.project_cache import BatchView, Known, Recent
+from boinc_gahp.submit.types import JobIds
 from tests.bridge.scripted import Arguments, Script, batch, error, job
 from tests.bridge.test_fetch_scripted import templates
 

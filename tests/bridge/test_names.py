@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.names import below, new_file, shown
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.names import below, new_file, shown
 
 #: Names, the odd ones often.
 NAMES = st.one_of(

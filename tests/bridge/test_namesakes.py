@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Client, FetchRequest
 from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.localproject import BatchState, Quirks
+from boinc_gahp.submit.types import Client
 from tests.bridge.test_submit import answer_by
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.bridge import Bridge, SubmitRequest
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.submit.types import SubmitRequest
     from tests.bridge.conftest import Site
 
 

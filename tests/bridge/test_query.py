@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.control import settle
-from boinc_gahp.bridge.query import query_batches
-from boinc_gahp.bridge.types import Client
 from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.ledger import Ledger
+from boinc_gahp.submit.control import settle
+from boinc_gahp.submit.query import query_batches
+from boinc_gahp.submit.types import Client
 from tests.bridge.scripted import Arguments, Script, batch, error, job, statuses
 
 if TYPE_CHECKING:

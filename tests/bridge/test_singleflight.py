@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.singleflight import SingleFlight
+from boinc_gahp.submit.singleflight import SingleFlight
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:

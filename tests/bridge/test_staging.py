@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.digests import Digest
-from boinc_gahp.bridge.staging import Staging, Uploads
 from boinc_gahp.config import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.digests import Digest
+from boinc_gahp.submit.staging import Staging, Uploads
 from tests.bridge.scripted import SECRET, URL, Reply, error
 from tests.bridge.test_association import FATAL, Server
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.stderr import unwrap
+from boinc_gahp.fetch.stderr import unwrap
 
 
 def wrap(text: str, message: str = "") -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.config import StagingSettings
 from boinc_gahp.errors import (
     BatchConflict,
@@ -22,6 +21,7 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import Job, Journal, LocalFile, RemoteFile, SubmitRequest
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.journal import Journal
+from boinc_gahp.submit.types import Job, LocalFile, RemoteFile, SubmitRequest
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge, Client, SubmitRequest
 from boinc_gahp.errors import NotFound
 from boinc_gahp.localproject import NewJob
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import Client, SubmitRequest
 from tests import faultproxy
 from tests.bridge.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
+    from boinc_gahp.bridge import Bridge
     from tests.bridge.conftest import Site
 
 pytestmark = pytest.mark.long

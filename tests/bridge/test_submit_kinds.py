@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
 from tests import faultproxy
 from tests.bridge.scripted import error
 from tests.bridge.test_submit_faults import local_project  # noqa: F401  (fixture)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge.journal import Journal
-from boinc_gahp.bridge.submit import submit
-from boinc_gahp.bridge.types import Job, SubmitRequest
 from boinc_gahp.errors import JobRefused, ProjectError
+from boinc_gahp.submit.journal import Journal
+from boinc_gahp.submit.submit import submit
+from boinc_gahp.submit.types import Job, SubmitRequest
 from tests.bridge.scripted import Script, batch, error, job
 
 if TYPE_CHECKING:

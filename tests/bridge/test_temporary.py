@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.bridge.destinations import explain
-from boinc_gahp.bridge.temporary import Temporaries
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.temporary import Temporaries
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_jobs_that_share_a_destination_do_not_wait_for_each_other(
 WRITER = """
 import sys
 from pathlib import Path
-from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.fetch.temporary import Temporaries
 registry = Temporaries()
 files = [registry.file(Path(sys.argv[1]) / "out") for _ in range(8)]
 files.pop(2).discard()
@@ -274,7 +274,7 @@ def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_pat
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from boinc_gahp.bridge.temporary import Temporaries
+from boinc_gahp.fetch.temporary import Temporaries
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.unzip import Archive
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.archive import Archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

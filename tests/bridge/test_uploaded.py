@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.fetching.uploaded import Absent, Uploaded
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
+from boinc_gahp.fetch.uploaded import Absent, Uploaded
 from tests.helpers import refusal
 
 if TYPE_CHECKING:

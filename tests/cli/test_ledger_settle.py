@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.bridge import Job, LocalFile, SubmitRequest
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.blah.helpers import Site, await_status
 from tests.faultproxy import FaultProxy

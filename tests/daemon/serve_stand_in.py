@@ -18,8 +18,8 @@ from boinc_gahp.daemon.main import serve
 if TYPE_CHECKING:
     from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
-    from boinc_gahp.bridge.types import FetchRequest, FetchResult
     from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.fetch.types import FetchRequest, FetchResult
 
 
 def settings() -> Settings:
@@ -36,7 +36,7 @@ def settings() -> Settings:
 def make_bridge(settings: Settings, project: ProjectSettings) -> Bridge:
     from concurrent.futures import ThreadPoolExecutor
 
-    from boinc_gahp.bridge.temporary import registry
+    from boinc_gahp.fetch.temporary import registry
     from tests.daemon.stand_in import StandIn
 
     class Bridge(StandIn):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
-from boinc_gahp.bridge.types import BatchStatuses, FetchResult
 from boinc_gahp.config import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import GahpError
+from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit.types import BatchStatuses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.blah.service import Service
-    from boinc_gahp.bridge import Bridge, Client, FetchRequest, SubmitRequest
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.types import FetchRequest
+    from boinc_gahp.submit.types import Client, SubmitRequest
 
 SETTINGS = Settings(
     project=ProjectSettings(ProjectUrl("http://127.0.0.1:9/test/"), Authenticator("5ecre7-key"))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import LocalFile, Parameters
 from boinc_gahp.config import Settings
 from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.projects import Projects
@@ -15,6 +14,7 @@ from boinc_gahp.gahp import requests
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit.types import LocalFile, Parameters
 from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, limited
 from tests.helpers import wait_for
 

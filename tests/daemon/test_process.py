@@ -97,7 +97,7 @@ def test_an_end_while_a_thread_imports_what_removes_partial_files_is_clean() -> 
             sys.executable,
             "-c",
             "import sys, types; from boinc_gahp.daemon.main import leave; "
-            "name = 'boinc_gahp.bridge.temporary'; sys.modules[name] = types.ModuleType(name); "
+            "name = 'boinc_gahp.fetch.temporary'; sys.modules[name] = types.ModuleType(name); "
             "leave(0)",
         ],
         capture_output=True,

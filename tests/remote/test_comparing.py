@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge import SubmitRequest
 from boinc_gahp.config import State
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.remote import InlineFile, Job, Parameters, Project
 from boinc_gahp.remote.records import Records, describe, difference
+from boinc_gahp.submit.types import SubmitRequest
 from tests.faultproxy import hang, status
 from tests.helpers import wait_for
 from tests.remote.conftest import project_as_is

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.checks import fold
 from boinc_gahp.errors import AmbiguousBatch, ForeignBatch, NoSuchBatch, NoSuchJob
 from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:

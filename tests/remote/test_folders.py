@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge import OPEN
+from boinc_gahp.fetch.cancel import OPEN
 from boinc_gahp.remote.folders import NOTE, Note, folder_name, read_note, write_note
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from boinc_gahp.bridge import Progress
+    from boinc_gahp.submit.types import Progress
 
 CONTENTS = b"remote contents\n" * 10_000
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.bridge.checks import check_batch_name, check_job_name
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
@@ -35,11 +34,12 @@ from boinc_gahp.remote import (
     StagedFile,
 )
 from boinc_gahp.remote.request import build_request, job_names, new_batch_name
+from boinc_gahp.submit.checks import check_batch_name, check_job_name
 from tests.faultproxy import lose_reply, status
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge import Progress
     from boinc_gahp.remote.types import File
+    from boinc_gahp.submit.types import Progress
     from tests.remote.conftest import Site
 
 URL = "http://h/file"

@@ -1,0 +1,74 @@
+"""Looks after a process's ledger: its file stays in place, and does not grow for ever."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger import JobLedger, tend
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from boinc_gahp.bridge import Opener
+    from boinc_gahp.ledger import Ledger
+
+log = logging.getLogger("boinc_gahp.ledger")
+
+#: Seconds between checks whether the ledger is still in its place.
+INTERVAL = 10.0
+#: Seconds after which HTCondor has asked about all jobs that it still has.
+HTCONDOR_HAS_ASKED = 3600.0
+
+
+def tend_ledger(
+    opener: Opener,
+    forget_after: Callable[[], float],
+    closing: threading.Event,
+    end: Callable[[], object],
+) -> None:
+    """Look after the ledger that ``opener`` has opened, until ``closing`` is set; never raises.
+
+    Args:
+        opener: the opener of the process's ledger.
+        forget_after: returns the setting.
+        closing: ends this function when it is set.
+        end: ends the process: another file has replaced its ledger.
+    """
+    began = time.monotonic()
+    said = ""
+    while not closing.wait(INTERVAL):
+        ledger = opener.opened
+        if ledger is None:
+            continue
+        try:
+            if not _has_its_place(ledger):
+                end()
+                return
+            asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
+            tend(JobLedger(ledger.store), time.time(), forget_after(), closing, untold=asked)
+        except LedgerError as error:
+            log.log(logging.DEBUG if str(error) == said else logging.ERROR, "%s", error)
+            said = str(error)
+        except Exception:  # there is a next time
+            log.exception("looking after the ledger went wrong")
+
+
+def _has_its_place(ledger: Ledger) -> bool:
+    became = ledger.store.keep_place()
+    if became == "put back":
+        log.error(
+            "The ledger %s was deleted while this program ran: it was written anew, with all that "
+            "was in it",
+            ledger.path,
+        )
+    elif became == "replaced":
+        log.critical(
+            "The ledger %s was replaced by another file while this program ran: this process ends, "
+            "and HTCondor starts another, which goes on with that file",
+            ledger.path,
+        )
+    return became != "replaced"

@@ -1,0 +1,23 @@
+"""Fetches a finished job's outputs from the project, and puts them where they are wanted.
+
+One engine does it for all callers; begin to read there. Its parts, in the order of its steps:
+
+=============  ====================================================================================
+engine         the steps, and the order in which they are done
+locate         where the job is on the project: batch, workunit, canonical instance
+select         which outputs it has
+sinks          what the engine asks of a place for one job's files
+job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
+names          which names from the network are names for files
+stderr         what the job wrote to stderr, without the client's wrapper
+delivered      what was delivered before
+uploaded       which of the uploaded files is which output
+download       one file, from the project into temporary files
+archive        archives from the network
+temporary      puts files in place, complete and on the disk
+cancel         keeps files out of directories that are not the job's any more
+=============  ====================================================================================
+
+``fetch_output`` calls the engine for HTCondor's jobs, and ``api.fetching`` for people, with the
+sinks of ``api.folders`` and ``api.zips``.
+"""

@@ -1,0 +1,96 @@
+"""Destinations of outputs: which ones are refused, and what the job's owner is told then."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.directories import open_parent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.fetch.cancel import Gate
+
+_REASONS = {
+    errno.ENOTDIR: "a part of its path is no directory",
+    errno.EACCES: "permission denied: make its directory writable for the job's owner",
+    errno.EPERM: "not permitted: make its directory writable for the job's owner",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "the disk is full: free some space and fetch again",
+    errno.EDQUOT: "the disk quota is used up: free some space and fetch again",
+    errno.EFBIG: "it is larger than a file may be here (ulimit -f, or the file system's limit)",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ELOOP: "its path has a loop of symbolic links",
+}
+
+
+def explain(error: OSError, destination: Path) -> OutputError:
+    """Return what to tell the job's owner about a file that cannot be written."""
+    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+    if error.errno == errno.ENOENT:
+        directory = str(destination.parent)
+        reason = f"the directory {directory!r} does not exist: create it, or give another name"
+    return OutputError(f"{str(destination)!r} cannot be written: {reason}")
+
+
+def errno_of(error: BaseException) -> int:
+    """Return the errno behind an error; 0 if the operating system did not cause it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError):
+            return cause.errno or 0
+        cause = cause.__cause__
+    return 0
+
+
+def check_destination(destination: Path, gate: Gate = OPEN, inside: Path | None = None) -> None:
+    """Refuse a destination that a rename cannot or must not replace.
+
+    A symbolic link to a file is itself replaced; its target is left alone. For ``gate`` and
+    ``inside`` see :func:`~boinc_gahp.fetch.directories.open_parent`.
+
+    Raises:
+        OutputError: it is a directory, a device, a pipe; or its directory is missing.
+    """
+    os.close(open_destination(destination, gate, inside))
+
+
+def open_destination(destination: Path, gate: Gate, inside: Path | None) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of a destination's directory; errors as above."""
+    try:
+        directory = open_parent(destination, gate, inside)
+    except OSError as error:
+        raise explain(error, destination) from error
+    except ValueError as error:
+        raise _unfit(destination, error) from error
+    try:
+        _check_name(destination, directory)
+    except ValueError as error:
+        os.close(directory)
+        raise _unfit(destination, error) from error
+    except BaseException:
+        os.close(directory)
+        raise
+    return directory
+
+
+def _unfit(destination: Path, error: ValueError) -> OutputError:
+    return OutputError(f"{str(destination)!r} cannot be written: {error}")
+
+
+def _check_name(destination: Path, directory: int) -> None:
+    try:
+        mode = os.stat(destination.name or ".", dir_fd=directory).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise explain(error, destination) from error
+    if stat.S_ISDIR(mode):
+        raise OutputError(f"{str(destination)!r} is a directory: name a file in it")
+    if not stat.S_ISREG(mode):
+        raise OutputError(f"{str(destination)!r} is no regular file, an output cannot replace it")

@@ -1,0 +1,77 @@
+"""Directories that outputs go to: opened with care about links, made, and synced to the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import OutputError
+from boinc_gahp.files import open_below, open_directory, sync
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.files import Make
+
+__all__ = ["make_directories", "open_directory", "open_parent", "sync"]
+
+
+def make_directories(path: Path, gate: Gate) -> None:
+    """Make a directory and its missing parents, and sync them to the disk.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    os.close(open_directory(path, make=_making(gate)))
+
+
+def open_parent(file: Path, gate: Gate, inside: Path | None = None) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of the directory for a file.
+
+    Args:
+        file: the file's path.
+        gate: is entered for each directory that is made.
+        inside: the directory below which the path consists of names from the network: missing
+            directories there are made, and links are not followed.
+
+    Raises:
+        OutputError: there is a link below ``inside``.
+        OSError: the directory cannot be opened or made.
+    """
+    if inside is None:
+        return open_directory(file.parent)
+    at = open_directory(inside)
+    where = inside
+    try:
+        for name in file.relative_to(inside).parts[:-1]:
+            where /= name
+            below = _below(at, name, where, gate)
+            os.close(at)
+            at = below
+    except BaseException:
+        os.close(at)
+        raise
+    return at
+
+
+def _below(at: int, name: str, where: Path, gate: Gate) -> int:
+    try:
+        return open_below(at, name, _making(gate))
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and where.is_symlink():
+            raise OutputError(
+                f"{str(where)!r} is a symbolic link, and the project gave the name: nothing is "
+                "written through it; remove it, or have the outputs go elsewhere"
+            ) from error
+        raise
+
+
+def _making(gate: Gate) -> Make:
+    def make(name: str, at: int) -> None:
+        with gate:
+            os.mkdir(name, dir_fd=at)
+        sync(at)
+
+    return make

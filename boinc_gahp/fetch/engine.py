@@ -1,0 +1,331 @@
+"""The fetch engine: how the outputs of one job get to their destinations.
+
+The steps are the same for all callers:
+
+1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
+2. Its output template tells which outputs there are (:mod:`.outputs`).
+3. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
+4. stderr is written, without the client's wrapper (:mod:`.stderr`).
+5. Outputs that were delivered before, and are still there, are skipped (:mod:`.delivered`).
+6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
+   is downloaded into a temporary file beside its destination (:mod:`.download`); an app's zip
+   archive is unpacked there (:mod:`.unzip`).
+7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
+   is remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.archive import Archive
+from boinc_gahp.fetch.delivered import Delivered
+from boinc_gahp.fetch.destinations import check_destination, explain
+from boinc_gahp.fetch.download import download
+from boinc_gahp.fetch.names import new_file, plain_names
+from boinc_gahp.fetch.select import outputs_of
+from boinc_gahp.fetch.stderr import unwrap
+from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.fetch.types import OWN
+from boinc_gahp.fetch.uploaded import Absent, uploaded_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.locate import Located
+    from boinc_gahp.fetch.select import Output
+    from boinc_gahp.fetch.sinks import Delivery, Sink
+    from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
+    from boinc_gahp.rpc import CompletedJob, ResultInfo
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Where the new files are, which the sink did not have; ``stderr`` only if it was wanted."""
+
+    outputs: tuple[Path, ...]
+    stderr: Path | None
+
+
+def fetch(
+    context: FetchContext,
+    located: Located | None,
+    sink: Sink,
+    gate: Gate,
+    *,
+    completed: CompletedJob | None = None,
+    own_template: str | None = None,
+    count: Callable[[int], object] = lambda _: None,
+) -> Brought:
+    """Fetch the files that a sink wants from a job that has a canonical instance.
+
+    Each file appears under its name complete, or not at all, and is on the disk then. For an absent
+    optional output there is no file. Outputs that the job has beyond its output template are called
+    ``output_N``.
+
+    Args:
+        context: the project.
+        located: where the job is; None: in no batch that the project lists.
+        sink: the job whose files they are, and where they go.
+        gate: is entered for each change in the sink's directory, and checked before each request
+            to the project.
+        completed: the answer of query_completed_job, if it was asked.
+        own_template: the job's own output template (XML text); None: the app's.
+        count: called now and then with the number of bytes that have arrived; bytes that are
+            repeated after a failure are counted again.
+
+    Raises:
+        OutputError: the sink wants something that is not an output; or an output is missing,
+            deleted, damaged, or cannot be written. Those that were complete by then stay.
+        RpcError: the project could not be reached, or refused.
+        TemplateError: the output template cannot be read.
+        Exception: what the gate raises when it is closed.
+    """
+    instance = None if located is None else context.known.instance(located.ids)
+    gate.check()
+    outputs = outputs_of(context, sink.job_name, located, instance, own_template)
+    plain = plain_names([output.name for output in outputs])
+    is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
+    if not is_archive:
+        # A wrong name in the line is reported before anything is written.
+        sink.select(plain)
+    sink.prepare()
+    stderr = sink.stderr(plain)
+    if stderr is not None and not sink.has(stderr):
+        if completed is None:
+            gate.check()
+            completed = context.project.query_completed_job(sink.job_name)
+        _write(sink, stderr, unwrap(completed.stderr_out), gate)
+    else:
+        stderr = None
+    job = _Fetch(context, sink, gate, instance, count)
+    if is_archive:
+        job.archive(outputs[0])
+    else:
+        job.files({output.name: output for output in outputs}, plain)
+    job.stdout()
+    return Brought(tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination)
+
+
+def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
+    """Write stderr from scratch, if it is wanted: a repeated fetch must not double it.
+
+    Raises:
+        OutputError: it cannot be written.
+        Exception: what the gate raises when it is closed.
+    """
+    stderr = sink.stderr({})
+    if stderr is not None:
+        _write(sink, stderr, text, gate)
+
+
+def write_no_stdout(sink: Sink, stdout: Delivery | None, gate: Gate) -> None:
+    """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
+    if stdout is not None and not stdout.is_at(sink.stderr({})):
+        _write(sink, stdout, "", gate)
+
+
+def _write(sink: Sink, stream: Delivery, text: str, gate: Gate) -> None:
+    sink.make_parent(stream, gate)
+    with registry.file(stream.destination, gate, stream.inside) as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+        file.commit()
+
+
+class _Fetch:
+    """Brings the outputs of one job; used once, by one thread."""
+
+    def __init__(
+        self,
+        context: FetchContext,
+        sink: Sink,
+        gate: Gate,
+        instance: ResultInfo | None,
+        count: Callable[[int], object],
+    ) -> None:
+        self._context = context
+        self._sink = sink
+        self._gate = gate
+        self._count = count
+        self._uploaded = uploaded_by(context, sink.job_name, instance)
+        self._instance = sink.job_name if instance is None else instance.name
+        self._delivered = Delivered(None) if sink.again else context.delivered
+        self._stdout = sink.stdout({})
+        #: The paths of the outputs that are in place.
+        self.places: list[Path] = []
+
+    def files(self, outputs: Mapping[str, Output], plain: Mapping[str, str]) -> None:
+        """Fetch plain outputs."""
+        self._stdout = self._sink.stdout(plain)
+        wanted: dict[str, list[Delivery]] = {}
+        for item in self._sink.select(plain):
+            if not self._sink.has(item) and not self._is_there(item):
+                self._check(item)
+                wanted.setdefault(item.output, []).append(item)
+        for name, items in wanted.items():
+            self._file(outputs[name], items)
+
+    def stdout(self) -> None:
+        """Write an empty file where stdout is wanted, if nothing else is there."""
+        if self._stdout is not None and self._stdout.destination not in self.places:
+            write_no_stdout(self._sink, self._stdout, self._gate)
+
+    def _check(self, item: Delivery) -> None:
+        if item.is_at(self._stdout):
+            self._sink.make_parent(item, self._gate)
+        check_destination(item.destination, self._gate, item.inside)
+
+    def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
+        """Remember an output that is in place and on the disk."""
+        self.places.append(item.destination)
+        self._delivered.remember(self._key(item.output, item.destination), status, md5)
+
+    def _file(self, output: Output, items: Sequence[Delivery]) -> None:
+        with ExitStack() as stack:
+            files = [
+                stack.enter_context(registry.file(item.destination, self._gate, item.inside))
+                for item in items
+            ]
+            if self._download(output, files):
+                for item, file in zip(items, files, strict=True):
+                    self._note(item, file.commit(), file.md5.hexdigest())
+
+    def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
+        """Fetch an output; return False if it is absent and optional."""
+        self._gate.check()
+        try:
+            download(self._context, self._uploaded, output, files, self._count)
+        except Absent:
+            if output.optional:
+                return False
+            raise OutputError(
+                f"output {output.name!r} (number {output.number}) of job {self._sink.job_name!r} "
+                f"is missing on {self._context.project.host}: the volunteer did not upload it, and "
+                "the app's output template does not say that it is optional"
+            ) from None
+        return True
+
+    def archive(self, output: Output) -> None:
+        """Fetch the files in the app's only output, a zip archive."""
+        key = (*self._context.owner, self._instance, output.name)
+        names = self._delivered.members(key)
+        if names is not None and all(map(self._is_there, self._members(output, names))):
+            return
+        jobs = self._context.settings.jobs
+        # The archive is never put in place: this name only tells jobs' temporary files apart.
+        job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
+        archived = self._sink.directory / f"{OWN}-archive-{job}"
+        with registry.file(archived, self._gate) as packed:
+            if not self._download(output, [packed]):
+                return
+            with (
+                packed.contents() as contents,
+                Archive(
+                    contents,
+                    self._sink.whose(output.name),
+                    max_files=jobs.unzip_max_files,
+                    max_bytes=jobs.unzip_max_bytes,
+                ) as archive,
+            ):
+                self._unpack(output, archive, packed)
+                self._delivered.remember_members(key, archive.files)
+
+    def _members(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
+        """Return what the sink wants, with the archive's members in place of outputs.
+
+        A request that names files can still name the archive itself. Members that keep their
+        directories from the archive get them.
+        """
+        members = {name: name for name in names}
+        if not self._sink.takes_all:
+            members.setdefault(output.name, output.name)
+        self._stdout = self._sink.stdout(members)
+        home = self._sink.directory
+        return tuple(
+            replace(item, inside=home) if item.destination == home / item.output else item
+            for item in self._sink.select(members)
+        )
+
+    def _unpack(self, output: Output, archive: Archive, packed: TemporaryFile) -> None:
+        """Extract everything first, so that a damaged archive leaves nothing behind."""
+        wanted = self._members(output, archive.files)
+        if self._sink.takes_all:
+            home = self._sink.directory
+            for name in archive.directories:
+                below = new_file(name, self._sink.whose(output.name))
+                check_destination(home / below / OWN, self._gate, home)
+        for item in wanted:
+            self._check(item)
+        with registry.directory(packed.destination, self._gate) as room:
+            parts = []
+            for number, item in enumerate(wanted):
+                md5 = self._extract(archive, item, room, str(number), packed)
+                parts.append((item, str(number), md5))
+            for item, name, md5 in parts:
+                self._note(item, self._place(room, name, item), md5)
+
+    def _key(self, output: str, destination: Path) -> tuple[str, ...]:
+        return (*self._context.owner, self._instance, output, str(destination))
+
+    def _is_there(self, item: Delivery) -> bool:
+        key = self._key(item.output, item.destination)
+        there = self._delivered.is_there(key, item.destination)
+        if there:
+            self.places.append(item.destination)
+        return there
+
+    def _extract(
+        self,
+        archive: Archive,
+        item: Delivery,
+        room: TemporaryDirectory,
+        name: str,
+        packed: TemporaryFile,
+    ) -> str:
+        """Write a member, or the archive itself, to a file in ``room``; return its MD5."""
+        digest = hashlib.md5(usedforsecurity=False)
+        try:
+            with self._gate:
+                file = room.create(name)
+            with file:
+
+                def write(data: bytes) -> None:
+                    digest.update(data)
+                    rest = memoryview(data)
+                    while rest:
+                        with self._gate:
+                            rest = rest[file.write(rest) or 0 :]
+
+                if archive.has(item.output):
+                    archive.extract(item.output, write)
+                else:
+                    with packed.contents() as whole:
+                        while data := whole.read(_CHUNK):
+                            write(data)
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise explain(error, item.destination) from error
+        return digest.hexdigest()
+
+    def _place(self, room: TemporaryDirectory, name: str, item: Delivery) -> os.stat_result:
+        """Put a complete file in place; return its status there."""
+        status = room.place(name, item.destination, item.inside)
+        if status is not None:
+            return status
+        with (
+            registry.file(item.destination, self._gate, item.inside) as copy,
+            room.open(name) as file,
+        ):
+            while data := file.read(_CHUNK):
+                copy.write(data)
+            return copy.commit()

@@ -1,0 +1,199 @@
+"""A job's directory: which outputs HTCondor wants there, and where each goes.
+
+The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are described at
+:class:`~boinc_gahp.submit.types.AdFiles`.
+"""
+
+from __future__ import annotations
+
+import os.path
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
+from boinc_gahp.fetch.names import new_file
+from boinc_gahp.fetch.sinks import Delivery, Sink
+from boinc_gahp.submit.checks import base_name, find
+from boinc_gahp.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.types import AdFiles, FetchRequest
+
+DEV_NULL = "/dev/null"
+#: If stderr has one of these names, it is not kept.
+_NOWHERE = (DEV_NULL, "NULL")
+#: Names of outputs that are a job's stdout, under any name in the ad.
+_STDOUTS = ("stdout", "stdout.txt")
+
+#: How many outputs an error lists; archives can have very many.
+_NAMED = 50
+
+
+class JobDirectory(Sink):
+    """A job's directory, with the files that HTCondor asks for.
+
+    Args:
+        request: a BOINC_FETCH_OUTPUT, or what a job ad asks for.
+    """
+
+    unpacks = True
+
+    def __init__(self, request: FetchRequest) -> None:
+        super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
+        self.takes_all = request.mode == "ALL"
+        self._request = request
+
+    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return what is to be delivered, each pair once; see :meth:`Sink.select`."""
+        if self._request.ad is not None:
+            wanted = self._of_ad(self._request.ad, outputs)
+        else:
+            wanted = self._all(outputs) if self.takes_all else self._some(outputs)
+        stderr = self.stderr(outputs)
+        # A file for both gets the stdout, or stderr if there is no stdout.
+        is_one = stderr is None or stderr.is_at(self.stdout(outputs))
+        return self.distinct(wanted, None if is_one else stderr)
+
+    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+        """Return where the request wants stderr."""
+        path = self._request.stderr
+        return None if path is None or path in _NOWHERE else self._delivery("stderr", path)
+
+    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:
+        """Return where a job ad wants stdout, or a Request Line whose stdout is not an output."""
+        request = self._request
+        if request.ad is None:
+            at = self._stdout_at(outputs)
+            return None if at is None else self._delivery("stdout", request.specs[at][1])
+        if request.ad.stdout is None or request.ad.stdout == DEV_NULL:
+            return None
+        return self._delivery("stdout", request.ad.stdout)
+
+    def prepare(self) -> None:
+        """Refuse a job ad's directory that does not exist, before it is made for stdout.
+
+        If its file system is not mounted, all files would go below the mount point.
+        """
+        if self._request.ad is None:
+            return
+        path = Path(self._request.directory)
+        try:
+            if path.is_dir():
+                return
+            path.stat()
+        except OSError as error:
+            raise OutputError(
+                f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
+            ) from error
+        raise OutputError(f"the job's directory {str(path)!r} is no directory")
+
+    def make_parent(self, item: Delivery, gate: Gate) -> None:
+        """Make the directory, and those above it, for a job ad."""
+        if self._request.ad is None:
+            return
+        try:
+            make_directories(item.destination.parent, gate)
+        except OSError as error:
+            raise explain(error, item.destination) from error
+
+    def _all(self, outputs: Mapping[str, str]) -> list[Delivery]:
+        renames: dict[str, list[str]] = {}
+        for source, destination in self._request.specs:
+            name = find(source, outputs)
+            if name is not None:
+                renames.setdefault(name, []).append(destination)
+            elif self._request.ad is None:
+                raise self._no_such_output(source, outputs)
+        wanted = []
+        for name, plain in outputs.items():
+            if name in renames:
+                paths = [path for path in renames[name] if path != DEV_NULL]
+                wanted += [self._delivery(name, path) for path in paths]
+            else:
+                path = new_file(plain, self.whose(name))
+                wanted.append(self._delivery(name, path, self.directory))
+        return wanted
+
+    def _some(self, outputs: Mapping[str, str]) -> list[Delivery]:
+        stderr = self._stderr_paths()
+        stdout = self._stdout_at(outputs)
+        wanted = []
+        for at, (source, destination) in enumerate(self._request.specs):
+            if self._absolute(destination) in stderr or destination == DEV_NULL:
+                continue  # stderr is written already, and /dev/null keeps nothing
+            name = find(source, outputs)
+            if name is not None:
+                wanted.append(self._delivery(name, destination))
+            elif at != stdout:
+                raise self._no_such_output(source, outputs)
+        return wanted
+
+    def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
+        specs = self._request.specs
+        claimed = {find(source, outputs) for source, _ in specs}
+        stdout = self.stdout(outputs)
+        standard: list[Delivery] = []
+        if stdout is not None:
+            name = find(base_name(ad.stdout or ""), outputs)
+            if name is None:
+                free = (name for name in _STDOUTS if name in outputs and name not in claimed)
+                name = next(free, None)
+            if name is not None:
+                standard.append(Delivery(name, stdout.destination))
+        if self.takes_all:
+            # An output that is delivered as stdout is not also delivered under its own name.
+            own = {delivery.output for delivery in standard} - claimed
+            others = {name: plain for name, plain in outputs.items() if name not in own}
+            return self._all(others) + standard
+        wanted = []
+        written = {
+            base_name(name) for name in (ad.stdout, self._request.stderr) if name is not None
+        }
+        for source, destination in specs:
+            name = find(source, outputs)
+            if name is not None and destination != DEV_NULL:
+                wanted.append(self._delivery(name, destination))
+            elif name is None and base_name(source) not in written:
+                raise self._no_such_output(source, outputs)
+        return wanted + standard
+
+    def _stdout_at(self, outputs: Mapping[str, str]) -> int | None:
+        """Return the index of the pair that is for the job's stdout; None if there is none.
+
+        A gridmanager appends ``basename(Out) Out`` and, unless Err is the same,
+        ``basename(Err) Err``: so it is the pair before that of stderr, or the last one. Volunteers
+        do not send stdout back: if the app has no output of that name, it is an empty file.
+        """
+        specs = self._request.specs
+        if self.takes_all:
+            return None
+        stderr = self._stderr_paths()
+        paths = [self._absolute(destination) for _, destination in specs]
+        last = max((at for at, path in enumerate(paths) if path in stderr), default=len(paths))
+        if last == 0:
+            return None
+        source, destination = specs[last - 1]
+        if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:
+            return None
+        return last - 1 if find(source, outputs) is None else None
+
+    def _stderr_paths(self) -> Set[Path]:
+        kept = self.stderr({})
+        return {self._absolute(name) for name in _NOWHERE} if kept is None else {kept.destination}
+
+    def _no_such_output(self, source: str, outputs: Mapping[str, str]) -> OutputError:
+        names = listed([repr(name) for name in outputs], _NAMED)
+        return OutputError(
+            f"job {self.job_name!r} has no output {source!r}; its outputs are: {names}"
+        )
+
+    def _delivery(self, output: str, path: str, inside: Path | None = None) -> Delivery:
+        return Delivery(output, self._absolute(path), inside)
+
+    def _absolute(self, name: str) -> Path:
+        return Path(os.path.normpath(os.path.join(self._request.directory, name)))  # noqa: PTH118

@@ -1,0 +1,126 @@
+"""Finds a job on the project: its batch, its workunit, its canonical instance.
+
+No RPC tells a job's batch. query_completed_job only tells the canonical instance's id, and
+get_output.php wants its name; so the way is from the batch (query_batch: workunit and instance ids
+of all its jobs) to the workunit (query_job: the instance's name).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import NotFound, NotOwner, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.rpc import CompletedJob
+    from boinc_gahp.submit.project_cache import BatchView
+    from boinc_gahp.submit.types import JobIds
+
+#: Seconds for the first request about a job whose batch is not known; if the job failed, most
+#: projects cannot answer it.
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A job, and the batch it is in."""
+
+    batch_id: int
+    app_name: str
+    ids: JobIds
+
+
+def find(
+    context: FetchContext, job_name: str, batch_id: int | None = None
+) -> tuple[Located | None, CompletedJob | None]:
+    """Return where a job is, and the answer of query_completed_job if it was asked on the way.
+
+    A job whose name does not tell its batch is first asked for by its name, so that a job that does
+    not exist costs one RPC and not a list of every batch.
+
+    Args:
+        context: the project.
+        job_name: the job.
+        batch_id: the batch that it should be in, if that is known.
+
+    Raises:
+        NotFound: the project does not know the job.
+        RpcError: the project could not be reached.
+    """
+    located = None
+    if batch_id is not None:
+        located = _in_batch(context, batch_id, job_name, _has_result(job_name))
+    located = located or _near(context, job_name)
+    if located is not None:
+        return located, None
+    project = context.project.until(time.monotonic() + _PATIENCE)
+    trouble: RpcError | None = None
+    completed: CompletedJob | None = None
+    try:
+        completed = project.query_completed_job(job_name)
+    except NotFound:
+        raise
+    except RpcError as error:
+        trouble = error
+    located = _far(context, job_name)
+    if located is None and trouble is not None:
+        raise trouble
+    return located, completed
+
+
+def _near(context: FetchContext, job_name: str) -> Located | None:
+    """Return the job if this process has seen it, or if its name says which batch it is in.
+
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
+    """
+    batch = context.known.batch_of(job_name)
+    if batch is not None:
+        found = _in_batch(context, batch, job_name, _has_result(job_name))
+        if found is not None:
+            return found
+    batch_name = job_name.rpartition("#")[0]
+    if not batch_name:
+        return None
+    return _in_batch(context, batch_name, job_name, _has_result(job_name))
+
+
+def _far(context: FetchContext, job_name: str) -> Located | None:
+    """Look for the job in every batch of the account that is not retired, the newest first.
+
+    Batches seen on the way are remembered: a batch that has been submitted gets no more jobs, so
+    each is asked for once.
+    """
+    has_result = _has_result(job_name)
+
+    def tells(view: BatchView) -> bool:
+        return has_result(view) or (view.final and job_name not in view.jobs)
+
+    for batch in sorted(context.known.batches(), key=lambda batch: -batch.id):
+        found = _in_batch(context, batch.id, job_name, tells)
+        if found is not None:
+            return found
+    return None
+
+
+def _has_result(job_name: str) -> Callable[[BatchView], bool]:
+    def tells(view: BatchView) -> bool:
+        ids = view.jobs.get(job_name)
+        return ids is not None and ids.canonical_instance_id != 0
+
+    return tells
+
+
+def _in_batch(
+    context: FetchContext, batch: int | str, job_name: str, good: Callable[[BatchView], bool]
+) -> Located | None:
+    try:
+        view = context.known.view(batch, good)
+    except (NotFound, NotOwner):
+        return None
+    ids = view.jobs.get(job_name)
+    return None if ids is None else Located(view.id, view.app_name, ids)

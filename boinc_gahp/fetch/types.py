@@ -1,0 +1,92 @@
+"""What is asked of a fetch, and its answers: plain values without protocol or network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from boinc_gahp.errors import RpcError
+
+
+#: Prefix of the names of boinc_gahp's own files beside outputs.
+OWN = ".boinc_gahp"
+
+
+@dataclass(frozen=True, slots=True)
+class AdFiles:
+    """What a fetch for a job ad has beyond a BOINC_FETCH_OUTPUT; it also has its own rules.
+
+    Missing directories of stdout and stderr are made. ALL ignores specs that do not name an output:
+    remaps may name more files than there are.
+
+    Attributes:
+        stdout: where stdout goes, absolute or relative to the request's ``directory``; None to
+            drop it. It is the output of the same base name; else one called ``stdout`` or
+            ``stdout.txt`` that nothing else asks for; else an empty file.
+        batch_id: the project's id of the job's batch, if it is known.
+        output_template: the job's own (XML text); None: the app's.
+    """
+
+    stdout: str | None = None
+    batch_id: int | None = None
+    output_template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """A BOINC_FETCH_OUTPUT, or what a job ad asks for.
+
+    Attributes:
+        directory: the job's directory; absolute.
+        stderr: where stderr goes, absolute or relative to ``directory``; None to drop it.
+        specs: (source, destination) pairs as the Request Line has them.
+        ad: None for a Request Line.
+    """
+
+    job_name: str
+    directory: str
+    stderr: str | None
+    mode: Literal["ALL", "SOME"]
+    specs: tuple[tuple[str, str], ...] = ()
+    ad: AdFiles | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """Answer to BOINC_FETCH_OUTPUT; times in seconds."""
+
+    exit_status: int
+    elapsed_time: float
+    cpu_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a project says about a job that is in error.
+
+    Attributes:
+        words: the project's own words for the bits of its error_mask.
+        why: the same, explained, on one line.
+        exit_statuses: one for each instance that failed, in their order.
+        report: lines for people: all of the above, and the state of each instance.
+        stderr: an instance's stderr; empty if the project cannot tell, as most cannot.
+        result: exit status (never 0) and times; None if no exit status is known.
+        trouble: why the instances are not known; None: they are, or there is nothing to ask.
+        states: the states of all instances, in their order, in the project's words; empty if not
+            known.
+    """
+
+    words: tuple[str, ...]
+    why: str
+    exit_statuses: tuple[int, ...]
+    report: str
+    stderr: str
+    result: FetchResult | None
+    trouble: RpcError | None = None
+    states: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The report and, after an empty line, stderr."""
+        return self.report + (f"\n{self.stderr}" if self.stderr else "")

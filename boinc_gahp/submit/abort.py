@@ -1,0 +1,173 @@
+"""Ends unwanted batches: empty ones are retired, others are aborted until that is certain.
+
+A submit_batch that is still running undoes an abort when it ends, and the remains of a killed PHP
+may go on to make jobs in the aborted batch (``web-rpcs.rst``, "submit_batch"). So as long as one
+may be running, a batch is aborted again :data:`ABORT_AGAIN` seconds later, until the project lists
+as many jobs as the time before, or all jobs of the batch. That number is in the ledger, so that it
+survives a restart.
+
+A batch that somebody has retired is left alone if no submit_batch of it can be running: an abort
+would make it active again (``web-rpcs.rst``, "Batch states"). Otherwise jobs may appear in it, or
+may have: it is aborted like any other. Every batch is retired once its end is certain, and not
+before: a retired batch looks as if none of its jobs ran.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.errors import NotFound, RpcError
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import find_batch
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger import BatchRow, JobLedger, Ledger
+    from boinc_gahp.rpc import BatchDetails, WebRpcs
+    from boinc_gahp.submit.context import Context
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Seconds after an unclear submit_batch in which it may undo an abort; and seconds between aborts
+#: until one lasts.
+ABORT_AGAIN = 60.0
+#: Seconds after which no part of a submit_batch can be running on the project any more.
+_LINGERING = 900.0
+
+
+class _Looks(NamedTuple):
+    """A batch before and after an abort; None: the project did not know it."""
+
+    before: BatchDetails | None
+    after: BatchDetails | None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the project says that it is aborted, or said twice that it does not exist."""
+        if self.after is None:
+            return self.before is None
+        return self.after.batch.state is BatchState.ABORTED
+
+    @property
+    def listed(self) -> int:
+        """How many jobs it has."""
+        return _count(self.after)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether no job has appeared between the two."""
+        return _count(self.before) == _count(self.after)
+
+
+def withdraw_empty(context: Context, name: str) -> bool:
+    """Retire a batch that no submit_batch was ever sent for; return whether there was one.
+
+    Raises:
+        RpcError: the project could not be reached, or does not let the account retire it.
+    """
+    try:
+        details = find_batch.find(context.project, name)
+    except NotFound:
+        return False
+    if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
+        return False  # another batch, or over already
+    context.project.retire_batch(batch_id=details.batch.id)
+    context.known.forget_batch(name)
+    return True
+
+
+def abort_once(context: Context, batch_id: int, name: str) -> bool:
+    """Abort a batch, in any state; return whether the project then says that it is aborted.
+
+    If a submit_batch may be running, this is not final.
+
+    Raises:
+        RpcError: the project could not be reached, or does not let the account abort it.
+    """
+    before = _look(context.project, batch_id, name)
+    return _abort(context, batch_id, name, before).lasts
+
+
+def abort_until_certain(
+    context: Context,
+    batch: BatchRow,
+    ledger: Ledger | JobLedger,
+    *,
+    njobs: int | None = None,
+    is_clear: bool = False,
+) -> bool:
+    """Abort a batch, and put it off in the ledger unless none of its jobs runs or will appear.
+
+    A batch that the project does not know, when asked twice, has no jobs; nor has one whose id is
+    another batch's (the project was restored from a backup). A batch whose end is certain is
+    retired, so that its files can be deleted; that is tried once.
+
+    Args:
+        context: the project.
+        batch: the batch; if it has no id on the project, no submit_batch was ever sent for it.
+        ledger: the ledger that has it.
+        njobs: its total number of jobs; None: not known.
+        is_clear: whether no submit_batch of it can be running.
+
+    Returns:
+        Whether its end is certain. If not, the ledger has when and why to go on.
+
+    Raises:
+        RpcError: the project could not be reached, or does not let the account abort it.
+        LedgerError: the ledger cannot be written.
+    """
+    project, batch_id = context.project, batch.project_batch_id
+    if batch_id is None:
+        withdraw_empty(context, batch.name)
+        return True
+    if batch.sent is not None and time.time() > batch.sent + _LINGERING:
+        is_clear = True
+    before = _look(project, batch_id, batch.name)
+    if is_clear and before is not None and before.batch.state is BatchState.RETIRED:
+        return True
+    looks = _abort(context, batch_id, batch.name, before)
+    njobs_listed = None
+    trouble = "it was aborted, and the project does not say that it is"
+    if looks.lasts:
+        njobs_listed = looks.listed
+        may_be_all = is_clear or njobs_listed == njobs or looks.after is None
+        if njobs_listed == batch.listed or (may_be_all and looks.is_steady):
+            _retire(context, batch_id, looks)
+            return True
+        trouble = (
+            f"it was aborted with {njobs_listed} jobs; it is looked at again whether there are more"
+        )
+    log.info("Batch %s (id %d): %s", batch.name, batch_id, trouble)
+    ledger.postpone(batch.id, time.time() + ABORT_AGAIN, trouble, listed=njobs_listed)
+    return False
+
+
+def _abort(context: Context, batch_id: int, name: str, before: BatchDetails | None) -> _Looks:
+    if before is not None:
+        context.project.abort_batch(batch_id=batch_id)
+    looks = _Looks(before, _look(context.project, batch_id, name))
+    if looks.lasts:
+        context.known.forget_batch(name)
+    return looks
+
+
+def _retire(context: Context, batch_id: int, looks: _Looks) -> None:
+    if looks.after is None:
+        return
+    try:
+        context.project.retire_batch(batch_id=batch_id)
+    except RpcError as error:
+        log.info("The aborted batch %d is not retired now: %s", batch_id, error)
+
+
+def _look(project: WebRpcs, batch_id: int, name: str) -> BatchDetails | None:
+    try:
+        details = project.query_batch(batch_id=batch_id)
+    except NotFound:
+        return None
+    return details if details.batch.name == name else None
+
+
+def _count(details: BatchDetails | None) -> int:
+    return 0 if details is None else len(details.jobs)

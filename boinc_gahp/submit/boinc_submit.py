@@ -1,0 +1,178 @@
+"""The journals of BOINC_SUBMIT: what an error as its answer means, and how that is ensured.
+
+A gridmanager that gets an error submits the jobs again under new names (``gahp.rst``,
+"BOINC_SUBMIT"), so none of the old ones may run. A person may submit the same batch again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
+from boinc_gahp.submit import find_batch
+from boinc_gahp.submit.abort import ABORT_AGAIN
+from boinc_gahp.submit.journal import Journal, Sending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.submit.context import Context
+    from boinc_gahp.submit.types import SubmitRequest
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Seconds reserved for undoing a submission before its answer is due.
+UNDO_TIME = 10.0
+#: Seconds past the gridmanager's patience after which a submission that nobody asked about is
+#: given up.
+_PATIENCE_MARGIN = 30.0
+
+
+class PersonsJournal(Journal):
+    """For a BOINC_SUBMIT that a person typed: it promises nothing, but respects what is owed."""
+
+    def __init__(self, context: Context, request: SubmitRequest) -> None:
+        self._context = context
+        self._request = request
+        self._ledger = context.ledger
+
+    @property
+    def _key(self) -> tuple[str, str, str]:
+        return *self._context.owner, self._request.batch_name
+
+    def begin(self) -> Sending:
+        """Return how far an earlier process has come with the batch.
+
+        Raises:
+            BatchGivenUp: it has given this batch up, and has answered an error.
+        """
+        try:
+            return self._left()
+        except LedgerError as error:
+            log.warning("%s; whether batch %s was given up is not known", error, self._key[-1])
+            return Sending()
+
+    def _left(self) -> Sending:
+        debts = () if self._ledger is None else self._ledger.debts(*self._key[:2], time.time())
+        for debt in debts:
+            if debt.name == self._request.batch_name:
+                if debt.state == "giving_up":
+                    raise self._given_up()
+                return Sending(debt.project_batch_id, sent=True, unclear=True)
+        return Sending()
+
+    def _given_up(self) -> BatchGivenUp:
+        return BatchGivenUp(
+            f"batch {self._request.batch_name!r} was given up before, and is being aborted on "
+            f"{self._context.project.host}: choose another batch name"
+        )
+
+    def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
+        """Delete the submission's note in the ledger."""
+        if self._ledger is None:
+            return
+        try:
+            self._ledger.end_submit(*self._key)
+        except LedgerError as error:
+            log.error(
+                "Batch %s (id %d) is submitted, but the ledger cannot say so: %s",
+                self._request.batch_name,
+                batch_id,
+                error,
+            )
+
+
+class GridmanagerJournal(PersonsJournal):
+    """Keeps the ledger of a gridmanager's BOINC_SUBMIT, across crashes.
+
+    Before submit_batch is sent, the ledger notes that it may have been. If the answer will be an
+    error, the ledger notes that an abort is owed, and then the abort is tried. The next process
+    does what this one no longer can (:meth:`Bridge.settle`).
+    """
+
+    def __init__(self, context: Context, request: SubmitRequest) -> None:
+        super().__init__(context, request)
+        self._is_unread = False
+
+    def begin(self) -> Sending:
+        """Return how far an earlier process has come with the batch.
+
+        Raises:
+            BatchGivenUp: it has given this batch up, and has answered an error.
+            LedgerError: the ledger cannot be read.
+        """
+        try:
+            return self._left()
+        except LedgerError:
+            self._is_unread = True
+            raise
+
+    def about_to_send(self, batch_id: int) -> None:
+        """See :class:`Journal`.
+
+        Raises:
+            BatchGivenUp: another process has given the batch up.
+            LedgerError: the ledger could not be written.
+        """
+        if self._ledger is not None and not self._ledger.begin_submit(
+            *self._key, batch_id, self._give_up_at()
+        ):
+            raise self._given_up()
+
+    def _give_up_at(self) -> float:
+        answer_by = self._request.answer_by
+        left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
+        return time.time() + left + _PATIENCE_MARGIN
+
+    def failed(self, sending: Sending, error: BaseException) -> None:
+        """Make sure that none of the batch's jobs exists now or appears later."""
+        if isinstance(error, BatchGivenUp):
+            return
+        project = self._context.project.until(time.monotonic() + UNDO_TIME)
+        if self._is_unread:
+            sending = replace(sending, unclear=True)  # an earlier process may have sent it
+        if sending.batch_id is None:
+            sending = self._look(project, sending)
+        if sending.batch_id is None or not sending.ours:
+            return
+        batch_id = sending.batch_id
+        log.info("Batch %s is given up: %s", self._request.batch_name, error)
+        if sending.sent or sending.unclear:
+            self._abort(project, batch_id, unclear=sending.unclear)
+        else:
+            self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
+
+    def _look(self, project: WebRpcs, sending: Sending) -> Sending:
+        """Look for a batch that an earlier process made: this submit failed before it did so."""
+        try:
+            return sending.seen(find_batch.find(project, self._request.batch_name), self._request)
+        except GahpError as error:  # of any kind: the name may be what was refused
+            log.info("Batch %s is not known to exist: %s", self._request.batch_name, error)
+            return sending
+
+    def _abort(self, project: WebRpcs, batch_id: int, *, unclear: bool) -> None:
+        """Abort the batch now, and again later if a submit_batch may still be running."""
+        again = time.time() + (ABORT_AGAIN if unclear else 0.0)
+        try:
+            if self._ledger is not None:
+                self._ledger.owe_abort(*self._key, batch_id, again)
+        except LedgerError as trouble:
+            log.error(
+                "The abort of batch %s is not in the ledger: %s", self._request.batch_name, trouble
+            )
+        done = self._try("aborted", lambda: project.abort_batch(batch_id=batch_id))
+        if done and not unclear and self._ledger is not None:
+            ledger = self._ledger
+            self._try("paid", lambda: ledger.paid(*self._context.owner, batch_id))
+
+    def _try(self, what: str, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except (RpcError, LedgerError) as error:
+            log.warning("Batch %s could not be %s now: %s", self._request.batch_name, what, error)
+            return False
+        return True

@@ -1,0 +1,251 @@
+"""BOINC_ABORT_JOBS, BOINC_RETIRE_BATCH, BOINC_SET_LEASE, and the end of batches."""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    BadAuthenticator,
+    JobNotFound,
+    LedgerError,
+    NoFileAccess,
+    NoSubmitAccess,
+    NotOwner,
+    ProjectDown,
+    ProjectError,
+    RpcError,
+)
+from boinc_gahp.submit import abort, find_batch
+from boinc_gahp.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.ledger import BatchRow, Ledger
+    from boinc_gahp.submit.context import Context
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
+_JOBS_PER_ABORT = 500
+#: How many jobs an error names one by one.
+_NAMED = 10
+
+#: Seconds past its time, and after a gridmanager could first ask about it, before an unanswered
+#: submission that nobody asks about is given up.
+_GRACE = 120.0
+#: Seconds past its time, or after a gridmanager last asked, before this is done if no gridmanager
+#: can ask this process: one may be about to start.
+FORGOTTEN = 3600.0
+
+
+def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True) -> None:
+    """Abort jobs; a job that cannot be aborted does not stop the others.
+
+    The project aborts a list's jobs in turn, and stops at the first that it refuses
+    (``web-rpcs.rst``, "Aborting and retiring"). The jobs are written into the ledger before
+    anything is asked: in any case a gridmanager does not want to hear of them any more. Callers
+    with their own record do without (``remember``).
+
+    Raises:
+        ProjectError: (or a subclass) jobs were not aborted; the message names them and says why.
+            All the others were aborted.
+        RpcError: the project could not be reached.
+    """
+    names = list(dict.fromkeys(names))
+    if remember:
+        _record_aborted(context, names)
+    refused = abort_each(context, names)
+    if refused:
+        raise _not_aborted(refused, len(names))
+
+
+def abort_each(context: Context, names: Sequence[str]) -> dict[str, ProjectError]:
+    """Abort jobs like :func:`abort_jobs`; return those that were not aborted, and why.
+
+    Nothing is written into the ledger.
+
+    Raises:
+        RpcError: the project could not be reached.
+    """
+    refused: dict[str, ProjectError] = {}
+    for start in range(0, len(names), _JOBS_PER_ABORT):
+        _abort(context, names[start : start + _JOBS_PER_ABORT], refused)
+    return refused
+
+
+def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectError]) -> None:
+    todo = [list(names)]
+    while todo:
+        jobs = todo.pop()
+        if not jobs:
+            continue
+        try:
+            context.project.abort_jobs(jobs)
+        except (ProjectDown, BadAuthenticator, NoSubmitAccess, NoFileAccess):
+            raise  # they concern every job
+        except ProjectError as error:
+            unknown = _unknown_job(error, jobs)
+            if unknown is not None:
+                refused[jobs[unknown]] = error
+                todo.append(jobs[:unknown] + jobs[unknown + 1 :])
+            elif len(jobs) == 1:
+                refused[jobs[0]] = error
+            else:
+                # The error does not say which job it means. An abort can be repeated.
+                half = len(jobs) // 2
+                todo += [jobs[half:], jobs[:half]]
+
+
+def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
+    """Return the index of the job that the project does not know.
+
+    The jobs before it are aborted by now. To ask for them again costs little, and is right for a
+    project that does all of a request or nothing.
+    """
+    if not isinstance(error, JobNotFound) or error.named not in jobs:
+        return None
+    return jobs.index(error.named)
+
+
+def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
+    """Return one error for all, of the class of the first."""
+    first = next(iter(refused.values()))
+    named = listed([f"{name} ({error.words})" for name, error in refused.items()], _NAMED)
+    message = f"{len(refused)} of {asked} jobs were not aborted on {first.host}: "
+    return type(first)(
+        message + named,
+        rpc=first.rpc,
+        host=first.host,
+        number=first.number,
+        words=first.words,
+        may_have_happened=len(refused) < asked,
+    )
+
+
+def _record_aborted(context: Context, names: Sequence[str]) -> None:
+    batches: dict[str | None, list[str]] = {}
+    for name in names:
+        # A gridmanager's job name begins with its batch's (gahp.rst, "BOINC_* commands"); if that
+        # is wrong, a query corrects it.
+        batches.setdefault(name.rpartition("#")[0] or None, []).append(name)
+
+    def record(ledger: Ledger) -> None:
+        for batch_name, jobs in batches.items():
+            ledger.record_aborted(*context.owner, jobs, batch_name)
+
+    _note(context, record, "later queries may show the aborted jobs")
+
+
+def retire_batch(context: Context, name: str) -> None:
+    """Retire a batch: its files and records may be deleted.
+
+    Raises:
+        RpcError: see :meth:`WebRpcs.retire_batch`.
+    """
+    _on_batch(context, name, context.project.retire_batch)
+    context.known.forget_batch(name)
+
+    def forget(ledger: Ledger) -> None:
+        ledger.forget_aborted(*context.owner, name)
+        ledger.end_submit(*context.owner, name)
+
+    _note(context, forget, f"what it holds of batch {name} stays")
+
+
+def set_lease(context: Context, name: str, unix_time: float) -> None:
+    """Keep a batch until ``unix_time``, in seconds since the epoch.
+
+    Raises:
+        RpcError: see :meth:`WebRpcs.set_expire_time`.
+    """
+    _on_batch(context, name, partial(context.project.set_expire_time, unix_time))
+
+
+def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
+    """Change the account's batch of this name; ``change`` is an RPC's method."""
+    batch_id = context.known.batch_id(name)
+    if batch_id is not None:
+        change(batch_id=batch_id)
+        return
+    try:
+        change(batch_name=name)
+    except NotOwner:
+        own = find_batch.oldest(context.known.batches(), name)
+        if own is None:
+            raise
+        context.known.remember_shadowed(name, own.id)
+        change(batch_id=own.id)
+
+
+def settle(context: Context, *, alone: bool = False) -> None:
+    """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays owed.
+
+    Raises nothing: errors are logged.
+
+    Args:
+        context: the project.
+        alone: whether no gridmanager can ask this process about its batches.
+    """
+    ledger = context.ledger
+    if ledger is None:
+        return
+    now = time.time()
+    try:
+        for batch in ledger.debts(*context.owner, now):
+            if batch.state == "giving_up":
+                is_due = batch.not_before <= now
+            else:
+                is_due = _is_given_up(context, batch, now, alone=alone)
+                is_due = is_due and ledger.give_up(batch, now)
+                if is_due:
+                    log.warning(
+                        "Batch %s (id %d) was being submitted when a daemon died, and nobody has "
+                        "asked about it since: it is aborted",
+                        batch.name,
+                        batch.project_batch_id,
+                    )
+            if is_due:
+                _abort_batch(context, ledger, batch)
+    except LedgerError as error:
+        log.warning("What is owed to %s is not paid now: %s", context.project.host, error)
+
+
+def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
+    """Return whether a submission is over and nobody waits for it.
+
+    A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time for that,
+    even long after the submission: the submit node may have been down for days.
+    """
+    if alone:
+        return now > batch.not_before + FORGOTTEN
+    return (
+        now > batch.not_before + _GRACE
+        and context.known.age > _GRACE
+        and not context.known.was_mentioned(batch.name)
+    )
+
+
+def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
+    try:
+        is_certain = abort.abort_until_certain(context, batch, ledger)
+    except RpcError as error:
+        log.warning("Batch %s is still to be aborted: %s", batch.name, error)
+        ledger.postpone(batch.id, time.time() + abort.ABORT_AGAIN, str(error))
+        return
+    if is_certain:
+        ledger.paid(*context.owner, batch.project_batch_id)
+        log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
+
+
+def _note(context: Context, write: Callable[[Ledger], None], otherwise: str) -> None:
+    """Write to the ledger; if that fails, the work goes on."""
+    if context.ledger is None:
+        return
+    try:
+        write(context.ledger)
+    except LedgerError as error:
+        log.warning("%s; %s", error, otherwise)

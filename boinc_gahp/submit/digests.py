@@ -1,0 +1,285 @@
+"""MD5s of local files: computed in parallel, and cached between runs.
+
+A file is recognised by its absolute path, size, inode, and times of modification and of change: the
+former can be set, and ``cp -p`` of another file from the same archive sets it to the same time.
+If the cache cannot be used (no cache directory, a full disk, a damaged or busy file), MD5s are
+computed again, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import sqlite3
+import stat
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from boinc_gahp.errors import StagingError
+from boinc_gahp.files import check_private_file, make_private_directory
+from boinc_gahp.ledger import network_filesystem
+from boinc_gahp.submit.meter import Meter
+from boinc_gahp.threads import in_parallel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+T = TypeVar("T")
+
+_CHUNK = 1 << 20
+#: A file that changed this recently may change again within the same tick of the file system's
+#: clock, and would look the same; so its MD5 is not cached. In nanoseconds.
+_SETTLED = 2_000_000_000
+#: The cache is trimmed to about this many files; the least recently used ones go.
+_MAX_ROWS = 500_000
+
+_SCHEMA = """
+create table if not exists file (
+    path blob primary key,
+    size integer not null,
+    mtime_ns integer not null,
+    ctime_ns integer not null,
+    inode integer not null,
+    md5 text not null,
+    used integer not null
+) without rowid
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A file as it was when its MD5 was computed: size in bytes, MD5 in hex, last change in ns."""
+
+    path: str
+    nbytes: int
+    md5: str
+    mtime_ns: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    size: int
+    mtime_ns: int
+    inode: int
+    # It also changes with a file's owner, mode and links, but that is still the same file.
+    ctime_ns: int = field(compare=False)
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> _Seen:
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
+
+
+def look_at(path: str) -> os.stat_result:
+    """Return the status of an input file.
+
+    Raises:
+        StagingError: it is absent, unreadable, or not a regular file.
+    """
+    try:
+        status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise StagingError(
+            f"input file {path!r} is a directory: name the files in it, or an archive",
+            path=path,
+            errno=errno.EISDIR,
+        )
+    if not stat.S_ISREG(status.st_mode):
+        raise StagingError(
+            f"input file {path!r} is no regular file, so it cannot be staged",
+            path=path,
+            errno=errno.EINVAL,
+        )
+    if not os.access(path, os.R_OK):
+        raise StagingError(
+            f"input file {path!r} cannot be read: permission denied", path=path, errno=errno.EACCES
+        )
+    return status
+
+
+def _unreadable(path: str, error: Exception) -> StagingError:
+    number = error.errno if isinstance(error, OSError) else None
+    return StagingError(
+        f"input file {path!r} cannot be read: {reason(error)}",
+        path=path,
+        errno=number or errno.EINVAL,
+    )
+
+
+def reason(error: Exception) -> str:
+    """Return the operating system's reason, in a few words."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+class Digests:
+    """MD5s of files, cached in ``digests.sqlite`` in a cache directory."""
+
+    def __init__(self, cache_dir: Path | None) -> None:
+        self._path: Path | None = None
+        if cache_dir is not None:
+            self._path = cache_dir / "digests.sqlite"
+
+    def of(
+        self,
+        paths: Iterable[str],
+        keep_going: Callable[[], None] = lambda: None,
+        meter: Meter | None = None,
+    ) -> Mapping[str, Digest]:
+        """Return the files at ``paths``, hashing those that are not in the cache.
+
+        Args:
+            paths: as the job named them; each is opened at most once.
+            keep_going: called now and then; raises to stop.
+            meter: gets the bytes that are read.
+
+        Raises:
+            StagingError: a file is absent, unreadable, not a regular file, or changed meanwhile.
+        """
+        unique = list(dict.fromkeys(paths))
+        seen = {path: _Seen.of(look_at(path)) for path in unique}
+        known = self._remembered(seen)
+        missing = [path for path in unique if path not in known]
+        started = time.time_ns()
+        meter = meter or Meter()
+        meter.begin("reading", sum(seen[path].size for path in missing), "bytes")
+        computed = self._compute(missing, keep_going, meter)
+        meter.finish()
+        self._remember(
+            {
+                path: (md5, file)
+                for path, (md5, file) in computed.items()
+                if started - file.mtime_ns > _SETTLED
+            }
+        )
+        files = {path: _file(path, seen[path], md5) for path, md5 in known.items()}
+        files.update({path: _file(path, file, md5) for path, (md5, file) in computed.items()})
+        return files
+
+    def _compute(
+        self, paths: Sequence[str], keep_going: Callable[[], None], meter: Meter
+    ) -> dict[str, tuple[str, _Seen]]:
+        stop = threading.Event()
+
+        def go_on(count: int) -> None:
+            meter.add(count)
+            keep_going()
+            if stop.is_set():
+                raise StagingError("broken off: another file cannot be read")
+
+        return dict(
+            in_parallel(
+                lambda path: md5_of(path, go_on),
+                paths,
+                threads=os.cpu_count() or 1,
+                name="md5",
+                stop=stop,
+            )
+        )
+
+    def _use(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Return ``work(database)``, or ``otherwise`` if the cache cannot be used."""
+        if self._path is None:
+            return otherwise
+        try:
+            make_private_directory(self._path.parent)
+            check_private_file(self._path)
+            if network_filesystem(self._path.parent):
+                return otherwise
+            with closing(sqlite3.connect(self._path, timeout=5.0)) as database:
+                self._path.chmod(0o600)
+                database.execute("pragma journal_mode = wal")
+                database.execute("pragma synchronous = normal")
+                with database:
+                    database.execute(_SCHEMA)
+                    return work(database)
+        except sqlite3.DatabaseError as error:
+            log.warning(
+                "The MD5 cache %s is not used: %s; delete it if this lasts", self._path, error
+            )
+        except OSError as error:
+            log.warning("The MD5 cache %s is not used: %s", self._path, reason(error))
+        return otherwise
+
+    def _remembered(self, seen: Mapping[str, _Seen]) -> dict[str, str]:
+        def work(database: sqlite3.Connection) -> dict[str, str]:
+            found: dict[str, str] = {}
+            for path, file in seen.items():
+                row = database.execute(
+                    "select md5 from file where path = ? and size = ? and mtime_ns = ? "
+                    "and ctime_ns = ? and inode = ?",
+                    (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode),
+                ).fetchone()
+                if row:
+                    found[path] = row[0]
+            now = int(time.time())
+            database.executemany(
+                "update file set used = ? where path = ? and used < ?",
+                [(now, _key(path), now - 86400) for path in found],
+            )
+            return found
+
+        return self._use(work, {})
+
+    def _remember(self, computed: Mapping[str, tuple[str, _Seen]]) -> None:
+        now = int(time.time())
+        rows = [
+            (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode, md5, now)
+            for path, (md5, file) in computed.items()
+        ]
+
+        def work(database: sqlite3.Connection) -> None:
+            database.executemany("replace into file values (?, ?, ?, ?, ?, ?, ?)", rows)
+            (count,) = database.execute("select count(*) from file").fetchone()
+            if count > _MAX_ROWS:
+                database.execute(
+                    "delete from file where path in (select path from file order by used limit ?)",
+                    (count - _MAX_ROWS * 9 // 10,),
+                )
+
+        if rows:
+            self._use(work, None)
+
+
+def _file(path: str, seen: _Seen, md5: str) -> Digest:
+    return Digest(path, seen.size, md5, seen.mtime_ns)
+
+
+def _key(path: str) -> bytes:
+    return os.fsencode(os.path.abspath(path))  # noqa: PTH100  (bytes that are not UTF-8)
+
+
+def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, _Seen]:
+    """Return the MD5 of a file in hex, and the file's state then; reads it in pieces of 1 MiB.
+
+    ``read`` is called with the size of each piece; it may raise to stop.
+
+    Raises:
+        StagingError: it cannot be read, or it changed while it was read.
+    """
+    digest = hashlib.md5(usedforsecurity=False)
+    buffer = memoryview(bytearray(_CHUNK))
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            before = _Seen.of(os.fstat(file.fileno()))
+            while count := file.readinto(buffer):
+                digest.update(buffer[:count])
+                read(count)
+            after = _Seen.of(os.fstat(file.fileno()))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if before != after:
+        raise StagingError(
+            f"input file {path!r} changed while it was read: submit it again", path=path
+        )
+    return digest.hexdigest(), after

@@ -1,0 +1,84 @@
+"""What a submitter writes down while its batch is submitted, because it is responsible later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from boinc_gahp.rpc import BatchDetails
+    from boinc_gahp.submit.types import SubmitRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How far the submission of a batch is.
+
+    Attributes:
+        batch_id: the project's id of the batch; None: it is not known to be there.
+        ours: whether the project has only the request's jobs in it.
+        sent: whether jobs of it may be on the project.
+        unclear: whether a submit_batch of it may still be running on the project.
+    """
+
+    batch_id: int | None = None
+    ours: bool = True
+    sent: bool = False
+    unclear: bool = False
+
+    def seen(self, details: BatchDetails, request: SubmitRequest) -> Sending:
+        """Return this, updated with the project's answer for the request's name."""
+        if details.batch.name != request.batch_name:
+            return self  # the project ignores case, accents and trailing spaces
+        names = {job.name for job in details.jobs}
+        # A retired batch has no running jobs; an abort would make it active again.
+        has_jobs = bool(names) and details.batch.state is not BatchState.RETIRED
+        return replace(
+            self,
+            batch_id=details.batch.id,
+            ours=names <= {name for name, _ in request.jobs},
+            sent=self.sent or has_jobs,
+        )
+
+
+class Journal:
+    """:func:`boinc_gahp.submit.submit.submit` tells it how far it is; this class keeps nothing.
+
+    An exception from a method ends the submit; :meth:`failed` raises nothing.
+    """
+
+    def begin(self) -> Sending:
+        """Return how far the batch was by the last note about it."""
+        return Sending()
+
+    def wanted(self) -> Iterable[str] | None:
+        """Return the names of the jobs that are still wanted; None: all are.
+
+        Called while files are read and sent, so that files of unwanted jobs are not sent.
+        """
+        return None
+
+    def files_read(self, md5s: Mapping[str, str]) -> None:
+        """Take the MD5s, in hex and by path, of the local files of the jobs to send."""
+
+    def about_to_send(self, batch_id: int) -> None:
+        """Write down that a submit_batch is about to be sent; if this raises, it is not.
+
+        Args:
+            batch_id: the project's id of the batch.
+        """
+
+    def done(self, batch_id: int, sending: Sending) -> None:
+        """Write down that all jobs of the batch, by the project's id, are there."""
+
+    def failed(self, sending: Sending, error: BaseException) -> None:
+        """Clean up after a submit that ends in an error.
+
+        Args:
+            sending: how far the batch was.
+            error: what ended it.
+        """

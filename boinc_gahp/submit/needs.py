@@ -1,0 +1,57 @@
+"""Which files of a batch are still needed while they are being sent to the project."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+#: Seconds for which an answer is used in the middle of a file.
+_LASTS = 0.5
+
+
+class Needs:
+    """Asks the submitter which jobs it still wants; thread-safe. Methods raise what it raises.
+
+    Args:
+        wanted: see :meth:`boinc_gahp.submit.journal.Journal.wanted`.
+        users: by file, the jobs that use it.
+    """
+
+    def __init__(
+        self,
+        wanted: Callable[[], Iterable[str] | None],
+        users: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        self._wanted = wanted
+        self._users = users or {}
+        self._lock = threading.Lock()
+        self._jobs: frozenset[str] | None = None
+        self._asked = -_LASTS
+
+    def of(self, files: Iterable[str], *, now: bool = True) -> list[str]:
+        """Return those of the files that a job still needs.
+
+        Args:
+            files: some of the batch's files.
+            now: whether to ask now; if not, an answer may be half a second old.
+        """
+        jobs = self._ask(now=now)
+        if jobs is None:
+            return list(files)
+        return [file for file in files if not jobs.isdisjoint(self._users[file])]
+
+    def check(self) -> None:
+        """Ask now and then, during work for all jobs."""
+        self._ask(now=False)
+
+    def _ask(self, *, now: bool) -> frozenset[str] | None:
+        with self._lock:
+            if now or time.monotonic() >= self._asked + _LASTS:
+                names = self._wanted()
+                self._jobs = None if names is None else frozenset(names)
+                self._asked = time.monotonic()
+            return self._jobs

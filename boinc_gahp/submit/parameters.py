@@ -1,0 +1,134 @@
+"""The sizes that jobs ask for, compared with input templates, and what is sent for them.
+
+A template's values win over the request's ``job_params``, and a job's own ``rsc_fpops_est`` is only
+used for estimates (``web-rpcs.rst``, "The template wins"). So a job that asks for other values than
+its template takes a template with it that has them filled in. If the template lacks an element,
+``job_params`` are used; if it already has the value, nothing has to be sent.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import JobRefused
+from boinc_gahp.submit.types import Parameters
+from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
+from boinc_gahp.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boinc_gahp.submit.types import Job, SubmitRequest
+    from boinc_gahp.templates import InputTemplate
+
+#: What can be asked for: the elements of ``job_params``.
+ELEMENTS = tuple(Parameters().by_element)
+#: The columns are doubles, except delay_bound, which is whole seconds in 32 bits: 68 years.
+_MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What becomes of the sizes that a job asks for.
+
+    Attributes:
+        template: the input template that the job takes with it; None: the app's, or the one that
+            the batch names.
+        elements: the elements that were filled in.
+        stored: the values that the project stores for the job, by the names in :data:`ELEMENTS`.
+    """
+
+    template: str | None
+    elements: tuple[str, ...]
+    stored: Mapping[str, float]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of a template that is only sent because of these sizes."""
+        return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0
+
+
+class Asked:
+    """The sizes that the jobs of a request ask for; for one thread.
+
+    Args:
+        request: the request.
+
+    Attributes:
+        params: ``job_params`` of the request, by element: without values that are not set (PHP
+            takes 0 for that), and without those that :meth:`check` refuses.
+    """
+
+    def __init__(self, request: SubmitRequest) -> None:
+        self._request = request
+        said = request.parameters.by_element
+        self._said = {name: value for name, value in said.items() if value}
+        self.params = {
+            name: math.ceil(value) if name == "delay_bound" else value
+            for name, value in self._said.items()
+            if 0 < value <= _MOST[name]
+        }
+        self._filled: dict[tuple[str | None, float | None], Filled] = {}
+
+    def check(self) -> None:
+        """Raise JobRefused for bad sizes, and for sizes that may have no effect."""
+        request = self._request
+        for name, value in self._said.items():
+            if name not in self.params:
+                raise JobRefused(
+                    f"batch {quoted(request.batch_name)}: {name} is {value}; expected a number "
+                    f"from 0 to {_MOST[name]:.15g}"
+                )
+        if request.input_template_filename is None:
+            return
+        for _, job in request.jobs:
+            asked = self._of(job)
+            if asked and job.input_template is None:
+                raise JobRefused(
+                    f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(asked)}, and "
+                    f"use the project's template {request.input_template_filename}, whose values "
+                    "win and cannot be read from here: leave these out, or give the template "
+                    "itself with the jobs"
+                )
+
+    def _of(self, job: Job) -> dict[str, float]:
+        if job.fpops is None:
+            return self.params
+        return {**self.params, "rsc_fpops_est": job.fpops}
+
+    def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
+        """Return what becomes of the sizes that a job asks for.
+
+        Args:
+            name: the job's name.
+            job: one of the request.
+            template: its own template, or else the app's.
+            text: that template's text.
+
+        Raises:
+            JobRefused: a value cannot be filled in.
+        """
+        key = (job.input_template, job.fpops)
+        if key not in self._filled:
+            self._filled[key] = self._fill(name, job, template, text)
+        return self._filled[key]
+
+    def _fill(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
+        otherwise: dict[str, float] = {}
+        for each in ELEMENTS:
+            said: float | None = getattr(template, each)
+            otherwise[each] = self.params.get(each) or DEFAULTS[each] if said is None else said
+        values = {each: v for each, v in self._of(job).items() if v != otherwise[each]}
+        if not values:
+            return Filled(job.input_template, (), otherwise)
+        try:
+            own = set_parameters(text, values)
+        except TemplateError as error:
+            raise JobRefused(
+                f"job {quoted(name)}: what it asks for cannot be filled into its {error}",
+                job_name=name,
+            ) from error
+        return Filled(own, tuple(values), {**otherwise, **values})

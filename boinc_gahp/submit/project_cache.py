@@ -1,0 +1,267 @@
+"""What this process has learned from a project: a bounded memory, never an authority.
+
+Everything in it can be asked for again; nothing in it decides whether something was done: the
+server is right (``docs/architecture.rst``, "Rules").
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.submit import find_batch
+from boinc_gahp.submit.singleflight import SingleFlight
+from boinc_gahp.submit.types import JobIds
+from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping
+
+    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
+
+#: How many names of batches, and of instances, are remembered.
+MAX_NAMES = 20_000
+#: How many jobs' ids are remembered, over all batches; about 250 bytes each.
+MAX_JOBS = 300_000
+MAX_APPS = 1_000
+
+
+class Recent(Generic[K, V]):
+    """A thread-safe dictionary that drops the least recently set values."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """Return the value, or None."""
+        with self._lock:
+            return self._values.get(key)
+
+    def set(self, key: K, value: V) -> None:
+        """Set or replace a value."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._capacity:
+                self._values.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        """Remove a value if it is there."""
+        with self._lock:
+            self._values.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """A batch as query_batch showed it.
+
+    A batch is one submit_batch (``web-rpcs.rst``, "submit_batch"), so in any state but INIT the
+    list of its jobs is final, and so is a canonical instance once there is one.
+    """
+
+    id: int
+    name: str
+    app_name: str
+    state: BatchState
+    jobs: Mapping[str, JobIds]
+
+    @property
+    def final(self) -> bool:
+        """Whether no job can be added any more."""
+        return self.state not in (BatchState.INIT, BatchState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class AppTemplates:
+    """An app's templates, parsed and as the project's text; ``asked`` is the time of asking."""
+
+    asked: float
+    text: str
+    input: InputTemplate
+    output: OutputTemplate
+
+
+class Known:
+    """What this process has learned from one project with one account; thread-safe.
+
+    Args:
+        project: the project to ask.
+        templates_cached: seconds after which an app's templates are asked for again.
+    """
+
+    def __init__(self, project: WebRpcs, templates_cached: float = 300.0) -> None:
+        self._project = project
+        self._templates_cached = templates_cached
+        self._born = time.monotonic()
+        self._ids: Recent[str, int] = Recent(MAX_NAMES)
+        self._shadowed: Recent[str, int] = Recent(MAX_NAMES)
+        self._submitted: Recent[str, bool] = Recent(MAX_NAMES)
+        self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
+        self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
+        self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
+        self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
+        self._views: SingleFlight[int | str, BatchView] = SingleFlight(
+            MAX_JOBS, lambda view: len(view.jobs) + 1
+        )
+        self._failed: SingleFlight[int, tuple[Mapping[str, JobInfo], int]] = SingleFlight(
+            MAX_JOBS, lambda answer: answer[1] + 1
+        )
+        self._batches: SingleFlight[None, tuple[BatchInfo, ...]] = SingleFlight(MAX_NAMES, len)
+
+    # Batches.
+
+    def remember_shadowed(self, name: str, batch_id: int) -> None:
+        """Note the id of a batch whose name the project takes for another account's."""
+        self._shadowed.set(name, batch_id)
+        self.remember_batch(name, batch_id)
+
+    def shadowed(self, name: str) -> int | None:
+        """Return the id of a batch whose name the project takes for another account's."""
+        return self._shadowed.get(name)
+
+    def remember_batch(self, name: str, batch_id: int) -> None:
+        """Note the id that the project gives for a batch's name."""
+        self._ids.set(name, batch_id)
+
+    def batch_id(self, name: str) -> int | None:
+        """Return the id of a batch if this process has learned it."""
+        return self._ids.get(name)
+
+    def remember_submitted(self, name: str) -> None:
+        """Note that a batch was seen in a later state than INIT; no batch goes back to INIT."""
+        self._submitted.set(name, True)
+
+    def is_submitted(self, name: str) -> bool:
+        """Return whether this process has seen the batch in a later state than INIT."""
+        return self._submitted.get(name) is not None
+
+    def forget_batch(self, name: str) -> None:
+        """Forget a batch that was retired."""
+        batch_id = self._ids.get(name)
+        self._views.forget(name)
+        if batch_id is not None:
+            self._views.forget(batch_id)
+            self._failed.forget(batch_id)
+        self._ids.drop(name)
+        self._shadowed.drop(name)
+        self._submitted.drop(name)
+
+    def mention(self, names: Iterable[str]) -> None:
+        """Note that somebody asked for these batches."""
+        for name in names:
+            self._mentioned.set(name, True)
+
+    def was_mentioned(self, name: str) -> bool:
+        """Return whether somebody has asked for this batch since this process began."""
+        return self._mentioned.get(name) is not None
+
+    def warn_once(self, about: Hashable, message: str, *args: object) -> None:
+        """Log a warning unless one about the same was logged before."""
+        if self._warned.get(about) is None:
+            self._warned.set(about, True)
+            log.warning(message, *args)
+
+    @property
+    def age(self) -> float:
+        """Seconds since this process began to use the project."""
+        return time.monotonic() - self._born
+
+    # Jobs.
+
+    def view(self, batch: int | str, good: Callable[[BatchView], bool]) -> BatchView:
+        """Return a view of a batch (id or name) that is ``good`` or newer than this call.
+
+        Raises:
+            RpcError: see :meth:`WebRpcs.query_batch`.
+        """
+
+        def ask() -> BatchView:
+            batch_id = batch if isinstance(batch, int) else self._ids.get(batch)
+            details = (
+                self._project.query_batch(batch_id=batch_id)
+                if batch_id is not None
+                else find_batch.find(self._project, str(batch))
+            )
+            if isinstance(batch, str):
+                self.remember_batch(batch, details.batch.id)
+            return _view(details)
+
+        return self._views.get(batch, ask, good)
+
+    def batch_of(self, job_name: str) -> int | str | None:
+        """Return the id or name of a batch that this process has seen the job in."""
+        return self._views.find(lambda view: job_name in view.jobs)
+
+    def batches(self) -> tuple[BatchInfo, ...]:
+        """Return the account's batches, without retired ones, as query_batches lists them now."""
+        return self._batches.get(None, self._project.query_batches, lambda _: False)
+
+    def failures(self, batch_id: int, job_name: str) -> JobInfo | None:
+        """Return the details of a job that has no canonical instance, or None."""
+
+        def ask() -> tuple[Mapping[str, JobInfo], int]:
+            details = self._project.query_batch(batch_id=batch_id, get_job_details=True)
+            jobs = {job.name: job for job in details.jobs if not job.canonical_instance_id}
+            return jobs, len(jobs)
+
+        def ended(answer: tuple[Mapping[str, JobInfo], int]) -> bool:
+            job = answer[0].get(job_name)
+            return job is not None and job.state is JobState.FAILED
+
+        return self._failed.get(batch_id, ask, ended)[0].get(job_name)
+
+    def instance(self, job: JobIds) -> ResultInfo | None:
+        """Return a job's canonical instance, or None if the project does not show it."""
+        if not job.canonical_instance_id:
+            return None
+        instance = self._instances.get(job.canonical_instance_id)
+        if instance is None:
+            for found in self._project.query_job(job.workunit_id):
+                if found.id == job.canonical_instance_id:
+                    instance = found
+                    self._instances.set(found.id, found)
+        return instance
+
+    # Apps.
+
+    def templates(self, app_name: str, project: WebRpcs | None = None) -> AppTemplates:
+        """Return an app's templates, asked for again after a while.
+
+        Args:
+            app_name: the app.
+            project: the project with a separate deadline, if need be.
+
+        Raises:
+            RpcError: see :meth:`WebRpcs.get_templates`.
+            TemplateError: the project's templates cannot be read.
+        """
+
+        def ask() -> AppTemplates:
+            asked = time.monotonic()
+            text = (project or self._project).get_templates(app_name=app_name)
+            return AppTemplates(asked, text, *read_templates(text))
+
+        def young(answer: AppTemplates) -> bool:
+            return time.monotonic() - answer.asked < self._templates_cached
+
+        until = (project or self._project).deadline
+        return self._templates.get(app_name, ask, young, until)
+
+
+def _view(details: BatchDetails) -> BatchView:
+    batch = details.batch
+    jobs = {job.name: JobIds(job.id, job.canonical_instance_id) for job in details.jobs}
+    return BatchView(batch.id, batch.name, batch.app_name, batch.state, jobs)

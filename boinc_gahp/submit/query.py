@@ -1,0 +1,326 @@
+"""BOINC_QUERY_BATCHES: the statuses of the jobs of some batches."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    NO_BATCH_NAMED,
+    BadRequest,
+    BatchNotFound,
+    LedgerError,
+    NotFound,
+    NotOwner,
+    PermissionDenied,
+    ProjectError,
+)
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import checks, find_batch
+from boinc_gahp.submit.looking import look_at
+from boinc_gahp.submit.types import BatchStatuses
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.rpc import BatchInfo
+    from boinc_gahp.submit.context import Context
+    from boinc_gahp.submit.types import Client
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Up to this many names of unknown state are looked up one by one. One query_batch costs a list
+#: of its jobs (10,000: 0.02 s and 1 MB); one query_batches always costs a count of the jobs of
+#: every batch of the account (``web-rpcs.rst``, "Timings").
+_SINGLE_LOOKS = 2
+
+#: Seconds before the given time from which changes are asked for again. A change has the database's
+#: time at which its statement began, ``server_time`` is PHP's at the answer. Repeated changes do no
+#: harm, and they are only those of these minutes.
+OVERLAP = 300
+
+_SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
+
+
+def query_batches(
+    context: Context, names: Sequence[str], min_mod_time: str | float, client: Client
+) -> BatchStatuses:
+    """Return the jobs of each batch that changed since ``min_mod_time``, in the order of names.
+
+    Args:
+        context: the project.
+        names: batch names; a name may come twice.
+        min_mod_time: 0 for all jobs, or the ``server_time`` of an earlier answer.
+        client: for a gridmanager the jobs that boinc_gahp aborted are left out.
+
+    Raises:
+        BadRequest: ``min_mod_time`` is not a number.
+        NotFound: a batch is unknown; its message ends in ``no batch named `` and the name.
+        RpcError: see :meth:`WebRpcs.query_batch2`.
+    """
+    since = _mod_time(min_mod_time)
+    debts = _debts(context)
+    submitting = frozenset(batch.name for batch in debts if batch.state == "sent")
+    if client.gridmanager:
+        for name in submitting.intersection(names):
+            _put_off(context, name)
+    given_up = {batch.name for batch in debts if batch.state == "giving_up" and client.gridmanager}
+    states = _states(context, names, submitting, everything=since == 0)
+    answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
+    batches: list[tuple[tuple[str, str], ...]] = []
+    for name, pairs in zip(names, answer.batches, strict=True):
+        if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
+            # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
+            # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
+            # a batch that was given up has not seen the error yet: the submit returns it.
+            batches.append(())
+        else:
+            batches.append(pairs)
+    for name, pairs in zip(names, batches, strict=True):
+        if name in submitting and pairs and states[name] in _SUBMITTED:
+            _end_submit(context, name)
+    return BatchStatuses(answer.server_time, _without_aborted(context, names, batches, client))
+
+
+def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> BatchStatuses:
+    """Return what the project says about the batches; some can only be asked for by their ids."""
+    known = context.known
+    by_id = {name: number for name in names if (number := known.shadowed(name)) is not None}
+    while True:
+        asked = [name for name in names if name not in by_id]
+        try:
+            answer = context.project.query_batch2(asked, min_mod_time=since)
+            break
+        except NotFound as error:
+            raise _no_batch(error, names) from error
+        except NotOwner as error:
+            name = _foreign(error, asked)
+            own = None if name is None else find_batch.oldest(known.batches(), name)
+            if name is None or (own is None and not client.gridmanager):
+                raise
+            if own is None:
+                # With this answer a gridmanager that recovers submits it.
+                raise _named_last(error, name) from error
+            known.remember_shadowed(name, own.id)
+            by_id[name] = own.id
+    by_name = iter(answer.batches)
+    batches = []
+    for name in names:
+        if name in by_id:
+            batches.append(_statuses_by_id(context, name, by_id[name]))
+        else:
+            batches.append(tuple((job.name, job.status) for job in next(by_name)))
+    return BatchStatuses(answer.server_time, tuple(batches))
+
+
+def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[str, str], ...]:
+    try:
+        return look_at(context, batch_id).jobs
+    except NotFound as error:
+        context.known.forget_batch(name)
+        raise _named_last(error, name) from error
+
+
+def _without_strangers(
+    context: Context, names: Sequence[str], answer: BatchStatuses, client: Client
+) -> BatchStatuses:
+    """Leave out jobs whose names say that they are in another batch, and warn once.
+
+    A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands"), and it only
+    looks at the last part: it would take another batch's job for one of this batch. Names without a
+    batch were chosen by people.
+    """
+    others = set(names)
+
+    def is_own(job_name: str, batch_name: str) -> bool:
+        said = job_name.rpartition("#")[0]
+        return said == batch_name or not (said in others or (said and client.gridmanager))
+
+    batches = []
+    for name, jobs in zip(names, answer.batches, strict=True):
+        own = tuple(pair for pair in jobs if is_own(pair[0], name))
+        if len(own) < len(jobs):
+            context.known.warn_once(
+                ("strangers", name),
+                "%s names %d jobs in batch %s that are no jobs of it by their names, for example "
+                "%s: they are left out",
+                context.project.host,
+                len(jobs) - len(own),
+                name,
+                next(pair[0] for pair in jobs if not is_own(pair[0], name)),
+            )
+        batches.append(own)
+    return BatchStatuses(answer.server_time, tuple(batches))
+
+
+def _foreign(error: NotOwner, names: Sequence[str]) -> str | None:
+    """Return which of ``names`` the project takes for another account's batch; None if none."""
+    return _said_name(error.named, names)
+
+
+def _mod_time(value: str | float) -> int:
+    """Return the time to ask for, so that no event is lost: minutes earlier (:data:`OVERLAP`).
+
+    Even with exact clocks, the project compares whole seconds with ``>``: asked with the second of
+    an answer, it leaves out later changes in that same second (``web-rpcs.rst``, "Changes
+    since").
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
+    # Only 0 asks for everything.
+    return max(math.floor(number) - OVERLAP, 1) if number > 0 else 0
+
+
+def _states(
+    context: Context, names: Sequence[str], submitting: frozenset[str], *, everything: bool
+) -> dict[str, BatchState | None]:
+    """Return the states of those batches whose state matters and is not known.
+
+    They are asked for before query_batch2: a batch that is submitted in between is then reported
+    with 0 jobs, and its repeated BOINC_SUBMIT finds it done; in the other order a half-made batch
+    would pass for a complete one.
+    """
+    unknown = [
+        name
+        for name in dict.fromkeys(names)
+        if name in submitting or (everything and not context.known.is_submitted(name))
+    ]
+    if len(unknown) <= _SINGLE_LOOKS:
+        states = {name: _look(context, name) for name in unknown}
+    else:
+        states = _look_at_all(context, unknown)
+    for name, state in states.items():
+        if state not in (None, BatchState.INIT, BatchState.UNKNOWN):
+            context.known.remember_submitted(name)
+    return states
+
+
+def _look(context: Context, name: str) -> BatchState | None:
+    try:
+        # An old view does not do: a batch that was in INIT may have left it since.
+        view = context.known.view(name, lambda view: view.final)
+    except (NotFound, PermissionDenied):
+        return None  # query_batch2 says so in the words that a gridmanager looks for
+    return view.state
+
+
+def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
+    """Return states from one query_batches.
+
+    A name that is not in the answer belongs to a retired batch, or to no batch of this account: it
+    is not in INIT, and query_batch2 tells the rest. If two batches have a name, it means the older
+    one, which may be retired and so missing from the answer: an INIT is checked again by name.
+    """
+    oldest: dict[str, BatchInfo] = {}
+    for batch in sorted(context.known.batches(), key=lambda batch: batch.id):
+        oldest.setdefault(checks.fold(batch.name), batch)
+    states: dict[str, BatchState | None] = {}
+    for name in names:
+        found = oldest.get(checks.fold(name))
+        if found is None:
+            states[name] = None
+        elif found.state is BatchState.INIT:
+            states[name] = _look(context, name)
+        else:
+            states[name] = found.state
+    return states
+
+
+def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
+    """Return the error so that it ends with the wording and the name as it was asked for.
+
+    In the project's own words the name has backslashes before its quotes.
+    """
+    if not isinstance(error, BatchNotFound) or not error.named:
+        return error
+    return _named_last(error, _said_name(error.named, names) or error.named)
+
+
+def _named_last(error: ProjectError, name: str) -> BatchNotFound:
+    return BatchNotFound(
+        f"{error.host} refuses {error.rpc}: {NO_BATCH_NAMED}{name}",
+        rpc=error.rpc,
+        host=error.host,
+        number=error.number,
+        words=f"{NO_BATCH_NAMED}{name}",
+        named=name,
+    )
+
+
+def _said_name(said: str, names: Sequence[str]) -> str | None:
+    """Return which of ``names`` the project means by ``said``; None if that is unclear."""
+    if said in names:
+        return said
+    folded = checks.fold(_unslash(said))
+    found = next((name for name in names if checks.fold(name) == folded), None)
+    return names[0] if found is None and len(names) == 1 else found
+
+
+def _unslash(text: str) -> str:
+    return text.replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _debts(context: Context) -> tuple[BatchRow, ...]:
+    """Return the ledger's submissions, by any process, that are under way or given up."""
+    if context.ledger is None:
+        return ()
+    try:
+        return context.ledger.debts(*context.owner, time.time())
+    except LedgerError as error:
+        log.warning("Not looked up, which submissions are under way: %s", error)
+        return ()
+
+
+def _put_off(context: Context, name: str) -> None:
+    """Keep all processes from giving up a submission that a gridmanager asks about."""
+    if context.ledger is None:
+        return
+    try:
+        context.ledger.put_off(*context.owner, name, time.time())
+    except LedgerError as error:
+        log.warning("That HTCondor asks for %s is not noted: %s", name, error)
+
+
+def _end_submit(context: Context, name: str) -> None:
+    """Delete the note of a submission that succeeded: the client now asks for the batch's jobs."""
+    if context.ledger is None:
+        return
+    try:
+        context.ledger.end_submit(*context.owner, name)
+    except LedgerError as error:
+        log.warning("The submission of %s stays in the ledger: %s", name, error)
+
+
+def _without_aborted(
+    context: Context,
+    names: Sequence[str],
+    batches: list[tuple[tuple[str, str], ...]],
+    client: Client,
+) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
+
+    It takes an old batch's aborted job for the same job in its new batch, and holds that
+    (``gridmanager-boinc.rst``, "Hold of one job").
+    """
+    if context.ledger is None:
+        return tuple(batches)
+    try:
+        aborted = context.ledger.aborted_jobs(*context.owner)
+        if aborted:
+            for name, jobs in zip(names, batches, strict=True):
+                found = aborted.intersection(job for job, _ in jobs)
+                if found:
+                    context.ledger.learn_batch(*context.owner, name, found)
+    except LedgerError as error:
+        log.warning("Aborted jobs are not left out of a query: %s", error)
+        return tuple(batches)
+    if not client.gridmanager:
+        return tuple(batches)
+    return tuple(tuple(pair for pair in jobs if pair[0] not in aborted) for jobs in batches)

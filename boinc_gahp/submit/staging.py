@@ -1,0 +1,454 @@
+"""Input files are sent to the project by content: each once, streamed, associated with its batch.
+
+``web-rpcs.rst``, "Files", explains why this is long: query_files and upload_files die when a row
+that they insert is there already, so a failure says little about the files themselves; PHP drops
+files past its limits; several clients may send the same file at once. So the rule is: after any
+failure ask which files are absent, and go on with those.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.errors import (
+    FileDiffers,
+    FileTooLarge,
+    NotFound,
+    PermissionDenied,
+    RequestTooLarge,
+    RpcError,
+    StagingError,
+    TooManyFiles,
+    TransportError,
+)
+from boinc_gahp.rpc import UploadFile
+from boinc_gahp.rpc.retry import dropped
+from boinc_gahp.submit import checks
+from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.meter import Meter
+from boinc_gahp.submit.needs import Needs
+from boinc_gahp.submit.project_cache import Recent
+from boinc_gahp.threads import in_parallel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from boinc_gahp.config import StagingSettings
+    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.submit.digests import Digest
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Rounds of uploads in a row without progress, after which the last error is raised.
+_FRUITLESS_ROUNDS = 5
+#: Pauses between such rounds, and between looks for files that the project still works on.
+_BACKOFF = Backoff(0.25, 15.0, jitter=(0.5, 1.5))
+#: Bytes that a file adds to a POST besides its own: part headers, and its name in the request.
+_PART_OVERHEAD = 512
+#: Which limit to raise for a file that is too large, by which part refused it (``web-rpcs.rst``,
+#: "Files").
+_UPLOAD_LIMIT = "upload_max_filesize, and post_max_size above it, in the web server's php.ini"
+_POST_LIMIT = "post_max_size, and upload_max_filesize with it, in the web server's php.ini"
+_WEB_SERVER_LIMIT = (
+    "the web server's limit on a request (LimitRequestBody, client_max_body_size), and "
+    "upload_max_filesize and post_max_size in its php.ini"
+)
+#: HTTP's status if a front end has not waited for the answer.
+_GATEWAY_TIMEOUT = 504
+#: For how many names it is remembered when they were last sent.
+_LANDED = 20_000
+_TOO_MANY = re.compile(
+    r"# of uploaded files \((\d{1,9})\) doesn't agree with request \((\d{1,9})\)"
+)
+
+
+def out_of_time(what: str) -> StagingError:
+    """Return the error for a submit that has to be answered before everything is sent."""
+    return StagingError(
+        f"still staging, {what}; release the jobs to go on (or raise [timeouts] submit together "
+        "with HTCondor's GRIDMANAGER_GAHP_CALL_TIMEOUT)"
+    )
+
+
+class Physical:
+    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.rst``, "The RPCs")."""
+
+    def __init__(self, files: Mapping[str, Digest]) -> None:
+        self._files = files
+
+    def name_of(self, path: str) -> str:
+        """Return the physical name of the file at ``path``."""
+        return self._files[path].md5 + checks.extension(path)
+
+    def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
+        """Return one file for each physical name: equal contents are sent once."""
+        return {self.name_of(path): self._files[path] for path in paths}
+
+
+def placeholder(path: str) -> str:
+    """Return a name as long as the physical name that ``path`` will have."""
+    return "0" * 32 + checks.extension(path)
+
+
+class Uploads:
+    """Physical names that threads of this process are sending, so that no file is sent twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flying: dict[str, threading.Event] = {}
+        self._landed: Recent[str, float] = Recent(_LANDED)
+
+    @contextmanager
+    def claim(self, names: Iterable[str], asked: float) -> Iterator[dict[str, threading.Event]]:
+        """Yield those of ``names`` that nobody is sending; the caller has them until released.
+
+        The end of the block releases them, too. The values are set when their name is released.
+        ``asked`` is when the project was asked for the names (:func:`time.monotonic`); a name
+        that was released after that is left out, because it has to be asked for again.
+        """
+        with self._lock:
+            mine = {
+                name: threading.Event()
+                for name in names
+                if name not in self._flying and (self._landed.get(name) or 0.0) < asked
+            }
+            self._flying.update(mine)
+        try:
+            yield mine
+        finally:
+            self.release(mine, list(mine))
+
+    def release(self, mine: dict[str, threading.Event], names: Iterable[str]) -> None:
+        """Take ``names`` out of a claim, so that others can go on with them."""
+        with self._lock:
+            now = time.monotonic()
+            for name in names:
+                del self._flying[name]
+                self._landed.set(name, now)
+                mine.pop(name).set()
+
+    def wait(self, names: Iterable[str], timeout: float) -> None:
+        """Wait until other threads have sent those of ``names`` that they are sending."""
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            events = [self._flying[name] for name in names if name in self._flying]
+        for event in events:
+            event.wait(max(0.0, deadline - time.monotonic()))
+
+
+@dataclass(slots=True)
+class _Round:
+    """One round of uploads: the names claimed for it, and its results."""
+
+    mine: dict[str, threading.Event] = field(default_factory=dict)
+    trouble: RpcError | None = None
+    limit_learned: bool = False
+    #: Files that were sent completely, but without an answer in time; seconds waited for it.
+    late: set[str] = field(default_factory=set)
+    awaited: float = 0.0
+
+
+class _NotNeeded(Exception):
+    """Nobody wants the files of an upload any more."""
+
+
+class _Share:
+    """What one POST adds to the meter: only its files' bytes, not those of headers."""
+
+    def __init__(self, meter: Meter, nbytes: int) -> None:
+        self._meter = meter
+        self._left = self._nbytes = nbytes
+
+    def add(self, count: int) -> None:
+        count = min(count, self._left)
+        self._left -= count
+        self._meter.add(count)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether all bytes of the files have been sent."""
+        return not self._left
+
+    def take_back(self) -> None:
+        self._meter.add(self._left - self._nbytes)
+
+
+class Staging:
+    """Brings a batch's files to the project.
+
+    Args:
+        project: its RPCs end by ``deadline``.
+        settings: how many files and bytes a POST may have, and how many POSTs run at a time.
+        files: by physical name.
+        batch_id: the batch that uses them.
+        uploads: shared by everything in this process that uses this project and account.
+        deadline: ``time.monotonic()`` after which nothing more is sent, or None.
+        meter: gets the bytes of the files that are sent.
+        needs: which of the files are still needed; others are not sent. None: all are.
+    """
+
+    def __init__(
+        self,
+        project: WebRpcs,
+        settings: StagingSettings,
+        files: Mapping[str, Digest],
+        batch_id: int,
+        *,
+        uploads: Uploads,
+        deadline: float | None = None,
+        meter: Meter | None = None,
+        needs: Needs | None = None,
+    ) -> None:
+        self._needs = needs or Needs(lambda: None)
+        self._meter = meter or Meter()
+        self._project = project
+        self._settings = settings
+        self._files = files
+        self._batch_id = batch_id
+        self._uploads = uploads
+        self._deadline = deadline
+        self._association = Association(project, batch_id, settings.concurrent_posts)
+        self._limits = threading.Lock()
+        self._files_per_post = settings.files_per_post
+        self._bytes_per_post = settings.bytes_per_post
+        # Until the project is asked, no file is known to be there.
+        self._absent = list(files)
+        self._asked = 0.0
+        self._arrived: set[str] = set()
+        self._broken_off = threading.Event()
+        self._late_rounds = 0
+
+    def run(self) -> None:
+        """Return when every file that is still needed is on the project.
+
+        Raises:
+            StagingError: a file changed, is too large for the project, or time is up.
+            RpcError: the project could not be reached, or refuses the files.
+        """
+        try:
+            self._run()
+        except RpcError as error:
+            if self._time_is_up():
+                raise self._out_of_time() from error
+            raise
+
+    def _run(self) -> None:
+        if not self._files:
+            return
+        self._asked = time.monotonic()
+        self._absent = self._association.associate(self._absent)
+        self._meter.begin("staging", sum(self._files[n].nbytes for n in self._absent), "bytes")
+        fruitless = 0
+        while self._absent and (needed := self._needs.of(self._absent)):
+            self._absent = needed
+            if self._time_is_up():
+                raise self._out_of_time()
+            before = len(self._absent)
+            sending = _Round()
+            self._round(sending)
+            # A round that taught a new limit is not fruitless: the next one sends other POSTs.
+            in_vain = len(self._absent) >= before and not sending.limit_learned
+            fruitless = fruitless + 1 if in_vain else 0
+            if fruitless >= _FRUITLESS_ROUNDS:
+                raise sending.trouble or self._vanishing()
+            if fruitless:
+                _BACKOFF.wait(fruitless, until=self._deadline)
+        self._meter.finish()
+
+    def _round(self, sending: _Round) -> None:
+        """Send the absent files that nobody else is sending, then ask again."""
+        absent = self._absent
+        with self._uploads.claim(absent, self._asked) as sending.mine:
+            mine = set(sending.mine)
+            self._send(list(sending.mine), sending)
+        if len(mine) < len(absent):
+            self._uploads.wait(absent, self._time_left())
+        elif sending.trouble is None:
+            self._absent = []
+            return
+        self._asked = time.monotonic()
+        self._absent = self._association.absent(absent)
+        self._await_late(sending)
+        missing = set(self._absent)
+        turned_up = [name for name in absent if name not in missing and name not in self._arrived]
+        # Other threads have sent their files for their own batches. Of our POST that failed, only
+        # the files before the one that another client had sent are associated.
+        self._association.associate([name for name in turned_up if name not in mine])
+        self._association.associate([name for name in turned_up if name in mine], mixed=True)
+
+    def _await_late(self, sending: _Round) -> None:
+        """Look for files that the project may still be working on, before they are sent again.
+
+        PHP may need longer for a large file than clients wait for an answer. The look takes at most
+        as long again as the wait for the answer; the next time, twice as long.
+        """
+        if not sending.late:
+            return
+        end = time.monotonic() + sending.awaited * 2.0**self._late_rounds
+        self._late_rounds += 1
+        looks = 0
+        while not sending.late.isdisjoint(self._absent) and time.monotonic() < end:
+            _BACKOFF.wait(looks, until=self._deadline)
+            if self._time_is_up():
+                return
+            looks += 1
+            self._asked = time.monotonic()
+            self._absent = self._association.absent(self._needs.of(self._absent))
+
+    # -- sending
+
+    def _send(self, names: Sequence[str], sending: _Round) -> None:
+        """Upload ``names``, several POSTs at a time."""
+        in_parallel(
+            lambda group: self._post(group, sending),
+            self._groups(names),
+            threads=self._settings.concurrent_posts,
+            name="upload",
+            stop=self._broken_off,
+        )
+
+    def _post(self, group: Sequence[str], sending: _Round) -> None:
+        if sending.limit_learned:
+            return  # the rest goes in the next round, in smaller POSTs
+        if self._time_is_up():
+            raise self._out_of_time()
+        group = self._needs.of(group)
+        if not group:
+            return
+        share = _Share(self._meter, sum(self._files[name].nbytes for name in group))
+        last = time.monotonic()
+
+        def sent(count: int) -> None:
+            nonlocal last
+            last = time.monotonic()
+            self._keep_going()
+            if not self._needs.of(group, now=False):
+                raise _NotNeeded
+            share.add(count)
+
+        try:
+            self._project.upload_files(
+                [
+                    UploadFile(name, file.path, file.nbytes, file.md5)
+                    for name, file in ((name, self._files[name]) for name in group)
+                ],
+                batch_id=self._batch_id,
+                delete_time=time.time() + self._settings.keep,
+                sent=sent,
+            )
+        except _NotNeeded:
+            share.take_back()
+        except RpcError as error:
+            is_late = share.is_sent and _is_late(error)
+            share.take_back()
+            with self._limits:
+                sending.limit_learned |= self._learn(error, group)
+                if is_late:
+                    sending.late.update(group)
+                    sending.awaited = max(sending.awaited, time.monotonic() - last)
+            sending.trouble = error
+        else:
+            self._arrived.update(group)
+            self._uploads.release(sending.mine, group)
+
+    def _keep_going(self) -> None:
+        """Break off an upload if another one has shown that the batch cannot be staged."""
+        if self._broken_off.is_set():
+            raise StagingError("broken off: another file of the batch cannot be sent")
+
+    def _groups(self, names: Sequence[str]) -> list[list[str]]:
+        """Split ``names`` so that no POST has more files or bytes than the project accepts."""
+        groups: list[list[str]] = []
+        room = files = 0
+        for name in names:
+            size = self._files[name].nbytes + _PART_OVERHEAD
+            if not groups or size > room or files == 0:
+                groups.append([])
+                room, files = self._bytes_per_post, self._files_per_post
+            groups[-1].append(name)
+            room -= size
+            files -= 1
+        return groups
+
+    def _learn(self, error: RpcError, group: Sequence[str]) -> bool:
+        """Learn a limit from a refusal, if it tells one; raise if sending again cannot help.
+
+        The texts are from PHP and the server (``web-rpcs.rst``, "Files").
+        """
+        if isinstance(error, (PermissionDenied, NotFound)):
+            raise error
+        too_large = isinstance(error, TransportError) and error.status == 413
+        if isinstance(error, TooManyFiles):
+            most = int(error.named)
+            if most < min(len(group), self._files_per_post):
+                self._files_per_post = max(1, most)
+                return len(group) > 1
+        if isinstance(error, FileTooLarge):
+            name = error.named if error.named in group else group[0]
+            raise self._too_large(name, _UPLOAD_LIMIT) from error
+        if too_large or isinstance(error, RequestTooLarge):
+            if len(group) == 1:
+                limit = _WEB_SERVER_LIMIT if too_large else _POST_LIMIT
+                raise self._too_large(group[0], limit) from error
+            # Several POSTs of one size may be refused at the same time: each halves its own size.
+            size = sum(self._files[name].nbytes + _PART_OVERHEAD for name in group)
+            self._bytes_per_post = min(self._bytes_per_post, size // 2)
+            return True
+        if isinstance(error, FileDiffers):
+            name = error.named if error.named in group else group[0]
+            raise StagingError(
+                f"{error.host} holds a file {name} with other contents than "
+                f"{self._files[name].path!r}, although that name is the MD5 of the contents: the "
+                "project's admin has to remove the damaged file from its download directory",
+                path=self._files[name].path,
+                errno=errno.EEXIST,
+            ) from error
+        return False
+
+    def _too_large(self, name: str, limit: str) -> StagingError:
+        file = self._files[name]
+        return StagingError(
+            f"input file {file.path!r} has {file.nbytes} bytes, more than {self._project.host} "
+            f"takes: the project's admin can raise {limit}; or split the file, or name a URL from "
+            "which volunteers fetch it",
+            path=file.path,
+            errno=errno.EFBIG,
+        )
+
+    def _vanishing(self) -> StagingError:
+        name = self._absent[0]
+        return StagingError(
+            f"{self._project.host} took input file {self._files[name].path!r} {_FRUITLESS_ROUNDS} "
+            f"times and still says that {name} is absent: the project's admin should look at its "
+            "download directory and at delete_job_files"
+        )
+
+    # -- time
+
+    def _time_left(self) -> float:
+        return 3600.0 if self._deadline is None else self._deadline - time.monotonic()
+
+    def _time_is_up(self) -> bool:
+        return self._time_left() <= 0
+
+    def _out_of_time(self) -> StagingError:
+        total = len(self._files)
+        missing = len(set(self._absent) - self._arrived)
+        return out_of_time(f"{total - missing} of {total} files sent to {self._project.host}")
+
+
+def _is_late(error: RpcError) -> bool:
+    """Tell whether the project may still be working on a request that it got."""
+    if not isinstance(error, TransportError) or not error.may_have_happened:
+        return False
+    if error.status is not None:
+        return error.status == _GATEWAY_TIMEOUT
+    return not dropped(error)

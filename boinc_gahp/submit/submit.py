@@ -1,0 +1,417 @@
+"""A batch of jobs becomes workunits, exactly once, also after failures and repeated submits.
+
+The order of the steps matters:
+
+1. everything that can be judged without the project is judged
+   (:mod:`boinc_gahp.submit.validate`), so that a refusal leaves nothing behind;
+2. the batch is looked up by name: its job list on the project, not anything remembered, tells
+   what is still to be done;
+3. files are staged before the jobs that use them;
+4. jobs go into the batch in one request. If its outcome is unclear, the batch is looked at; the
+   request is never simply repeated. Job names are unique over the whole project, so a workunit
+   cannot be made twice (``web-rpcs.rst``, "Job names").
+
+The submitters differ only in their journal (:class:`~boinc_gahp.submit.journal.Journal`):
+BOINC_SUBMIT (:mod:`boinc_gahp.submit.boinc_submit`), HTCondor's BLAH jobs
+(:mod:`boinc_gahp.blah.sending_journal`), people (:mod:`boinc_gahp.remote.comparing`).
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.errors import (
+    BatchConflict,
+    BatchSubmitted,
+    DuplicateJob,
+    InputGone,
+    JobRefused,
+    JobsNotListed,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    RequestTooLarge,
+    RpcError,
+    StagingError,
+    TransportError,
+)
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import checks, looking
+from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.boinc_submit import UNDO_TIME
+from boinc_gahp.submit.journal import Sending
+from boinc_gahp.submit.meter import Interrupted, Meter
+from boinc_gahp.submit.needs import Needs
+from boinc_gahp.submit.staging import Physical, Staging, out_of_time
+from boinc_gahp.submit.types import LocalFile, StagedFile
+from boinc_gahp.submit.validate import Judged, check_unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from boinc_gahp.rpc import BatchDetails, BatchSubmission
+    from boinc_gahp.submit.context import Context
+    from boinc_gahp.submit.journal import Journal
+    from boinc_gahp.submit.types import Input, SubmitRequest
+
+log = logging.getLogger("boinc_gahp.bridge")
+
+#: Looks at the batch without progress, after which the last error is raised.
+_ROUNDS = 5
+#: Pauses between them.
+_BACKOFF = Backoff(0.25, 8.0, jitter=(0.5, 1.5))
+#: How often files are staged in all, if the project deletes one in the meantime.
+_STAGINGS = 3
+
+#: HTTP's status for a request that is too large.
+_TOO_LARGE = 413
+
+
+def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
+    """Make the batch's jobs exist on the project, each exactly once; return the batch's id there.
+
+    Submitting the same request again, at any time and from any process, completes it or finds it
+    complete.
+
+    Raises:
+        JobRefused: the project would mangle a job or choke on it; nothing was created.
+        BatchConflict: the name belongs to another batch, or to one that takes no jobs any more.
+        StagingError: an input file cannot be read or sent, or is not on the project as claimed.
+        RpcError: the project refused or could not be reached.
+        Exception: what the journal and the request's ``progress`` raise.
+    """
+    submission = _Submission(context, request, journal)
+    try:
+        batch_id = submission.run()
+    except BaseException as error:  # the journal has to hear of every failure
+        journal.failed(submission.sending, error)
+        if isinstance(error, Interrupted):
+            raise error.error from None
+        raise
+    context.known.remember_submitted(request.batch_name)
+    journal.done(batch_id, submission.sending)
+    return batch_id
+
+
+def _is_answered(error: RpcError) -> bool:
+    """Tell whether the project has answered a submit_batch, so that it is no longer running."""
+    if isinstance(error, TransportError):
+        return not error.may_have_happened
+    return isinstance(error, ProjectError) and not isinstance(error, ProjectDown)
+
+
+def _is_over(end: float | None) -> bool:
+    return end is not None and time.monotonic() > end
+
+
+def _check_time(end: float | None, what: str) -> None:
+    """Raise StagingError if the time for a step is up; ``what`` says how far the submit is."""
+    if _is_over(end):
+        raise out_of_time(what)
+
+
+def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalFile]:
+    return (i for items in inputs.values() for i in items if isinstance(i, LocalFile))
+
+
+def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
+    """Return, by physical name, a job that uses the file on the project."""
+    return {
+        item.physical_name: name
+        for name, items in inputs.items()
+        for item in items
+        if isinstance(item, StagedFile)
+    }
+
+
+class _Submission:
+    """One run through the steps above."""
+
+    def __init__(self, context: Context, request: SubmitRequest, journal: Journal) -> None:
+        self._context = context
+        self._request = request
+        self._journal = journal
+        self.sending = Sending()
+        self._project = context.project
+        self._until: float | None = None
+        self._stop_staging: float | None = None
+        if request.answer_by is not None:
+            self._until = request.answer_by - UNDO_TIME
+            self._project = context.project.until(self._until)
+            self._stop_staging = request.answer_by - context.settings.timeouts.submit_margin
+        self._judged = Judged(context, request, self._project)
+        self._wanted = {name for name, _ in request.jobs}
+        self._stagings = 0
+        self._staged: Mapping[str, str] = {}
+        self._meter = Meter(request.progress)
+        self._duplicates: set[str] = set()
+
+    def run(self) -> int:
+        self.sending = self._journal.begin()
+        _check_time(self._until, "nothing is sent: other requests came first")
+        inputs: Mapping[str, tuple[Input, ...]] = self._judged.inputs()
+        details = self._look_up()
+        missing = self._wanted
+        if details is not None:
+            missing = self._missing(details)
+            if not missing:
+                return details.batch.id
+        # Jobs that are there do not need their files any more, which may be gone by now.
+        inputs = {name: items for name, items in inputs.items() if name in missing}
+        needs = Needs(self._journal.wanted)
+
+        def keep_going() -> None:
+            _check_time(self._stop_staging, "input files are being read, none is sent")
+            needs.check()
+
+        paths = (item.path for item in _local(inputs))
+        files = self._context.digests.of(paths, keep_going, self._meter)
+        for item in _local(inputs):
+            check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
+        self._journal.files_read({path: file.md5 for path, file in files.items()})
+        physical = Physical(files)
+        brought = physical.by_name(files)
+        self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
+        self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
+        if details is None:
+            details = self._create()
+            self._missing(details)  # raises if somebody else has filled it in the meantime
+        batch_id = details.batch.id
+        self._context.known.remember_batch(self._request.batch_name, batch_id)
+        self._stage(physical, inputs, batch_id)
+        self._send_until_all_are_there(details, inputs, physical)
+        return batch_id
+
+    # -- step 2
+
+    def _look_up(self) -> BatchDetails | None:
+        details = looking.look_up(self._project, self._request)
+        if details is not None:
+            self.sending = self.sending.seen(details, self._request)
+        return details
+
+    def _missing(self, details: BatchDetails) -> set[str]:
+        return looking.missing(self._project, self._request, details)
+
+    def _create(self) -> BatchDetails:
+        """Create the batch; return the batch that a look-up of its name finds.
+
+        create_batch accepts a name twice, and look-ups then find the older batch: so the id that
+        counts is the one from a look-up (:mod:`boinc_gahp.submit.find_batch`).
+        """
+        request = self._request
+        lease = self._judged.lease() if request.lease is None else request.lease
+        created: int | None = None
+        for round_ in range(_ROUNDS):
+            trouble: RpcError | None = None
+            try:
+                created = self._project.create_batch(
+                    request.batch_name,
+                    request.app_name,
+                    expire_time=time.time() + lease,
+                )
+            except PermissionDenied:
+                raise
+            except RpcError as error:
+                trouble = error
+            details = self._look_up()
+            if details is not None:
+                if created is not None and created != details.batch.id:
+                    self._drop(created)
+                return details
+            if trouble is None:
+                raise BatchConflict(
+                    f"{self._project.host} created batch {request.batch_name!r} (id {created}) and "
+                    "does not find it under that name: choose a plainer name"
+                )
+            refused = isinstance(trouble, ProjectError) and not isinstance(trouble, ProjectDown)
+            if refused or round_ == _ROUNDS - 1:
+                raise trouble
+            _BACKOFF.wait(round_)
+        raise AssertionError  # pragma: no cover  (the loop returns or raises)
+
+    def _drop(self, batch_id: int) -> None:
+        """Retire an empty batch that lost a race for its name."""
+        try:
+            self._project.retire_batch(batch_id=batch_id)
+        except RpcError as error:
+            log.warning("The empty batch %d stays on the project: %s", batch_id, error)
+
+    # -- step 3
+
+    def _stage(
+        self,
+        physical: Physical,
+        inputs: Mapping[str, tuple[Input, ...]],
+        batch_id: int,
+    ) -> None:
+        self._stagings += 1
+        # A file that others have staged stays on the project as long as a batch needs it.
+        concurrent = self._context.settings.staging.concurrent_posts
+        association = Association(self._project, batch_id, concurrent)
+        self._check_staged(association.associate(list(self._staged)))
+        users: dict[str, list[str]] = {}
+        for name, items in inputs.items():
+            for item in items:
+                if isinstance(item, LocalFile):
+                    users.setdefault(physical.name_of(item.path), []).append(name)
+        Staging(
+            self._project
+            if self._stop_staging is None
+            else self._context.project.until(self._stop_staging),
+            self._context.settings.staging,
+            physical.by_name(item.path for item in _local(inputs)),
+            batch_id,
+            uploads=self._context.uploads,
+            needs=Needs(self._journal.wanted, users),
+            deadline=self._stop_staging,
+            meter=self._meter,
+        ).run()
+
+    def _check_staged(self, absent: Iterable[str]) -> None:
+        """Raise StagingError if a file that the request takes for staged is absent."""
+        for name in absent:
+            job = self._staged.get(name)
+            if job is not None:
+                raise StagingError(
+                    f"{self._project.host} does not have the file {name!r} that job {job!r} takes "
+                    "for staged: name a local file to have it sent, or one that is there",
+                    path=name,
+                    errno=errno.ENOENT,
+                )
+
+    # -- step 4
+
+    def _send_until_all_are_there(
+        self,
+        details: BatchDetails,
+        inputs: Mapping[str, tuple[Input, ...]],
+        physical: Physical,
+    ) -> None:
+        fruitless = 0
+        while missing := self._missing(details):
+            self._meter.begin("submitting", len(self._wanted), "jobs")
+            self._meter.add(len(self._wanted) - len(missing))
+            trouble = self._send(details.batch.id, missing, inputs, physical)
+            details = self._look_again(details.batch.id, trouble)
+            if trouble is None and not details.jobs and details.batch.state is not BatchState.INIT:
+                raise self._never_appear(details, len(missing))
+            left = self._missing(details)
+            if not left:
+                break
+            self._give_up_on_names_in_use(trouble, left)
+            fruitless = fruitless + 1 if len(left) >= len(missing) else 0
+            if fruitless >= _ROUNDS or _is_over(self._stop_staging):
+                raise trouble or self._never_appear(details, len(left))
+            _BACKOFF.wait(fruitless)
+        self._meter.finish()
+
+    def _look_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
+        try:
+            details = self._project.query_batch(batch_id=batch_id)
+        except RpcError as error:
+            # The first error tells more than that the look at the batch failed, too.
+            raise trouble or error from None
+        self.sending = self.sending.seen(details, self._request)
+        return details
+
+    def _send(
+        self,
+        batch_id: int,
+        missing: set[str],
+        inputs: Mapping[str, tuple[Input, ...]],
+        physical: Physical,
+    ) -> RpcError | None:
+        """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
+        submission = self._judged.submission(batch_id, missing, inputs, physical.name_of)
+        _check_time(self._stop_staging, "all input files are there, but there is no time left")
+        self._journal.about_to_send(batch_id)
+        before = self.sending
+        self.sending = replace(before, sent=True, unclear=True)
+        try:
+            self._project.submit_batch(submission)
+        except RpcError as error:
+            if _is_answered(error):
+                self.sending = replace(self.sending, unclear=before.unclear)
+            return self._trouble(error, batch_id, submission, inputs, physical)
+        self.sending = replace(self.sending, unclear=before.unclear)
+        return None
+
+    def _trouble(
+        self,
+        error: RpcError,
+        batch_id: int,
+        submission: BatchSubmission,
+        inputs: Mapping[str, tuple[Input, ...]],
+        physical: Physical,
+    ) -> RpcError:
+        """Return a submit_batch's error if only the batch can tell what became of the request.
+
+        Raises:
+            RpcError: the project has refused it.
+            BatchTooLarge: it is larger than the project accepts.
+            StagingError: a file that the request takes for staged is absent.
+        """
+        if isinstance(error, ProjectDown | BatchSubmitted | DuplicateJob):
+            return error
+        if isinstance(error, InputGone):
+            self._check_staged([error.named])
+            if self._stagings < _STAGINGS and any(_local(inputs)):
+                self._stage(physical, inputs, batch_id)
+                return error
+        if isinstance(error, RequestTooLarge):
+            size = self._project.request_size(submission)
+            raise self._judged.too_large(size, "which the project did not take") from error
+        if isinstance(error, TransportError) and error.status == _TOO_LARGE:
+            size = self._project.request_size(submission)
+            raise self._judged.too_large(
+                size, "more than its web server takes (HTTP 413)"
+            ) from error
+        if isinstance(error, ProjectError):
+            raise error
+        return error
+
+    def _give_up_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
+        """Raise if a job's name is taken by a job of another batch.
+
+        "Duplicate entry" alone may come from a submit of the same batch that is still running:
+        then the job is in the batch's list, or will be at the next look.
+        """
+        if not isinstance(trouble, DuplicateJob):
+            return
+        folded = {checks.fold(name): name for name in left}
+        name = folded.get(checks.fold(trouble.named))
+        if name is None:
+            return
+        if name not in self._duplicates:
+            self._duplicates.add(name)
+            return
+        raise JobRefused(
+            f"job name {name!r} is in use on {self._project.host}, in another batch: job names are "
+            "unique over the whole project (case and accents are ignored), also after a batch is "
+            "retired; choose another",
+            job_name=name,
+        ) from trouble
+
+    def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
+        filename = self._request.output_template_filename
+        if filename is not None:
+            # A project answers like this if there is no such file (``web-rpcs.rst``,
+            # "submit_batch").
+            return JobsNotListed(
+                f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "
+                f"and made none of its jobs: most likely the output template {filename!r} is not "
+                "in its templates directory; correct that name, submit under another batch name, "
+                "and retire this batch, which stays without jobs (boinc_gahp batch retire "
+                f"id:{details.batch.id})"
+            )
+        return JobsNotListed(
+            f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "
+            "error, and does not list them: the project's admin should look at the templates of "
+            f"app {self._request.app_name}"
+        )

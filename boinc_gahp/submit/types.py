@@ -1,0 +1,297 @@
+"""Requests to the bridge, and its answers: plain values without protocol or network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.submit.parameters import Filled
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LocalFile:
+    """A file on this machine; equal contents are sent once, under any names.
+
+    Attributes:
+        path: its path; bytes that are not UTF-8 as surrogates (PEP 383).
+        expected: the size in bytes and the time of the last change in ns that it has to have;
+            otherwise it is not sent. None: it is sent as it is.
+    """
+
+    path: str
+    expected: tuple[int, int] | None
+
+    def __init__(
+        self, path: str | os.PathLike[str], expected: tuple[int, int] | None = None
+    ) -> None:
+        """Name a file; the file itself is not looked at."""
+        is_path = isinstance(path, os.PathLike)
+        object.__setattr__(self, "path", os.fsdecode(path) if is_path else path)
+        object.__setattr__(self, "expected", expected)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file that is on the project already, by its physical name there."""
+
+    physical_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file on another web server, which volunteers fetch from there.
+
+    Attributes:
+        url: its http(s) address.
+        nbytes: its size; None: the file is fetched once, when jobs are submitted, and measured.
+        md5: its MD5 in hex; None: likewise.
+    """
+
+    url: str
+    nbytes: int | None = None
+    md5: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFile:
+    """A file whose contents, only text and not empty, are in the request itself."""
+
+    text: str
+
+
+#: An input file of a job.
+Input = LocalFile | StagedFile | RemoteFile | InlineFile
+#: What callers may pass for one; a plain path stands for a :class:`LocalFile`.
+File = Input | str | os.PathLike[str]
+
+
+def by_open_name(files: Iterable[tuple[str, Input]]) -> dict[str, Input]:
+    """Return files by their open names, in order; a repeated name gets a number."""
+    found: dict[str, Input] = {}
+    for name, file in files:
+        key, number = name, 1
+        while key in found:
+            number += 1
+            key = f"{name} ({number})"
+        found[key] = file
+    return found
+
+
+#: What a submit is doing: computing MD5s, asking for files and sending them, sending jobs.
+Step = Literal["reading", "staging", "submitting", "waiting", "fetching"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a long operation; steps come in the order of :data:`Step`.
+
+    Attributes:
+        step: what is being done.
+        done: how much of ``total`` is done.
+        total: may grow as more becomes known; 0 if there is nothing to do.
+        unit: what ``done`` and ``total`` count.
+    """
+
+    step: Step
+    done: int
+    total: int
+    unit: Literal["bytes", "files", "jobs"]
+
+
+#: Called now and then, by one thread at a time. It has to return quickly; an exception ends the
+#: work.
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a batch's jobs need, and may use; None leaves the choice to the app's template.
+
+    Values given here override the template: if it differs, they are filled into a copy of it that
+    goes with the jobs. They cannot be combined with ``input_template_filename``, because such a
+    template cannot be read from here.
+
+    Attributes:
+        fpops_est: floating-point operations that a job takes, about.
+        fpops_bound: the number of them at which a volunteer's client aborts the job.
+        memory_bound: bytes of memory.
+        disk_bound: bytes of disk.
+        delay_bound: seconds that a volunteer has for a job.
+    """
+
+    fpops_est: float | None = None
+    fpops_bound: float | None = None
+    memory_bound: float | None = None
+    disk_bound: float | None = None
+    delay_bound: float | None = None
+
+    @property
+    def by_element(self) -> dict[str, float | None]:
+        """The values by the names of their elements in ``job_params`` and in templates."""
+        return {
+            "rsc_fpops_est": self.fpops_est,
+            "rsc_fpops_bound": self.fpops_bound,
+            "rsc_memory_bound": self.memory_bound,
+            "rsc_disk_bound": self.disk_bound,
+            "delay_bound": self.delay_bound,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job to be submitted.
+
+    Attributes:
+        args: a list of words; or one string, which is split as a shell would split it.
+        inputs: files by the open names of the input template, all of which are needed. If the
+            template is a file on the project (``input_template_filename``), its names cannot be
+            looked up, and the files go in the order given.
+        name: unique over the whole project, for ever; None: made of the batch's name and the job's
+            number in it.
+        priority: None: the batch's.
+        fpops: floating-point operations that the job takes, about; None: the batch's. It overrides
+            the template as :class:`Parameters` do.
+        input_template: XML text of the job's own template; None: the app's.
+        output_template: likewise.
+    """
+
+    args: Sequence[str] | str = ()
+    inputs: Mapping[str, File] = field(default_factory=dict)
+    name: str | None = None
+    priority: int | None = None
+    fpops: float | None = None
+    input_template: str | None = None
+    output_template: str | None = None
+
+    @property
+    def files(self) -> dict[str, Input]:
+        """The inputs, with plain paths as :class:`LocalFile`."""
+        plain = (str, os.PathLike)
+        return {
+            name: LocalFile(file) if isinstance(file, plain) else file
+            for name, file in self.inputs.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitRequest:
+    """A batch to be submitted.
+
+    Attributes:
+        batch_name: unique over the whole project.
+        app_name: the app that the jobs run.
+        jobs: pairs of the job's name on the project, which replaces its own, and the job, whose
+            arguments are words.
+        parameters: what the jobs need and may use, where they do not say so themselves
+            (:mod:`boinc_gahp.submit.parameters`).
+        app_version_num: the only version of the app that may run them; None: any.
+        priority: of jobs without their own.
+        input_template_filename: a file in the project's own directory of templates, for jobs
+            without their own template; None: the app's. Likewise for outputs.
+        by_name: whether input files are only matched by their open names. Otherwise, if none of a
+            job's names fits and the number of files is right, they go in the order given: a
+            gridmanager knows files by their paths.
+        outputs: the outputs that will be asked for, by jobs' names, where they are known: each has
+            to be one of the template's.
+        lease: seconds that a new batch is kept without a renewal; None: as long as the jobs may
+            take by their deadlines and retries, ``[jobs] batch_lease`` at least.
+        progress: called with the progress of the submit.
+        answer_by: ``time.monotonic()`` at which the result is needed: the submit ends with an
+            error early enough to undo it. None: it may take as long as it needs.
+        name_is_given: whether the batch must have this name even if another account has a batch
+            of that name, because the submitter cannot choose another.
+    """
+
+    batch_name: str
+    app_name: str
+    jobs: Sequence[tuple[str, Job]]
+    parameters: Parameters = Parameters()
+    app_version_num: int | None = None
+    priority: int | None = None
+    input_template_filename: str | None = None
+    output_template_filename: str | None = None
+    by_name: bool = False
+    outputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    lease: float | None = None
+    progress: OnProgress | None = None
+    answer_by: float | None = None
+    name_is_given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The judgement on a :class:`SubmitRequest` before anything is created.
+
+    Attributes:
+        refusal: why the batch as a whole is refused (its name, its size, ...); None: it is not.
+        refusals: why jobs are refused, by their names.
+        inputs: the input files of each job that is not refused, in the order in which they go.
+        files: the local files of these jobs: size in bytes by path.
+        staged: physical names of these jobs' files that the request takes for staged.
+        request_bytes: size of the request that would hold these jobs; 0 if it cannot be written.
+        max_post_bytes: the largest request that the project's settings allow.
+        lease: seconds that the batch would be kept without a renewal, if the request has none.
+        filled: what becomes of the sizes that each of these jobs asks for; without jobs whose
+            template is a file on the project, which cannot be read.
+    """
+
+    refusal: GahpError | None
+    refusals: Mapping[str, GahpError]
+    inputs: Mapping[str, tuple[Input, ...]]
+    files: Mapping[str, int]
+    staged: frozenset[str]
+    request_bytes: int
+    max_post_bytes: int
+    lease: float
+    filled: Mapping[str, Filled]
+
+
+@dataclass(frozen=True, slots=True)
+class JobIds:
+    """A job's workunit id, and its canonical instance's id (0: it has none)."""
+
+    workunit_id: int
+    canonical_instance_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatuses:
+    """Answer to BOINC_QUERY_BATCHES: for each batch asked for, (job name, status word) pairs."""
+
+    server_time: str
+    batches: tuple[tuple[tuple[str, str], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLook:
+    """A batch and all of its jobs, looked up by the project's id.
+
+    Attributes:
+        name: as the project has it.
+        complete: whether all its jobs have been made, so that none is still to appear.
+        jobs: (job name, status word) pairs; words as in :class:`BatchStatuses`.
+    """
+
+    name: str
+    complete: bool
+    jobs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The client, and until when it waits.
+
+    Attributes:
+        gridmanager: whether a response prefix was set when the Request Line was read.
+        answer_by: for a gridmanager's submit, ``time.monotonic()`` at which its result is needed;
+            otherwise None.
+    """
+
+    gridmanager: bool = False
+    answer_by: float | None = None

@@ -1,0 +1,436 @@
+"""Judges a batch before anything is created, and makes the request for its jobs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
+from boinc_gahp.submit import checks, leases
+from boinc_gahp.submit.digests import look_at
+from boinc_gahp.submit.parameters import Asked
+from boinc_gahp.submit.staging import placeholder
+from boinc_gahp.submit.types import Judgement, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.submit.context import Context
+    from boinc_gahp.submit.parameters import Filled
+    from boinc_gahp.submit.project_cache import AppTemplates
+    from boinc_gahp.submit.types import Input, Job, SubmitRequest
+    from boinc_gahp.templates import InputTemplate, OutputTemplate
+
+#: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
+#: the option before it.
+_OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
+#: As long as the name that a project gives an inline file (``jf_<md5>``).
+_INLINE = "jf_" + "0" * 32
+
+
+class Judged:
+    """A request, judged by the app's templates and this program's limits; for one thread.
+
+    Args:
+        context: the project.
+        request: the batch to submit.
+        project: the project with a separate deadline, if need be.
+    """
+
+    def __init__(
+        self, context: Context, request: SubmitRequest, project: WebRpcs | None = None
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._project = project or context.project
+        self._of_app: AppTemplates | None = None
+        self._asked = Asked(request)
+        self._filled: dict[str, Filled] = {}
+        self._templates: dict[str, InputTemplate] = {}
+        self._output_templates: dict[str, OutputTemplate] = {}
+
+    def inputs(self) -> dict[str, tuple[Input, ...]]:
+        """Return each job's files in template order.
+
+        Raises:
+            JobRefused: the project would mangle a job or choke on it.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        self._check_batch()
+        names: dict[str, str] = {}
+        for name, _ in self._request.jobs:
+            checks.check_job_name(name, names)
+        self._warn_of_deletion()
+        judged = {name: self._judged(name, job) for name, job in self._request.jobs}
+        self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
+        return {name: files for name, (files, _) in judged.items()}
+
+    def judgement(self) -> Judgement:
+        """Return all reasons to refuse the request; input files are looked at, not read.
+
+        Raises:
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        judged: dict[str, tuple[tuple[Input, ...], JobSubmission]] = {}
+        refusals: dict[str, GahpError] = {}
+        names: dict[str, str] = {}
+        seen: dict[str, StagingError | tuple[int, int]] = {}
+        for name, job in self._request.jobs:
+            try:
+                checks.check_job_name(name, names)
+                found = self._judged(name, job)
+                _check_files(found[0], seen)
+            except (JobRefused, StagingError) as error:
+                refusals.setdefault(name, error)
+                judged.pop(name, None)
+            else:
+                judged[name] = found
+        size = 0
+        refusal: GahpError | None = None
+        try:
+            self._check_batch()
+            size = self._size_of(self._request_for(line for _, line in judged.values()))
+            self._check_size(size)
+        except BadRequest as error:  # a text that XML cannot hold: whose?
+            refusal = error
+            for name, (_, line) in judged.items():
+                try:
+                    self._project.request_size(self._request_for([line]))
+                except BadRequest as of_job:
+                    refusals[name] = of_job
+        except GahpError as error:
+            refusal = error
+        inputs = {name: files for name, (files, _) in judged.items() if name not in refusals}
+        items = [item for ordered in inputs.values() for item in ordered]
+        paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
+        looks = ((path, seen[path]) for path in paths)
+        return Judgement(
+            refusal=refusal,
+            refusals=refusals,
+            inputs=inputs,
+            files={path: look[0] for path, look in looks if isinstance(look, tuple)},
+            staged=frozenset(i.physical_name for i in items if isinstance(i, StagedFile)),
+            request_bytes=size,
+            max_post_bytes=self._context.project_settings.max_post_bytes,
+            lease=self.lease(),
+            filled={name: self._filled[name] for name in inputs if name in self._filled},
+        )
+
+    def lease(self) -> float:
+        """Return the seconds that a person's batch is kept without a renewal.
+
+        That is as long as its jobs may take, by their deadlines and retries.
+
+        Raises:
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        template = self._app_templates.input
+        templates = (template, *self._templates.values())
+        delay_bound = self._asked.params.get("delay_bound")
+        longest = (leases.longest(each, delay_bound) for each in templates)
+        return max(self._context.settings.jobs.batch_lease, *longest)
+
+    def estimate(self) -> float:
+        """Return how many seconds the project thinks the jobs take; nothing is created.
+
+        Raises:
+            JobRefused, RpcError, TemplateError: as :meth:`inputs`.
+        """
+        inputs = self.inputs()
+        submission = self.submission(None, inputs, inputs, placeholder)
+        # A project uses each job's own number, or else the app's template.
+        usual = self._app_templates.input.rsc_fpops_est
+        jobs = []
+        for line in submission.jobs:
+            stored = self._filled.get(line.name)
+            operations = line.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
+            jobs.append(replace(line, rsc_fpops_est=None if operations == usual else operations))
+        return self._project.estimate_batch(replace(submission, jobs=jobs))
+
+    def submission(
+        self,
+        batch_id: int | None,
+        names: Collection[str],
+        inputs: Mapping[str, tuple[Input, ...]],
+        physical_name: Callable[[str], str],
+    ) -> BatchSubmission:
+        """Return the submit_batch request for those of the jobs that are in ``names``.
+
+        Raises:
+            JobRefused: an argument would not arrive as it is.
+        """
+        request = self._request
+        return BatchSubmission(
+            app_name=request.app_name,
+            batch_id=batch_id,
+            app_version_num=request.app_version_num,
+            priority=request.priority,
+            input_template_filename=request.input_template_filename,
+            output_template_filename=request.output_template_filename,
+            job_params=JobParams(**self._asked.params),
+            jobs=[
+                self._line(name, job, inputs[name], physical_name)
+                for name, job in request.jobs
+                if name in names
+            ],
+        )
+
+    def size(self) -> int:
+        """Return the bytes of the request with all jobs; nothing else is judged.
+
+        Raises:
+            JobRefused: an argument would not arrive as it is.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+            BadRequest: there is a text that XML cannot hold.
+        """
+        inputs = {name: tuple(job.files.values()) for name, job in self._request.jobs}
+        return self._size_of(self.submission(0, inputs, inputs, placeholder))
+
+    def _size_of(self, submission: BatchSubmission) -> int:
+        """Return the bytes of a request; an estimate if its templates alone are too large.
+
+        Such a request is not even written to measure it: a project's template may have 64 KB, and
+        there may be 100,000 jobs.
+        """
+        templates = sum(_nbytes(job.input_template) for job in submission.jobs)
+        if templates <= self._context.project_settings.max_post_bytes:
+            return self._project.request_size(submission)
+        without = [replace(job, input_template=None) for job in submission.jobs]
+        return templates + self._project.request_size(replace(submission, jobs=without))
+
+    def _request_for(self, lines: Iterable[JobSubmission]) -> BatchSubmission:
+        return replace(self.submission(0, (), {}, placeholder), jobs=list(lines))
+
+    def too_large(self, size: int, why: str) -> BatchTooLarge:
+        """Return the error for a request of ``size`` bytes."""
+        filled = [self._filled[name] for name, _ in self._request.jobs if name in self._filled]
+        nbytes = sum(each.nbytes for each in filled)
+        advice = ""
+        if nbytes:
+            elements = dict.fromkeys(name for each in filled for name in each.elements)
+            advice = (
+                f"; {nbytes} of these bytes are input templates, which jobs take with them that "
+                f"ask for another {' or '.join(elements)} than app {self._request.app_name} says: "
+                "ask for what it says, or have the project's admin change it"
+            )
+        return BatchTooLarge(
+            f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "
+            f"request of {size} bytes, {why}, and a project takes a batch in one request: split "
+            f"it, or have post_max_size raised in the php.ini of {self._project.host} and "
+            f"max_post_bytes set to match{advice}",
+            nbytes=size,
+        )
+
+    def _warn_of_deletion(self) -> None:
+        request = self._request
+        if not all(info.no_delete for info in self._app_templates.input.per_job_files):
+            self._context.known.warn_once(
+                ("no_delete", request.app_name),
+                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
+                "shared input file after the first job that used it",
+                request.app_name,
+                self._project.host,
+            )
+
+    def _check_batch(self) -> None:
+        request = self._request
+        if not request.jobs:
+            raise JobRefused(
+                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
+                "for ever"
+            )
+        checks.check_batch_name(request.batch_name)
+        checks.check_template_filename(request.input_template_filename)
+        checks.check_template_filename(request.output_template_filename)
+        self._asked.check()
+
+    def _check_size(self, size: int) -> None:
+        limit = self._context.project_settings.max_post_bytes
+        if size > limit:
+            raise self.too_large(size, f"more than max_post_bytes allows ({limit})")
+
+    # -- one job
+
+    def _judged(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
+        """Return a job's files in template order, and its part of the request.
+
+        Raises:
+            JobRefused: the project would mangle it or choke on it.
+            RpcError: the app's templates cannot be asked for.
+            TemplateError: they cannot be read.
+        """
+        files = self._ordered(name, job)
+        line = self._line(name, job, files, placeholder)
+        self._check_line(job, line)
+        return files, line
+
+    @property
+    def _app_templates(self) -> AppTemplates:
+        # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
+        if self._of_app is None:
+            self._of_app = self._context.known.templates(self._request.app_name, self._project)
+        return self._of_app
+
+    def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
+        request, template = self._request, self._app_templates.input
+        for open_name, item in job.files.items():
+            checks.check_input(name, open_name, item)
+        checks.check_fpops(name, job.fpops)
+        # No RPC tells the names in a template file on the project, nor how many there are.
+        named = request.input_template_filename is not None
+        own = self._own_template(name, job)
+        if job.args and (own is not None or not named):
+            checks.check_one_command_line(name, own or template, request.app_name)
+        if own is not None and not named:
+            wanted, counted = len(own.per_job_files), len(template.per_job_files)
+            if wanted != counted:
+                raise JobRefused(
+                    f"job {name!r}: its own input template has {wanted} files, that of app "
+                    f"{request.app_name} {counted}: a project counts a job's files by the "
+                    "app's; use an app with as many",
+                    job_name=name,
+                )
+        outputs = request.outputs.get(name, ())
+        own_output = job.output_template is not None
+        if own_output or (outputs and request.output_template_filename is None):
+            made = self._output_template(name, job)
+            checks.check_outputs(name, outputs, made, request.app_name)
+        if own is None and named:
+            return tuple(job.files.values())
+        return checks.ordered_inputs(
+            name, job.files, own or template, request.app_name, by_name=request.by_name
+        )
+
+    def _own_template(self, name: str, job: Job) -> InputTemplate | None:
+        text = job.input_template
+        if text is None:
+            return None
+        if text not in self._templates:
+            try:
+                self._templates[text] = read_input_template(text)
+            except TemplateError as error:
+                raise JobRefused(f"job {name!r}: its own {error}", job_name=name) from error
+        template = self._templates[text]
+        names = [info.open_name for info in template.files]
+        checks.check_own_template(name, "input", names, template.command_line)
+        return template
+
+    def _input_template(self, name: str, job: Job) -> str | None:
+        """Return the text of the template that a job takes with it.
+
+        Raises:
+            JobRefused: its own cannot be read, or the sizes it asks for cannot be filled in.
+        """
+        own = self._own_template(name, job)
+        if own is not None:
+            filled = self._asked.filled(name, job, own, job.input_template or "")
+        elif self._request.input_template_filename is not None:
+            return None  # its values cannot be known
+        else:
+            of_app = self._app_templates
+            filled = self._asked.filled(name, job, of_app.input, of_app.text)
+        self._filled[name] = filled
+        return filled.template
+
+    def _output_template(self, name: str, job: Job) -> OutputTemplate:
+        text = job.output_template
+        if text is None:
+            return self._app_templates.output
+        if text not in self._output_templates:
+            try:
+                self._output_templates[text] = read_output_template(text)
+            except TemplateError as error:
+                raise JobRefused(f"job {name!r}: its own {error}", job_name=name) from error
+        template = self._output_templates[text]
+        checks.check_own_template(name, "output", [info.open_name for info in template.files])
+        return template
+
+    def _check_line(self, job: Job, line: JobSubmission) -> None:
+        own = [text for text in (line.input_template, line.output_template) if text is not None]
+        more = [_OWN_TEMPLATE for _ in own]
+        if job.priority is not None:
+            more.append(f"--priority {job.priority}")
+        words = [_word(file) for file in line.input_files]
+        checks.check_job_line(line.name, line.command_line, words, more)
+
+    def _line(
+        self,
+        name: str,
+        job: Job,
+        inputs: tuple[Input, ...],
+        physical_name: Callable[[str], str],
+    ) -> JobSubmission:
+        escape = self._context.project_settings.escape_command_lines
+        return JobSubmission(
+            name=name,
+            command_line=checks.command_line(name, job.args, escape=escape),
+            input_files=tuple(_input_file(item, physical_name) for item in inputs),
+            rsc_fpops_est=job.fpops,
+            priority=job.priority,
+            input_template=self._input_template(name, job),
+            output_template=job.output_template,
+        )
+
+
+def _nbytes(text: str | None) -> int:
+    return len((text or "").encode("utf-8", "surrogatepass"))
+
+
+def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
+    if isinstance(item, LocalFile):
+        return InputFile.local_staged(physical_name(item.path))
+    if isinstance(item, RemoteFile):
+        return InputFile.remote(item.url, item.nbytes or 0, item.md5 or "")
+    if isinstance(item, StagedFile):
+        return InputFile.local_staged(item.physical_name)
+    return InputFile.inline(item.text)
+
+
+def _word(file: InputFile) -> str:
+    """Return the words for a file in the job's line, or a text of the same length."""
+    if file.mode == "remote":
+        return f"--remote_file {file.url} {file.nbytes} {file.md5}"
+    return _INLINE if file.mode == "inline" else file.source
+
+
+def check_unchanged(item: LocalFile, nbytes: int, mtime_ns: int) -> None:
+    """Raise StagingError if a file is not as it was when its job was accepted."""
+    if item.expected is None or item.expected == (nbytes, mtime_ns):
+        return
+    then, now = _state(*item.expected), _state(nbytes, mtime_ns)
+    raise StagingError(
+        f"input file {item.path!r} changed after the job was submitted (it had {then}, it has "
+        f"{now}): put it back, or release the job to send it as it is",
+        path=item.path,
+    )
+
+
+def _state(nbytes: int, mtime_ns: int) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(mtime_ns // 10**9))
+    return f"{nbytes} bytes of {when} UTC"
+
+
+def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]]) -> None:
+    """Raise StagingError for a file that cannot be read or has changed; ``seen`` is a cache."""
+    for item in inputs:
+        if not isinstance(item, LocalFile):
+            continue
+        found = seen.get(item.path)
+        if found is None:
+            try:
+                status = look_at(item.path)
+                found = (status.st_size, status.st_mtime_ns)
+            except StagingError as error:
+                found = error
+            seen[item.path] = found
+        if isinstance(found, StagingError):
+            raise found
+        check_unchanged(item, *found)
